@@ -1,0 +1,115 @@
+"""YT errors and their codes.
+
+Codes: `yt/common.py` of ytsaurus-client 0.13 tells most of them apart by number; the wording is
+what the real server answers, since clients and people match on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+GENERIC = 1
+TIMEOUT = 3
+TRANSPORT = 100
+PROTOCOL = 101
+NO_SUCH_SERVICE = 102
+NO_SUCH_METHOD = 103
+UNAVAILABLE = 105
+SAME_TRANSACTION_LOCK_CONFLICT = 400
+DESCENDANT_TRANSACTION_LOCK_CONFLICT = 401
+CONCURRENT_TRANSACTION_LOCK_CONFLICT = 402
+PENDING_LOCK_CONFLICT = 403
+RESOLVE = 500
+ALREADY_EXISTS = 501
+AUTHORIZATION = 901
+TABLET_LOCK_CONFLICT = 1700
+NO_SUCH_TABLET = 1701
+TABLET_NOT_MOUNTED = 1702
+NO_SUCH_TRANSACTION = 11000
+
+
+class YtError(Exception):
+    """A failure as a YTsaurus client sees it: code, message, attributes and inner errors."""
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        attributes: dict[str, Any] | None = None,
+        inner: Iterable[YtError] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.attributes = attributes or {}
+        self.inner = list(inner)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as YT serialises it, in YSON and JSON alike."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "attributes": self.attributes,
+            "inner_errors": [error.to_dict() for error in self.inner],
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> YtError:
+        """The reverse of `to_dict`; everything but the message may be missing."""
+        return cls(
+            int(value.get("code", GENERIC)),
+            str(value.get("message", "")),
+            dict(value.get("attributes") or {}),
+            [cls.from_dict(inner) for inner in value.get("inner_errors") or ()],
+        )
+
+
+def generic(message: str, **attributes: Any) -> YtError:
+    return YtError(GENERIC, message, attributes)
+
+
+def not_supported(what: str) -> YtError:
+    """What a real cluster does and this one, on purpose, does not."""
+    return YtError(GENERIC, f"{what}: not supported by minicluster")
+
+
+def no_such_method(method: str, service: str | None = None) -> YtError:
+    return YtError(
+        NO_SUCH_METHOD, f'Unknown method "{method}"', {"service": service} if service else {}
+    )
+
+
+def resolve(path: str, inner: str) -> YtError:
+    """SPYT takes code 500 with this start of the message for "file not found"."""
+    return YtError(
+        RESOLVE, f"Error resolving path {path}", {"path": path}, [YtError(RESOLVE, inner)]
+    )
+
+
+def already_exists(path: str) -> YtError:
+    return YtError(ALREADY_EXISTS, f"Node {path} already exists", {"path": path})
+
+
+def no_such_transaction(transaction_id: str) -> YtError:
+    return YtError(NO_SUCH_TRANSACTION, f"No such transaction {transaction_id}")
+
+
+def lock_conflict(message: str, code: int = CONCURRENT_TRANSACTION_LOCK_CONFLICT) -> YtError:
+    return YtError(code, message)
+
+
+def tablet_lock_conflict(message: str, **attributes: Any) -> YtError:
+    return YtError(TABLET_LOCK_CONFLICT, message, attributes)
+
+
+def tablet_not_mounted(message: str, **attributes: Any) -> YtError:
+    return YtError(TABLET_NOT_MOUNTED, message, attributes)
+
+
+def no_such_tablet(message: str, **attributes: Any) -> YtError:
+    return YtError(NO_SUCH_TABLET, message, attributes)
+
+
+def access_denied(message: str, **attributes: Any) -> YtError:
+    return YtError(AUTHORIZATION, message, attributes)

@@ -1,0 +1,109 @@
+"""Cypress nodes, and the registry of what kinds of node there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+    from .locks import Lock
+
+ADMIN = "root"
+DEFAULT_ACCOUNT = "default"
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One Cypress node as it is outside any transaction.
+
+    A node never changes its place: moving makes a new one, as in YT. `attributes` are the ones users
+    set (everything computed is a builtin of the kind); `children` is used by map nodes only;
+    `payload` belongs to the kind: a scalar's or document's value, a file's bytes, a link's target, a
+    table.
+    """
+
+    id: str
+    type: str
+    parent: Node | None
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    payload: Any = None
+    children: dict[str, Node] = field(default_factory=dict)
+    created: float = 0.0
+    modified: float = 0.0
+    accessed: float = 0.0
+    revision: int = 0
+    attribute_revision: int = 0
+    content_revision: int = 0
+    owner: str = ADMIN
+    account: str = DEFAULT_ACCOUNT
+    locks: list[Lock] = field(default_factory=list)
+    made_in: str | None = None
+    """The transaction that made the node and has not been committed to the trunk yet."""
+
+    def walk(self) -> Iterator[Node]:
+        """The node and everything below it, parents first."""
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+    @property
+    def path(self) -> str:
+        """The canonical path, which a detached node has no longer."""
+        names: list[str] = []
+        node = self
+        while node.parent is not None:
+            names.append(escape(node.name))
+            node = node.parent
+        return "/" + "".join(f"/{name}" for name in reversed(names))
+
+
+def escape(name: str) -> str:
+    """A child's name as it stands in a path (documentation, "YPath")."""
+    return "".join(f"\\{char}" if char in "/@&*[{\\" else char for char in name)
+
+
+def _no_payload(cluster: Cluster, attributes: dict[str, Any]) -> Any:
+    return None
+
+
+def _same_payload(cluster: Cluster, node: Node, move: bool) -> Any:
+    return node.payload
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a node type adds to what all nodes have.
+
+    `create` makes the payload and removes from `attributes` those it has used; what is left is
+    applied through `settable` or kept as user attributes. `copy` makes the payload of a clone; with
+    `move` the original disappears. `builtin` computes read-only or settable attributes.
+    """
+
+    type: str
+    code: int
+    stored_as: str
+    create: Callable[[Cluster, dict[str, Any]], Any] = _no_payload
+    copy: Callable[[Cluster, Node, bool], Any] = _same_payload
+    builtin: Mapping[str, Callable[[Cluster, Node], Any]] = field(default_factory=dict)
+    settable: Mapping[str, Callable[[Cluster, Node, Any], None]] = field(default_factory=dict)
+    opaque: frozenset[str] = frozenset()
+    """Builtins that `get` of all attributes shows as an entity, because they are costly."""
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def kind(type: str, code: int, *, stored_as: str | None = None, **parts: Any) -> Kind:
+    """Registers a node type; `stored_as` makes it a mere way to create another one.
+
+    `create queue_consumer`, for one, makes a node whose `@type` is `table`.
+    """
+    KINDS[type] = made = Kind(type, code, stored_as or type, **parts)
+    return made
+
+
+def kind_of(node: Node) -> Kind:
+    return KINDS[node.type]
