@@ -1,0 +1,51 @@
+"""At least once: nothing is lost; after a crash the rows of up to one micro-batch may repeat.
+
+Rows go to an ordered table in transactions of their own, and the consumer follows one batch behind
+the checkpoint: a batch that was cut off is written again from its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from .conf import Conf
+from .schema import Column
+from .settings import Settings
+
+NAME = "at_least_once"
+
+#: Columns that the guarantee itself adds to the output: none, rows have no identity here.
+KEY_COLUMNS: Sequence[str] = ()
+
+READ_OPTIONS: Mapping[str, str] = {}
+
+CONFS = (
+    Conf(
+        "spark.yt.streaming.transactional",
+        "false",
+        "said aloud, because a cluster's defaults could switch it on: SPYT's source would then "
+        "leave the consumer to a transaction that nobody opens (YtStreamingSource.commit)",
+    ),
+)
+
+
+def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The queue's own columns: SPYT's position columns are not asked for."""
+    return stream.select(*columns)
+
+
+def output_columns(described: Sequence[Column]) -> list[Column]:
+    """The columns of the output table: those of tables.OUTPUT as they stand."""
+    return list(described)
+
+
+def output_attributes(settings: Settings, queue_tablets: int) -> dict[str, Any]:
+    """Attributes of a new output table: an ordered table with as many tablets as the queues have.
+
+    Every ``modify_rows`` is a transaction of its own with at most ``dyn_batch_size`` rows, so the
+    limit of 100 000 rows per tablet and transaction cannot be reached with any number of tablets.
+    """
+    return {"tablet_count": max(1, queue_tablets)}

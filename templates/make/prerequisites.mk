@@ -1,0 +1,17 @@
+# What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this.
+prerequisites:
+	@command -v git > /dev/null || { echo "git is missing. Debian: apt install git. macOS: xcode-select --install" >&2; exit 1; }
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	test "$$version" = {{ pin('java') }} || { \
+	  echo "Java {{ pin('java') }} is missing: '$$java' is $${version:+version }$${version:-not there}." \
+	    "Debian: apt install openjdk-{{ pin('java') }}-jre-headless. macOS: brew install openjdk@{{ pin('java') }}." \
+	    "Several may live side by side: set JAVA_HOME." >&2; exit 1; }
+
+# Sets $python to the first of these that is Python 3.11 or later and can make environments.
+find-python = for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3) ""; do \
+	  test -n "$$python" || { \
+	    echo "Python 3.11 or later with venv is missing (looked for: $(or $(PYTHON),python3.11 python3.12 python3.13 python3))." \
+	      "Debian: apt install python3 python3-venv. macOS: brew install python@3.11. Another place: PYTHON=FILE" >&2; exit 1; }; \
+	  "$$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && break; \
+	done

@@ -1,0 +1,104 @@
+"""The command line: provision, check, run, status, submit."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import monitor, provision, session, submit, supervisor
+from .cluster import connect, explained
+from .errors import JobError, RestartableError
+from .settings import DEFAULT_CONFIG, Settings, load
+
+Command = Callable[[Settings, argparse.Namespace], None]
+
+
+def _provision(settings: Settings, _: argparse.Namespace) -> None:
+    with explained(settings):
+        done = provision.provision(connect(settings), settings)
+    for line in done or ["everything is in place already"]:
+        print(line)
+
+
+def _check(settings: Settings, _: argparse.Namespace) -> None:
+    with explained(settings):
+        print(provision.check(connect(settings), settings))
+    spark = session.open_session(settings)
+    print(
+        f"\nsession ok: Spark {spark.version}, SPYT {session.spyt_version()}, patch in effect, "
+        f"checkpoint {settings.checkpoint_uri}"
+    )
+    spark.stop()
+
+
+def _run(settings: Settings, _: argparse.Namespace) -> None:
+    supervisor.run(settings)
+
+
+def _status(settings: Settings, _: argparse.Namespace) -> None:
+    with explained(settings):
+        client = connect(settings)
+        provision.require(client, settings)
+        print(monitor.status(client, settings))
+
+
+def _submit(settings: Settings, arguments: argparse.Namespace) -> None:
+    with explained(settings):
+        provision.require(connect(settings), settings)
+    submit.submit(settings, arguments.config, arguments.spark_submit)
+
+
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "provision": (_provision, "create, mount and register what the job needs; repeatable"),
+    "check": (_check, "verify tables, registration and session; changes nothing"),
+    "run": (_run, "stream until SIGTERM or SIGINT, which let the micro-batch finish"),
+    "status": (_status, "queues, offsets and lag as a table"),
+    "submit": (_submit, "run on the cluster; words after -- go to spark-submit"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0, 1 for a refusal or failure, 2 for wrong usage."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(
+        stream=sys.stderr,
+        format="%(asctime)s %(message)s",
+        datefmt="%H:%M:%S",
+        level=logging.WARNING,
+    )
+    logging.getLogger("job").setLevel(logging.INFO)
+    try:
+        settings = load(arguments.config)
+        print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
+        COMMANDS[arguments.command][0](settings, arguments)
+    except (JobError, RestartableError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (_, explanation) in COMMANDS.items():
+        command = commands.add_parser(name, help=explanation, description=explanation)
+        command.add_argument(
+            "--config",
+            type=Path,
+            default=DEFAULT_CONFIG,
+            metavar="FILE",
+            help=f"default: {DEFAULT_CONFIG}",
+        )
+        if name == "submit":
+            command.add_argument("spark_submit", nargs="*", metavar="-- ARGUMENT")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Spark's checkpoint as it lies in Cypress: which batches were planned, which are done.
+
+``offsets/N`` is written before batch N runs (the offset log), ``commits/N`` after it (the commit
+log). Both are text: ``v1``, a line of JSON metadata, then in ``offsets`` one line per source, in
+which SPYT stores the index of the LAST row of each partition (YtQueueOffset).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import JobError
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One entry of the offset log.
+
+    ``ends`` has one mapping per source, in the order of the settings: partition -> the row after
+    the batch's last one. ``metadata`` is Spark's (watermark, batch time, frozen settings).
+    """
+
+    batch: int
+    ends: tuple[Mapping[int, int], ...]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The newest two entries of the offset log and the numbers in the commit log."""
+
+    planned: tuple[Planned, ...]
+    committed: frozenset[int]
+
+    @property
+    def last(self) -> Planned | None:
+        """The newest planned batch, finished or not; None before the first batch."""
+        return self.planned[-1] if self.planned else None
+
+    @property
+    def is_last_committed(self) -> bool:
+        """Whether Spark counts the newest planned batch as done."""
+        return self.last is not None and self.last.batch in self.committed
+
+    @property
+    def done(self) -> Planned | None:
+        """The newest batch that Spark will not run again; None when there is none."""
+        if self.is_last_committed:
+            return self.last
+        return self.planned[-2] if len(self.planned) > 1 else None
+
+
+def read(client: Any, path: str) -> Checkpoint:
+    """Read the checkpoint folder ``path``; one that is absent or new gives an empty Checkpoint.
+
+    Raises JobError for a log that is cut or not in the format of version 1.
+    """
+    planned = []
+    for batch in _numbers(client, f"{path}/offsets")[-2:]:
+        planned.append(_planned(batch, path, _read_text(client, f"{path}/offsets/{batch}")))
+    return Checkpoint(tuple(planned), frozenset(_numbers(client, f"{path}/commits")))
+
+
+def _numbers(client: Any, folder: str) -> list[int]:
+    if not client.exists(folder):
+        return []
+    # Names that are no numbers are Spark's temporary files.
+    return sorted(int(name) for name in client.list(folder) if str(name).isdigit())
+
+
+def _read_text(client: Any, path: str) -> str:
+    return bytes(client.read_file(path).read()).decode()
+
+
+def _planned(batch: int, path: str, text: str) -> Planned:
+    lines = text.splitlines()
+    if len(lines) < 3 or lines[0] != "v1":
+        raise JobError(
+            f"{path}/offsets/{batch} is cut short or of an unknown version: {text[:60]!r}",
+            "restore the checkpoint, or start with a new one (`rewind`)",
+        )
+    return Planned(batch, tuple(map(_ends, lines[2:])), json.loads(lines[1]))
+
+
+def _ends(source: str) -> dict[int, int]:
+    if source == "-":  # a source that has not had a row yet
+        return {}
+    return {int(p): last + 1 for p, last in json.loads(source)["partitions"].items()}

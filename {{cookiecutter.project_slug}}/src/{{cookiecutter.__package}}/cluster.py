@@ -1,0 +1,98 @@
+"""The connection to the cluster: the one place that knows ytsaurus-client's settings and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yt.wrapper as yt
+from yt.common import YtError
+
+from .errors import JobError, RestartableError
+from .settings import Settings, token
+
+_ONE_SECOND = {"policy": "constant_time", "constant_time": 1_000}
+
+#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client): what cannot be cured by
+#: waiting.
+_AUTHENTICATION, _AUTHORIZATION = 900, 901
+
+
+def connect(settings: Settings) -> Any:
+    """A client of the cluster that has answered once.
+
+    Raises JobError when the proxy cannot be reached or refuses the token.
+    """
+    client = yt.YtClient(
+        proxy=settings.proxy,
+        token=token(settings),
+        config={
+            # The defaults try for two minutes before they say that nobody is there.
+            "proxy": {
+                "retries": {"count": 3, "backoff": _ONE_SECOND},
+                "request_timeout": 20_000,
+                "connect_timeout": 5_000,
+            },
+            # A lost ping is reported to the supervisor, not raised in whichever thread runs.
+            "ping_failed_mode": "pass",
+        },
+    )
+    with explained(settings):
+        client.get("//sys/@cluster_name")
+    return client
+
+
+@contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Turn ytsaurus-client's errors into one line each.
+
+    Raises JobError for what a person has to cure, RestartableError for what time may.
+    """
+    try:
+        yield
+    except yt.errors.YtTokenError as error:
+        raise JobError(
+            f"{settings.proxy} refuses the token: {first_line(error)}", "renew YT_TOKEN"
+        ) from error
+    except YtError as error:
+        if error.contains_code(_AUTHENTICATION):
+            raise JobError(
+                f"{settings.proxy} refuses the token: {first_line(error)}", "renew YT_TOKEN"
+            ) from error
+        if error.contains_code(_AUTHORIZATION):
+            raise JobError(
+                f"not permitted on {settings.proxy}: {first_line(error)}",
+                "ask the owner of that path for the permission named",
+            ) from error
+        if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
+            raise RestartableError(f"{settings.proxy}: {first_line(error)}") from error
+        raise JobError(
+            f"cannot reach the cluster at {settings.proxy}: {first_line(error)}",
+            "check `proxy` in the configuration and that the cluster is up",
+        ) from error
+    except OSError as error:
+        raise JobError(
+            f"cannot reach the cluster at {settings.proxy}: {first_line(error)}",
+            "check `proxy` in the configuration and that the cluster is up",
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """The innermost message of a YtError, or the first line of any other error."""
+    current: Any = error
+    while getattr(current, "inner_errors", None):
+        current = current.inner_errors[0]
+        if isinstance(current, dict):
+            while current.get("inner_errors"):
+                current = current["inner_errors"][0]
+            return str(current.get("message", current))
+    text = str(getattr(current, "message", "") or current)
+    lines = text.strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if lines else type(error).__name__
+
+
+def cluster_name(client: Any) -> str:
+    """The name by which consumers and Spark's offsets know the cluster."""
+    return str(client.get("//sys/@cluster_name"))

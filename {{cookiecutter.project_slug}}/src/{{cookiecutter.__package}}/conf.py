@@ -1,0 +1,13 @@
+"""A Spark or SPYT setting and why it is there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Conf(NamedTuple):
+    """``key`` = ``value``, set for ``reason``."""
+
+    key: str
+    value: str
+    reason: str

@@ -1,0 +1,1 @@
+{% include "events/" ~ cookiecutter.__multi ~ ".py" %}

@@ -1,0 +1,1 @@
+{% include "guarantee/" ~ cookiecutter.guarantee ~ ".py" %}

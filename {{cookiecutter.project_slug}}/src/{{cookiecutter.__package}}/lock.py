@@ -1,0 +1,107 @@
+"""One instance only: a Cypress lock under a transaction that lives as long as it is pinged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from yt.common import YtError
+
+from .cluster import first_line
+from .errors import JobError
+
+#: After this long without a ping the cluster gives the lock up: how long a restart after a crash
+#: may have to wait, and how long a cut-off driver may go on before it must stop.
+LOCK_SECONDS = 30.0
+PING_SECONDS = 5.0
+_POLL_SECONDS = 0.5
+
+
+class InstanceLock:
+    """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it."""
+
+    def __init__(self, client: Any, consumer: str) -> None:
+        self._client = client
+        self._folder, _, name = consumer.rpartition("/")
+        self._key = f"{name}.lock"
+        self._transaction: Any = None
+
+    @property
+    def is_held(self) -> bool:
+        """False once a ping has failed: another instance may start from then on."""
+        return self._transaction is not None and bool(self._transaction.is_pinger_alive())
+
+    def acquire(self, say: Callable[[str], None]) -> None:
+        """Take the lock; wait for a dead holder to expire.
+
+        Raises JobError when the holder is alive, that is, pings while this one waits.
+        """
+        transaction = self._client.Transaction(
+            timeout=LOCK_SECONDS * 1000,
+            ping=True,
+            ping_period=PING_SECONDS * 1000,
+            attributes={"title": f"one instance of {self._folder}/{self._key}", "job": _owner()},
+        )
+        try:
+            waited_for: tuple[str, str] | None = None
+            while not self._try_lock(transaction.transaction_id):
+                holder = self._holder()
+                if holder is None:
+                    continue  # released between the two calls
+                id_, owner, last_ping = holder
+                if waited_for is None or waited_for[0] != id_:
+                    waited_for = (id_, last_ping)
+                    say(
+                        f"another instance ({owner}) holds the lock; "
+                        f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
+                    )
+                elif last_ping != waited_for[1]:
+                    raise JobError(
+                        f"another instance of this job is running: {owner}, transaction {id_}",
+                        "stop it first (SIGTERM, or abort its operation); nothing was started here",
+                    )
+                time.sleep(_POLL_SECONDS)
+        except BaseException:
+            transaction.abort()
+            raise
+        self._transaction = transaction
+
+    def release(self) -> None:
+        """Give the lock up; harmless when it was never held or is lost."""
+        if self._transaction is not None:
+            # Expired already is what was wanted.
+            with contextlib.suppress(YtError):
+                self._transaction.abort()
+            self._transaction = None
+
+    def _try_lock(self, transaction_id: str) -> bool:
+        try:
+            with self._client.Transaction(transaction_id=transaction_id):
+                self._client.lock(self._folder, mode="shared", child_key=self._key)
+        except YtError as error:
+            if error.is_concurrent_transaction_lock_conflict():
+                return False
+            raise
+        return True
+
+    def _holder(self) -> tuple[str, str, str] | None:
+        for lock in self._client.get(f"{self._folder}/@locks"):
+            if lock.get("child_key") == self._key and lock.get("state") == "acquired":
+                id_ = str(lock["transaction_id"])
+                try:
+                    # "owner" itself is a builtin of every object: the account that created it.
+                    attributes = self._client.get(f"#{id_}", attributes=["job", "last_ping_time"])
+                    found = attributes.attributes
+                    return id_, str(found.get("job", "unknown")), str(found["last_ping_time"])
+                except YtError as error:
+                    if not error.is_resolve_error():
+                        raise JobError(f"cannot look at the lock: {first_line(error)}") from error
+        return None
+
+
+def _owner() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"

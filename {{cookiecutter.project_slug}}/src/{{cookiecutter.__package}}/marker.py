@@ -1,0 +1,76 @@
+"""Whose checkpoint and whose consumer: a note left on both, compared before every start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import JobError
+from .guarantee import NAME as GUARANTEE
+from .positions import MARKER, Positions
+from .session import APP_NAME
+from .settings import Settings
+
+
+def wanted(positions: Positions, settings: Settings) -> dict[str, Any]:
+    """The marker of this job: its name, guarantee, output, and its queues with their object ids."""
+    return {
+        "job": APP_NAME,
+        "guarantee": GUARANTEE,
+        "output": settings.output,
+        "queues": [{"path": queue.path, "id": queue.id} for queue in positions.queues],
+    }
+
+
+def verify(positions: Positions, settings: Settings) -> None:
+    """Raise JobError when checkpoint or consumer belong to another job, guarantee or queue."""
+    mine = wanted(positions, settings)
+    for where, path, found in (
+        ("checkpoint", settings.checkpoint, positions.checkpoint_marker),
+        ("consumer", settings.consumer, positions.consumer_marker),
+    ):
+        if found is not None:
+            _compare(where, path, mine, found)
+
+
+def write(client: Any, positions: Positions, settings: Settings) -> None:
+    """Leave the marker where it is missing; called before the first batch, once both exist."""
+    mine = wanted(positions, settings)
+    for path, found in (
+        (settings.checkpoint, positions.checkpoint_marker),
+        (settings.consumer, positions.consumer_marker),
+    ):
+        if found is None:
+            client.set(f"{path}/@{MARKER}", mine)
+
+
+def _compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    for key in ("job", "output"):
+        if found.get(key) != mine[key]:
+            raise JobError(
+                f"the {where} {path} belongs to another job: its {key} is {found.get(key)!r}, "
+                f"this job's is {mine[key]!r}",
+                f"give this job a {where} of its own in the configuration",
+            )
+    if found.get("guarantee") != mine["guarantee"]:
+        raise JobError(
+            f"the {where} {path} was written under guarantee {found.get('guarantee')!r}, "
+            f"this job's is {mine['guarantee']!r}: the consumer may be a batch behind",
+            "configure a new consumer and a new checkpoint, or go back to the former guarantee",
+        )
+    old = [(str(queue["path"]), str(queue["id"])) for queue in found.get("queues", [])]
+    new = [(queue["path"], queue["id"]) for queue in mine["queues"]]
+    if [path for path, _ in old] != [path for path, _ in new]:
+        raise JobError(
+            f"the {where} {path} is for the queues {', '.join(q for q, _ in old)}, "
+            f"the configuration names {', '.join(q for q, _ in new)}",
+            "a checkpoint knows its queues by position: configure a new consumer and a new "
+            "checkpoint for another list of queues",
+        )
+    for (queue, old_id), (_, new_id) in zip(old, new, strict=True):
+        if old_id != new_id:
+            raise JobError(
+                f"queue {queue} was dropped and made again (object {old_id} is now {new_id}): its "
+                "rows are numbered from 0 and the stored offsets mean nothing",
+                "configure a new consumer and a new checkpoint",
+            )

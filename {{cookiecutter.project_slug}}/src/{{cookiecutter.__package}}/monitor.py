@@ -1,0 +1,95 @@
+"""What the job says while it runs, and the table of `status`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from .cluster import cluster_name
+from .positions import Positions
+from .positions import read as read_positions
+from .settings import Settings
+from .text import table
+
+_log = logging.getLogger("job")
+
+
+def say(line: str) -> None:
+    """One line for the person who watches: standard error, which YTsaurus keeps of every job."""
+    _log.info("%s", line)
+
+
+class Monitor:
+    """Reports each finished micro-batch of one query once."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+        self._reported = -1
+
+    def report(self) -> None:
+        """Say a line per batch that ended since the last call and had rows."""
+        for progress in self._query.recentProgress:
+            # A dict in Spark 4, an object with .json in Spark 3.5.
+            text = getattr(progress, "json", None) or json.dumps(progress)
+            facts: dict[str, Any] = json.loads(text)
+            if facts["batchId"] <= self._reported:
+                continue
+            self._reported = facts["batchId"]
+            rows = facts["numInputRows"]
+            if rows:
+                seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
+                say(
+                    f"batch {facts['batchId']}: {rows} rows in {seconds:.2f} s, "
+                    f"{_behind(facts)} rows behind"
+                )
+
+
+def _behind(progress: dict[str, Any]) -> int:
+    """Rows in the queues that are not read yet, from the query's own view of their ends."""
+    behind = 0
+    for source in progress["sources"]:
+        end, latest = source.get("endOffset"), source.get("latestOffset")
+        if isinstance(end, dict) and isinstance(latest, dict):
+            behind += sum(
+                max(0, int(last) - int(end["partitions"].get(partition, -1)))
+                for partition, last in latest["partitions"].items()
+            )
+    return behind
+
+
+def status(client: Any, settings: Settings) -> str:
+    """Per queue and partition: its rows, both offsets, and the lag, as a table.
+
+    ``next`` is the row the next batch starts with, by the checkpoint. The consumer is one batch
+    behind it while the job runs, so the lag is counted from the checkpoint and not from the
+    consumer.
+    """
+    positions = read_positions(client, settings)
+    rows = _status_rows(positions)
+    header = ("queue", "partition", "first", "end", "consumer", "next", "lag")
+    last = positions.checkpoint.last
+    batch = "none yet" if last is None else f"{last.batch} ({_state(positions)})"
+    lag = sum(int(row[-1]) for row in rows)
+    return (
+        f"{table(header, rows)}\n\n"
+        f"cluster {cluster_name(client)} at {settings.proxy}; last batch: {batch}; lag: {lag} rows"
+    )
+
+
+def _state(positions: Positions) -> str:
+    return "done" if positions.checkpoint.is_last_committed else "running, or cut off"
+
+
+def _status_rows(positions: Positions) -> list[tuple[str | int, ...]]:
+    done = positions.checkpoint.done
+    rows: list[tuple[str | int, ...]] = []
+    for index, queue in enumerate(positions.queues):
+        for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
+            consumed = queue.consumed.get(partition, 0)
+            after = done.ends[index].get(partition, 0) if done is not None else consumed
+            lag = max(0, upper - after)
+            rows.append((queue.path, partition, lower, upper, consumed, after, lag))
+    return rows

@@ -1,0 +1,33 @@
+"""Queues -> transform -> output table, as one streaming query."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from .events import events
+from .settings import Settings
+from .transform import transform
+
+
+def result(spark: SparkSession, settings: Settings) -> DataFrame:
+    """The rows the job writes; nothing runs yet."""
+    return transform(events(spark, settings))
+
+
+def start(rows: DataFrame, settings: Settings) -> StreamingQuery:
+    """Start the query. Only ``append`` exists in SPYT's sink (YtStreamingProviderImpl.createSink).
+
+    The trigger is always a processing time: AvailableNow falls back to one batch of everything,
+    ignores ``max_rows_per_partition`` and never moves the consumer, because SPYT's source does not
+    support it.
+    """
+    return (
+        rows.writeStream.format("yt")
+        .outputMode("append")
+        .option("checkpointLocation", settings.checkpoint_uri)
+        # The sink does not read spark.yt.write.typeV3.enabled (YtDynamicTableWriter).
+        .option("write_type_v3", "true")
+        .trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds")
+        .start(settings.output)
+    )

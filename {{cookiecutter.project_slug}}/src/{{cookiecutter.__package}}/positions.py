@@ -1,0 +1,77 @@
+"""Where everything stands: queues, consumer, checkpoint, and the markers on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import checkpoint as checkpoints
+from .checkpoint import Checkpoint
+from .cluster import cluster_name
+from .settings import Settings
+
+#: Attribute of the checkpoint folder and of the consumer: which job they belong to.
+MARKER = "ytstream_job"
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue; ``lower`` and ``upper`` (one past the last row) are row numbers by partition."""
+
+    path: str
+    id: str
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    #: Partition -> the row the consumer reads next; a partition never advanced is absent.
+    consumed: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What recovery decides on; read in one go while the job is stopped."""
+
+    queues: tuple[Queue, ...]
+    checkpoint: Checkpoint
+    checkpoint_marker: Mapping[str, Any] | None
+    consumer_marker: Mapping[str, Any] | None
+
+
+def read(client: Any, settings: Settings) -> Positions:
+    """Read all positions of the job's objects, which must exist and be mounted."""
+    cluster = cluster_name(client)
+    return Positions(
+        tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues),
+        checkpoints.read(client, settings.checkpoint),
+        _marker(client, settings.checkpoint),
+        _marker(client, settings.consumer),
+    )
+
+
+def _queue(client: Any, cluster: str, consumer: str, path: str) -> Queue:
+    tablets = range(int(client.get(f"{path}/@tablet_count")))
+    # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
+    infos = client.get_tablet_infos(path, list(tablets))["tablets"]
+    return Queue(
+        path,
+        str(client.get(f"{path}/@id")),
+        tuple(int(info["trimmed_row_count"]) for info in infos),
+        tuple(int(info["total_row_count"]) for info in infos),
+        consumed(client, cluster, consumer, path),
+    )
+
+
+def consumed(client: Any, cluster: str, consumer: str, queue: str) -> dict[int, int]:
+    """The consumer's offsets on one queue: partition -> next row."""
+    rows = client.select_rows(
+        f"partition_index, offset from [{consumer}] "
+        f'where queue_cluster = "{cluster}" and queue_path = "{queue}"'
+    )
+    return {int(row["partition_index"]): int(row["offset"]) for row in rows}
+
+
+def _marker(client: Any, path: str) -> Mapping[str, Any] | None:
+    if not client.exists(f"{path}/@{MARKER}"):
+        return None
+    found = client.get(f"{path}/@{MARKER}")
+    return found if isinstance(found, Mapping) else None

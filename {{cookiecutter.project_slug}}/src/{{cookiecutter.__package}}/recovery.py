@@ -1,0 +1,1 @@
+{% include "recovery/" ~ cookiecutter.__recovery ~ ".py" %}

@@ -1,0 +1,188 @@
+"""The Spark session: every setting beside the reason for it.
+
+Left out on purpose, because Structured Streaming does not read them although SPYT's pages name
+them: ``spark.streaming.stopGracefullyOnShutdown`` and its timeout (old DStreams; see supervisor.py
+for what stops this job) and ``spark.sql.streaming.adaptiveExecution.enabled`` (exists in no Spark).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from .conf import Conf
+from .errors import JobError
+from .guarantee import CONFS as GUARANTEE_CONFS
+from .guarantee import NAME as GUARANTEE
+from .settings import Settings, token
+
+APP_NAME = "{{ cookiecutter.project_slug }}"
+
+MINIMUM_SPARK = (3, 5)
+MINIMUM_SPYT = (2, 11)
+JAVA_VERSIONS = (17, 21)
+
+#: A driver that this process starts, on this machine. On a cluster SPYT chooses master and ports.
+LOCAL_CONFS = (
+    Conf("spark.driver.host", "127.0.0.1", "nobody else needs to reach a local driver"),
+    Conf("spark.driver.bindAddress", "127.0.0.1", "nobody else needs to reach a local driver"),
+    Conf("spark.driver.port", "0", "any free port: SPYT's defaults name 27001 for every session"),
+    Conf("spark.blockManager.port", "0", "any free port, as above"),
+    Conf("spark.ui.enabled", "false", "`status` and the log tell what the local UI would"),
+    Conf("spark.log.level", "ERROR", "this job's own lines would drown in Spark's"),
+)
+
+
+def confs(settings: Settings) -> list[Conf]:
+    """All settings of the job's session on a cluster, in the order they are set."""
+    common = [
+        Conf("spark.hadoop.yt.proxy", settings.proxy, "the cluster of the configuration"),
+        Conf(
+            "spark.hadoop.yt.timeout",
+            "300s",
+            "SPYT 2.11 ships 30s, which one slow tablet exceeds; a request over it ends the query",
+        ),
+        Conf(
+            "spark.yt.write.dynBatchSize",
+            str(settings.dyn_batch_size),
+            "rows per modify_rows; SPYT's 50 000 leaves little room below 100 000 per transaction",
+        ),
+        Conf("spark.sql.session.timeZone", "UTC", "else the machine's zone decides about times"),
+        Conf(
+            "spark.sql.ansi.enabled",
+            "true",
+            "a value that cannot be cast stops the job and names itself; SPYT's default (false) "
+            "writes null instead. Use try_cast where null is what you want",
+        ),
+        Conf(
+            "spark.sql.streaming.minBatchesToRetain",
+            "5",
+            "recovery reads the last two entries of both logs; more only costs Cypress nodes",
+        ),
+        Conf(
+            "spark.sql.streaming.stopTimeout",
+            "60000",
+            "milliseconds; 0, Spark's default, waits for ever for a query that hangs",
+        ),
+        Conf("spark.speculation", "false", "a speculative copy of a task writes its rows again"),
+    ]
+    if settings.proxy_role:
+        common.append(
+            Conf(
+                "spark.hadoop.yt.proxyRole",
+                settings.proxy_role,
+                "RPC proxies of one's own: a restarted proxy ends the batches that it serves",
+            )
+        )
+    return [*common, *GUARANTEE_CONFS]
+
+
+def open_session(settings: Settings) -> SparkSession:
+    """Start (or, under spark-submit, join) the JVM with SPYT in it and verify that it is there.
+
+    Raises JobError when Java, SPYT or its patch is missing or too old, or when a setting did not
+    hold.
+    """
+    # Set by spark-submit, which has started a JVM already.
+    local = "PYSPARK_GATEWAY_PORT" not in os.environ
+    if local:
+        _require_java()
+        _prepare_local_environment(settings)
+    builder = SparkSession.builder.appName(APP_NAME)
+    wanted = confs(settings)
+    for conf in [*wanted, *(LOCAL_CONFS if local else ())]:
+        builder = builder.config(conf.key, conf.value)
+    spark = builder.getOrCreate()
+    verify(spark, wanted)
+    return spark
+
+
+def verify(spark: SparkSession, wanted: list[Conf]) -> None:
+    """Raise JobError unless this session is one in which the guarantee can hold."""
+    problems = [
+        f"{conf.key} is {found!r}, wanted {conf.value!r} ({conf.reason})"
+        for conf in wanted
+        if (found := _effective(spark, conf.key)) != conf.value
+    ]
+    if problems:
+        raise JobError(
+            "the Spark session has other settings: " + "; ".join(problems),
+            "remove them from the command line and from the cluster's defaults",
+        )
+    if _version(spark.version) < MINIMUM_SPARK:
+        raise JobError(f"Spark {spark.version} is too old", f"{GUARANTEE} needs Spark 3.5 or later")
+    found_spyt = spyt_version()
+    if _version(found_spyt) < MINIMUM_SPYT:
+        raise JobError(f"SPYT {found_spyt} is too old", f"{GUARANTEE} needs SPYT 2.11.0 or later")
+    if not is_patched(spark):
+        raise JobError(
+            "SPYT's patch of Spark is not in effect: the Java agent is missing",
+            "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
+        )
+
+
+def spyt_version() -> str:
+    """The version of the SPYT package that this Python imports."""
+    from spyt.version import __version__
+
+    return str(__version__)
+
+
+def is_patched(spark: SparkSession) -> bool:
+    """Whether SPYT's Java agent has rewritten Spark's micro-batch execution.
+
+    The agent renames the original ``runBatch`` (SPYT, MicroBatchExecutionDecorators); without it
+    the session works and ``spark.yt.streaming.transactional`` silently does nothing.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    package = "org.apache.spark.sql.execution.streaming"
+    if _version(spark.version) >= (4, 1):
+        package += ".runtime"
+    cls = jvm.java.lang.Class.forName(f"{package}.MicroBatchExecution")
+    return "__runBatch" in {method.getName() for method in cls.getDeclaredMethods()}
+
+
+def _effective(spark: SparkSession, key: str) -> str | None:
+    return spark.conf.get(key, None)
+
+
+def _version(text: str) -> tuple[int, int]:
+    numbers = re.findall(r"\d+", text)
+    return int(numbers[0]), int(numbers[1])
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    if not java or not Path(java).exists():
+        raise JobError(f"no Java found ({'JAVA_HOME=' + home if home else 'not on PATH'})", hint)
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(\d+)', printed)
+    if not match or int(match[1]) not in JAVA_VERSIONS:
+        found = match[1] if match else printed.strip()[:80]
+        raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
+
+
+def _prepare_local_environment(settings: Settings) -> None:
+    """What must stand before the JVM starts, because only its start script reads it."""
+    spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
+    if not (spyt and spyt.origin and pyspark and pyspark.origin):
+        raise JobError("pyspark and ytsaurus-spyt are not installed here", "run `make setup`")
+    # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh, spark-defaults.conf).
+    os.environ["SPARK_CONF_DIR"] = str(Path(spyt.origin).parent / "conf")
+    # Another Spark in the shell's SPARK_HOME would be started instead of this environment's.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.origin).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Not as a conf: PySpark would put it on the JVM's command line for everybody to see.
+    os.environ["YT_TOKEN"] = token(settings)
+    os.environ.setdefault("YT_USER", os.environ.get("USER", "root"))
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")

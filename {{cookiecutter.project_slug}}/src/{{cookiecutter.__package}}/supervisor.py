@@ -1,0 +1,153 @@
+"""Keeps the query running: one instance, recovery before every start, back-off, a graceful stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from . import guard, pipeline, provision, recovery
+from .cluster import connect, explained
+from .errors import JobError, RestartableError
+from .failures import explained_spark
+from .lock import InstanceLock
+from .monitor import Monitor, say
+from .session import open_session
+from .settings import Settings
+
+#: The query is given up after this many failures within the window; on the cluster the operation's
+#: own restarts (spark.ytsaurus.driver.maxFailures) come on top.
+FAILURES = 5
+WINDOW_SECONDS = 600.0
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+
+
+class Stop:
+    """Set by SIGTERM and SIGINT; the second signal is the same request, not a harder one."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def install(self) -> None:
+        """Take both signals over; after the session's start, because PySpark installs its own."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if not self._event.is_set():
+            say(f"{signal.Signals(number).name}: finishing the micro-batch, then stopping")
+        self._event.set()
+
+    @property
+    def requested(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, cut short by a request; whether there was one."""
+        return self._event.wait(seconds)
+
+
+def run(settings: Settings) -> None:
+    """Stream until stopped; returns after a graceful stop.
+
+    Raises JobError when something refuses, or when the query failed too often.
+    """
+    stop = Stop()
+    stop.install()
+    with explained(settings):
+        client = connect(settings)
+        provision.require(client, settings)
+        lock = InstanceLock(client, settings.consumer)
+        lock.acquire(say)
+    try:
+        say("starting Spark with SPYT (10 to 20 s)")
+        spark = open_session(settings)
+        stop.install()
+        try:
+            _supervise(client, spark, settings, lock, stop)
+        finally:
+            spark.stop()
+    finally:
+        lock.release()
+
+
+def _supervise(
+    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: Stop
+) -> None:
+    failures: deque[float] = deque()
+    while not stop.requested:
+        try:
+            _one_query(client, spark, settings, lock, stop)
+            return
+        except RestartableError as error:
+            now = time.monotonic()
+            failures.append(now)
+            while failures[0] < now - WINDOW_SECONDS:
+                failures.popleft()
+            if len(failures) >= FAILURES:
+                raise JobError(
+                    f"gave up after {FAILURES} failures in {WINDOW_SECONDS / 60:.0f} minutes; "
+                    f"the last: {error}",
+                    "mend the cause and start again: nothing that was committed is lost",
+                ) from error
+            pause = min(FIRST_PAUSE_SECONDS * 2 ** (len(failures) - 1), LONGEST_PAUSE_SECONDS)
+            say(f"failure {len(failures)} of {FAILURES}: {error}; starting again in {pause:.0f} s")
+            if stop.wait(pause):
+                return
+
+
+def _one_query(
+    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: Stop
+) -> None:
+    """One life of the query. Raises RestartableError for what a new start may cure."""
+    with explained(settings):
+        for note in recovery.prepare(client, settings):
+            say(f"recovery: {note}")
+    with explained_spark():
+        rows = pipeline.result(spark, settings)
+        guard.verify(rows)
+        query = pipeline.start(rows, settings)
+    say(f"running: {', '.join(settings.queues)} -> {settings.output}")
+    monitor = Monitor(query)
+    try:
+        while not stop.requested:
+            stop.wait(_POLL_SECONDS)
+            monitor.report()
+            if not query.isActive:
+                with explained_spark():
+                    query.awaitTermination()  # raises what ended it
+                raise RestartableError("the query ended by itself")
+            if not lock.is_held:
+                query.stop()
+                raise JobError(
+                    "the instance lock was lost: the cluster did not answer pings",
+                    "another instance may run by now; start again once the cluster answers",
+                )
+        _drain(query, monitor.report)
+    finally:
+        if query.isActive:
+            query.stop()
+
+
+def _drain(query: StreamingQuery, report: Callable[[], None]) -> None:
+    """Let the running micro-batch finish, then stop.
+
+    Spark has no stop "after this batch". Between the look and the stop a new trigger may have
+    begun; it spends its first milliseconds asking for the queues' ends, before anything is written
+    down.
+    """
+    with explained_spark():
+        while query.isActive and query.status["isTriggerActive"]:
+            time.sleep(_POLL_SECONDS)
+        query.stop()
+        report()
+    say("stopped; the next start goes on from here")

@@ -1,0 +1,1 @@
+{% include "tables/" ~ cookiecutter.processing ~ ".py" %}

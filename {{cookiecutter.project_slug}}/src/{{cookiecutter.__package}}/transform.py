@@ -1,0 +1,1 @@
+{% include "transform/" ~ cookiecutter.processing ~ ".py" %}
