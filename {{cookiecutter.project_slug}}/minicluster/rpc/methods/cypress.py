@@ -1,0 +1,184 @@
+"""Cypress: nodes, attributes, links and locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yt import yson
+
+from ...errors import YtError, generic
+from ...state.nodes import KINDS
+from ..messages import set_guid
+from ..service import Invocation, method, path
+
+LOCK_MODES = {1: "snapshot", 2: "shared", 3: "exclusive"}
+
+
+def to_yson(value: Any) -> bytes:
+    data: bytes = yson.dumps(value, yson_format="binary")
+    return data
+
+
+def from_yson(data: bytes) -> Any:
+    """Raises YtError for what is no YSON."""
+    try:
+        return yson.loads(data)
+    except (yson.YsonError, ValueError) as error:
+        raise generic(f"Error parsing YSON: {error}") from None
+
+
+def attributes(dictionary: Any) -> dict[str, Any]:
+    """The value of a TAttributeDictionary."""
+    return {item.key: from_yson(item.value) for item in dictionary.attributes}
+
+
+def wanted_attributes(message: Any) -> list[str] | None:
+    """Which attributes a Get or List asks for beside each node; None for none."""
+    if message.HasField("legacy_attributes"):
+        return list(message.legacy_attributes.keys)
+    if message.HasField("attributes"):
+        return [*message.attributes.keys, *message.attributes.paths]
+    return None
+
+
+@method("GetNode")
+def get_node(call: Invocation) -> None:
+    message = call.message
+    value = call.cluster.cypress.get(
+        path(message.path), tx=call.transaction, attributes=wanted_attributes(message)
+    )
+    call.reply.value = to_yson(value)
+
+
+@method("ListNode")
+def list_node(call: Invocation) -> None:
+    message = call.message
+    names = call.cluster.cypress.list(
+        path(message.path), tx=call.transaction, attributes=wanted_attributes(message)
+    )
+    call.reply.value = to_yson(names)
+
+
+@method("ExistsNode")
+def exists_node(call: Invocation) -> None:
+    call.reply.exists = call.cluster.cypress.exists(path(call.message.path), tx=call.transaction)
+
+
+@method("SetNode")
+def set_node(call: Invocation) -> None:
+    message = call.message
+    call.cluster.cypress.set(
+        path(message.path),
+        from_yson(message.value),
+        tx=call.transaction,
+        recursive=message.recursive,
+        force=message.force,
+    )
+
+
+@method("MultisetAttributesNode")
+def multiset_attributes_node(call: Invocation) -> None:
+    message = call.message
+    values = [(item.attribute, from_yson(item.value)) for item in message.subrequests]
+    for attribute, value in values:
+        target = f"{path(message.path).rstrip('/')}/{attribute}"
+        call.cluster.cypress.set(target, value, tx=call.transaction, force=message.force)
+
+
+@method("CreateNode")
+def create_node(call: Invocation) -> None:
+    message = call.message
+    node_id = call.cluster.cypress.create(
+        node_type(message.type),
+        path(message.path),
+        tx=call.transaction,
+        attributes=attributes(message.attributes),
+        recursive=message.recursive,
+        ignore_existing=message.ignore_existing,
+        force=message.force,
+        lock_existing=message.lock_existing,
+        ignore_type_mismatch=message.ignore_type_mismatch,
+    )
+    set_guid(call.reply.node_id, node_id)
+
+
+def node_type(code: int) -> str:
+    """The name of an object type that travels as its number."""
+    for kind in KINDS.values():
+        if kind.code == code:
+            return kind.type
+    raise generic(f"Objects of type {code} cannot be created: not supported by minicluster")
+
+
+@method("RemoveNode")
+def remove_node(call: Invocation) -> None:
+    message = call.message
+    call.cluster.cypress.remove(
+        path(message.path), tx=call.transaction, recursive=message.recursive, force=message.force
+    )
+
+
+@method("CopyNode")
+def copy_node(call: Invocation) -> None:
+    message = call.message
+    node_id = call.cluster.cypress.copy(
+        path(message.src_path),
+        path(message.dst_path),
+        tx=call.transaction,
+        recursive=message.recursive,
+        force=message.force,
+        ignore_existing=message.ignore_existing,
+    )
+    set_guid(call.reply.node_id, node_id)
+
+
+@method("MoveNode")
+def move_node(call: Invocation) -> None:
+    message = call.message
+    node_id = call.cluster.cypress.move(
+        path(message.src_path),
+        path(message.dst_path),
+        tx=call.transaction,
+        recursive=message.recursive,
+        force=message.force,
+    )
+    set_guid(call.reply.node_id, node_id)
+
+
+@method("LinkNode")
+def link_node(call: Invocation) -> None:
+    message = call.message
+    node_id = call.cluster.cypress.link(
+        path(message.src_path),
+        path(message.dst_path),
+        tx=call.transaction,
+        attributes=attributes(message.attributes),
+        recursive=message.recursive,
+        ignore_existing=message.ignore_existing,
+        force=message.force,
+    )
+    set_guid(call.reply.node_id, node_id)
+
+
+@method("LockNode")
+def lock_node(call: Invocation) -> None:
+    message = call.message
+    mode = LOCK_MODES.get(message.mode)
+    if mode is None:
+        raise YtError(1, f"Unknown lock mode {message.mode}")
+    lock = call.cluster.cypress.lock(
+        path(message.path),
+        mode,
+        tx=call.transaction,
+        waitable=message.waitable,
+        child_key=message.child_key or None,
+        attribute_key=message.attribute_key or None,
+    )
+    set_guid(call.reply.node_id, lock["node_id"])
+    set_guid(call.reply.lock_id, lock["lock_id"])
+    call.reply.revision = lock["revision"]
+
+
+@method("UnlockNode")
+def unlock_node(call: Invocation) -> None:
+    call.cluster.cypress.unlock(path(call.message.path), tx=call.transaction)

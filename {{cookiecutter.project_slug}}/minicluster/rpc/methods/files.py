@@ -1,0 +1,41 @@
+"""Files, which hold checkpoints: read and written as streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..messages import set_guid
+from ..protos import api
+from ..service import Invocation, method, path
+
+BLOCK = 1 << 20
+"""Bytes an attachment of ReadFile holds at most, so that a window of the client's fills evenly."""
+
+
+@method("ReadFile")
+async def read_file(call: Invocation) -> None:
+    """Meta, data, a null attachment, then the response; the client has ended its side already."""
+    message = call.message
+    target = path(message.path)
+    data = call.cluster.cypress.read_file(
+        target,
+        tx=call.transaction,
+        offset=message.offset,
+        length=message.length if message.HasField("length") else None,
+    )
+    node = call.cluster.cypress.resolve(target, tx=call.transaction)
+    meta: Any = api("TReadFileMeta")(revision=node.revision)
+    set_guid(meta.id, node.id)
+    await call.stream.write(meta.SerializeToString())
+    for start in range(0, len(data), BLOCK):
+        await call.stream.write(data[start : start + BLOCK])
+    call.stream.end()
+
+
+@method("WriteFile")
+async def write_file(call: Invocation) -> None:
+    """The null attachment tells the client to start; nothing is applied before its own null."""
+    message = call.message
+    call.stream.end()
+    data = b"".join([chunk async for chunk in call.stream.chunks()])
+    call.cluster.cypress.write_file(path(message.path), data, tx=call.transaction)

@@ -1,0 +1,55 @@
+"""Dynamic tables: rows in and out, and what is done to tables as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import generic
+from .. import rowsets
+from ..bus import Part
+from ..service import Invocation, method, path
+from .transactions import tablet_transaction
+
+SYNC_LAST_COMMITTED = 0x3FFFFFFFFFFFFF01
+"""The first timestamp with a special meaning; all of them read the newest state here (model)."""
+
+
+def _timestamp(value: int) -> int | None:
+    return None if value >= SYNC_LAST_COMMITTED else value
+
+
+@method("ModifyRows")
+def modify_rows(call: Invocation) -> None:
+    message = call.message
+    names, rows = rowsets.read(message.rowset_descriptor, call.attachments)
+    kinds = message.row_modification_types
+    if len(kinds) != len(rows):
+        raise generic(f"{len(kinds)} modification types for {len(rows)} rows")
+    call.cluster.tables.modify(
+        path(message.path),
+        list(zip(kinds, rows, strict=True)),
+        names,
+        tx=tablet_transaction(call),
+    )
+
+
+@method("LookupRows")
+def lookup_rows(call: Invocation) -> Sequence[Part]:
+    message = call.message
+    names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+    rowset = call.cluster.tables.lookup(
+        path(message.path),
+        keys,
+        names,
+        columns=list(message.columns) or None,
+        timestamp=_timestamp(message.timestamp),
+        keep_missing=message.keep_missing_rows,
+    )
+    return rowsets.write(call.reply.rowset_descriptor, rowset)
+
+
+@method("SelectRows")
+def select_rows(call: Invocation) -> Sequence[Part]:
+    message = call.message
+    rowset = call.cluster.tables.select(message.query, timestamp=_timestamp(message.timestamp))
+    return rowsets.write(call.reply.rowset_descriptor, rowset)

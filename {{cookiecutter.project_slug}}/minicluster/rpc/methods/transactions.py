@@ -1,0 +1,117 @@
+"""Master and tablet transactions.
+
+A tablet transaction lives on the proxy that started it: SPYT keeps its client pinned to that
+address, and attaching, modifying or committing through another one fails.
+"""
+
+from __future__ import annotations
+
+from ... import ids
+from ...errors import YtError, generic
+from ...state.tablet_tx import Transaction
+from ..messages import guid, set_guid
+from ..service import Invocation, method
+from .cypress import attributes
+
+MASTER, TABLET = 0, 1
+ATOMICITY = {0: "full", 1: "none"}
+DURABILITY_SYNC = 0
+
+
+def is_master(transaction_id: str) -> bool:
+    return ids.type_of(transaction_id) in (ids.MASTER_TRANSACTION, ids.NESTED_TRANSACTION)
+
+
+@method("StartTransaction")
+def start_transaction(call: Invocation) -> None:
+    message = call.message
+    timeout_ms = message.timeout // 1000 if message.HasField("timeout") else None
+    if message.type == MASTER:
+        transaction_id = call.cluster.transactions.start(
+            parent=guid(message.parent_id) if message.HasField("parent_id") else None,
+            timeout_ms=timeout_ms,
+            attributes=attributes(message.attributes),
+            prerequisites=[guid(item) for item in message.prerequisite_transaction_ids],
+        )
+        start_timestamp = call.cluster.clock.timestamp()
+    else:
+        transaction = call.cluster.tablet_transactions.start(
+            timeout_ms=timeout_ms,
+            proxy=call.proxy,
+            attributes=attributes(message.attributes),
+            atomicity=ATOMICITY[message.atomicity],
+            id=guid(message.id) if message.HasField("id") else None,
+        )
+        transaction_id, start_timestamp = transaction.id, transaction.start_timestamp
+    set_guid(call.reply.id, transaction_id)
+    call.reply.start_timestamp = start_timestamp
+
+
+@method("AttachTransaction")
+def attach_transaction(call: Invocation) -> None:
+    transaction_id = guid(call.message.transaction_id)
+    reply = call.reply
+    reply.durability = DURABILITY_SYNC
+    reply.atomicity = 0
+    if is_master(transaction_id):
+        timeout = call.cluster.transactions.get(transaction_id).timeout
+        reply.type = MASTER
+        reply.start_timestamp = call.cluster.clock.last_timestamp
+    else:
+        transaction = call.cluster.tablet_transactions.get(transaction_id, call.proxy)
+        timeout = transaction.timeout
+        reply.type = TABLET
+        reply.start_timestamp = transaction.start_timestamp
+        reply.atomicity = 1 if transaction.atomicity == "none" else 0
+    reply.timeout = round(timeout * 1e6)
+
+
+@method("PingTransaction")
+def ping_transaction(call: Invocation) -> None:
+    transaction_id = guid(call.message.transaction_id)
+    if is_master(transaction_id):
+        call.cluster.transactions.ping(transaction_id, ping_ancestors=call.message.ping_ancestors)
+    else:
+        call.cluster.tablet_transactions.ping(transaction_id, call.proxy)
+
+
+@method("CommitTransaction")
+def commit_transaction(call: Invocation) -> None:
+    transaction_id = guid(call.message.transaction_id)
+    if is_master(transaction_id):
+        call.cluster.transactions.commit(transaction_id)
+        timestamp = call.cluster.clock.timestamp()
+    else:
+        timestamp = call.cluster.tablet_transactions.commit(transaction_id, call.proxy)
+    call.reply.primary_commit_timestamp = timestamp
+    call.reply.commit_timestamps.cell_tags.append(ids.CELL_TAG)
+    call.reply.commit_timestamps.timestamps.append(timestamp)
+
+
+@method("AbortTransaction")
+def abort_transaction(call: Invocation) -> None:
+    transaction_id = guid(call.message.transaction_id)
+    if is_master(transaction_id):
+        call.cluster.transactions.abort(transaction_id)
+    else:
+        call.cluster.tablet_transactions.abort(transaction_id, call.proxy)
+
+
+@method("GenerateTimestamps")
+def generate_timestamps(call: Invocation) -> None:
+    count = call.message.count
+    if not 1 <= count <= 1_000_000:
+        raise YtError(1, f"Cannot generate {count} timestamps")
+    call.reply.timestamp = call.cluster.clock.timestamp()
+    for _ in range(count - 1):
+        call.cluster.clock.timestamp()
+
+
+def tablet_transaction(call: Invocation) -> Transaction | None:
+    """The tablet transaction that the message names, or None; another proxy's is refused."""
+    if not call.message.HasField("transaction_id"):
+        return None
+    transaction_id = guid(call.message.transaction_id)
+    if is_master(transaction_id):
+        raise generic(f"Transaction {transaction_id} is a master one and cannot change rows")
+    return call.cluster.tablet_transactions.get(transaction_id, call.proxy)

@@ -1,0 +1,35 @@
+"""Rowsets between the attachments of a message and the state: rows pass through as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import YtError
+from ..state import wire
+from .bus import Part
+
+WIRE_FORMAT_VERSION = 1
+
+
+def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[bytes | None]]:
+    """(names by column id, rows) of a TRowsetDescriptor and its attachments. Raises YtError."""
+    if descriptor.wire_format_version != WIRE_FORMAT_VERSION:
+        raise YtError(1, f"Unsupported wire format version {descriptor.wire_format_version}")
+    names = [entry.name for entry in descriptor.name_table_entries]
+    rows = wire.split(b"".join([part for part in attachments if part]))
+    return names, rows
+
+
+def write(descriptor: Any, rowset: wire.Rowset) -> list[Part]:
+    """Fills in the descriptor and returns the attachments.
+
+    A descriptor of names and types is enough for the Java client; it would prefer a `schema`.
+    """
+    descriptor.wire_format_version = WIRE_FORMAT_VERSION
+    descriptor.rowset_kind = 1  # unversioned
+    for column in rowset.columns:
+        entry = descriptor.name_table_entries.add()
+        entry.name = column.name
+        entry.type = column.wire_type
+    return [wire.join(rowset.rows)]
