@@ -1,0 +1,257 @@
+"""What a client wrote becomes what a table stores.
+
+A written row numbers its values by the client's name table; a stored row numbers them by the table's
+schema, holds every column (explicit nulls included, since SPYT refuses a rowset that lacks one) and
+is valid. Rows that already look like that - the usual case - are stored as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+from yt import yson
+
+from ..errors import YtError, not_supported
+from . import wire
+from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
+
+WRITE = 0
+DELETE = 1
+UPDATE = 3
+
+TABLET_INDEX = "$tablet_index"
+ROW_INDEX = "$row_index"
+
+# Column ids of a name table that have no place in the schema.
+_TABLET = -1
+_SYSTEM = -2
+
+Key = tuple[Any, ...]
+"""A key that Python orders as YT does: (type, value) flattened, null first, then by type."""
+
+
+@lru_cache(maxsize=4096)
+def _words(length: int) -> Struct:
+    return Struct(f"<{length >> 3}Q")
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """A column of the schema as the fast check sees it: the low half of a value's header."""
+
+    plain: int
+    null: int
+    fixed: bool
+    bounds: tuple[int, int] | None
+    utf8: bool
+
+
+class RowReader:
+    """Turns rows written under one name table into stored rows of one schema."""
+
+    def __init__(self, schema: TableSchema, names: Sequence[str], path: str) -> None:
+        self.schema = schema
+        self.names = list(names)
+        positions = {column.name: index for index, column in enumerate(schema.columns)}
+        self._stored = [
+            index
+            for index, column in enumerate(schema.columns)
+            if column.name not in SYSTEM_COLUMNS
+        ]
+        self._mapping: list[int] = []
+        for name in names:
+            if name in SYSTEM_COLUMNS and name in positions:
+                self._mapping.append(_SYSTEM)
+            elif name in positions:
+                self._mapping.append(positions[name])
+            elif name == TABLET_INDEX and not schema.sorted:
+                self._mapping.append(_TABLET)
+            else:
+                # The server refuses a row, not a name table; a wrong name that no row uses is
+                # harmless there, and refused here only when a row does use it.
+                self._mapping.append(-3)
+        for name in schema.key_columns:
+            if name not in self.names:
+                raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
+        self._fast = self._expectations() if self._identity() else None
+
+    def _identity(self) -> bool:
+        return self._mapping[: len(self._stored)] == self._stored == list(range(len(self._stored)))
+
+    def _expectations(self) -> list[_Expected] | None:
+        result = []
+        for index in self._stored:
+            column = self.schema.columns[index]
+            if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
+                return None
+            result.append(
+                _Expected(
+                    index | column.wire_type << 16,
+                    -1 if column.required else index | wire.NULL << 16,
+                    column.wire_type in wire.FIXED,
+                    column.scalar.bounds,
+                    column.scalar.utf8,
+                )
+            )
+        return result
+
+    def _is_stored_form(self, row: bytes) -> bool:
+        """Whether the row is valid, complete and numbered as the schema is."""
+        expected = self._fast
+        if expected is None:
+            return False
+        words = _words(len(row)).unpack(row)
+        if words[0] != len(expected):
+            return False
+        position = 1
+        for column in expected:
+            header = words[position]
+            low = header & 0xFFFFFFFF
+            if low == column.plain:
+                if column.fixed:
+                    if column.bounds:
+                        value = words[position + 1]
+                        if value >> 63 or not column.bounds[0] <= value <= column.bounds[1]:
+                            return False  # negative or wrong: the slow path tells them apart
+                    position += 2
+                else:
+                    length = header >> 32
+                    if column.utf8:
+                        start = position + 1 << 3
+                        try:
+                            str(row[start : start + length], "utf-8")
+                        except UnicodeDecodeError:
+                            return False
+                    position += 1 + (length + 7 >> 3)
+            elif low == column.null:
+                position += 1
+            else:
+                return False
+        return True
+
+    def written(self, row: bytes) -> tuple[int | None, bytes]:
+        """(tablet index if the row names one, stored row) of a row written whole."""
+        if self._is_stored_form(row):
+            return None, row
+        tablet, pieces = self._pieces(row)
+        for index in self._stored:
+            if index not in pieces:
+                column = self.schema.columns[index]
+                if column.required:
+                    raise violation(f'Missing required column "{column.name}" in table schema')
+                pieces[index] = wire.encode_value(index, wire.NULL, None)
+        return tablet, wire.from_chunks([pieces[index] for index in self._stored])
+
+    def updated(self, row: bytes) -> dict[int, bytes]:
+        """The columns that a row of an update or a key holds, by column id of the schema."""
+        return self._pieces(row)[1]
+
+    def key_only(self, row: bytes) -> bytes:
+        """The stored form of a key; raises when the row holds more or less than the key columns."""
+        pieces = self._pieces(row)[1]
+        count = self.schema.key_count
+        if len(pieces) != count:
+            raise YtError(
+                1,
+                f"Invalid number of key columns: expected {count}, actual {len(pieces)}",
+            )
+        return wire.from_chunks([pieces[index] for index in range(count)])
+
+    def _pieces(self, row: bytes) -> tuple[int | None, dict[int, bytes]]:
+        tablet: int | None = None
+        pieces: dict[int, bytes] = {}
+        keys = self.schema.key_count
+        for client_id, chunk in wire.chunks(row).items():
+            ((_, kind, value),) = wire.values(wire.from_chunks([chunk]))
+            if client_id >= len(self._mapping):
+                raise YtError(
+                    1,
+                    "Invalid column id during remapping: expected in range "
+                    f"[0, {len(self._mapping)}), got {client_id}",
+                )
+            index = self._mapping[client_id]
+            if index == _TABLET:
+                if kind not in (wire.NULL, wire.INT64):
+                    raise violation('Invalid type of "$tablet_index": expected "int64"')
+                tablet = value if isinstance(value, int) else None
+            elif index == _SYSTEM:
+                # model: SPYT writes a null for every schema column its frame lacks, these included
+                if kind != wire.NULL:
+                    raise YtError(1, f'Cannot write to column "{self.names[client_id]}"')
+            elif index < 0:
+                raise YtError(1, f'Unexpected column "{self.names[client_id]}"')
+            else:
+                column = self.schema.columns[index]
+                if chunk[3] & wire.AGGREGATE:
+                    raise not_supported("Aggregate values")
+                check_value(column, kind, value)
+                pieces[index] = wire.renumbered(chunk, index)
+        for index in range(keys):
+            if index not in pieces:
+                name = self.schema.columns[index].name
+                raise YtError(1, f'Missing key column "{name}"')
+        return tablet, pieces
+
+
+def key_of(row: bytes, count: int) -> Key:
+    """The key of a stored row, whose first `count` values are the key columns."""
+    parts: list[Any] = []
+    for _column, kind, value in wire.values(row, count):
+        parts.append(kind)
+        parts.append(0 if value is None else value)
+    return tuple(parts)
+
+
+def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
+    """(wire type, value) of a YSON value meant for a column.
+
+    As the server's YSON parser does by default, integers take the column's signedness and values for
+    an `any` or composite column are wrapped; nothing else is converted, and `check_value` judges.
+    """
+    kind, result = wire.guess(value)
+    wanted = column.wire_type
+    if kind == wire.NULL or kind == wanted:
+        return kind, result
+    if wanted in (wire.ANY, wire.COMPOSITE):
+        return wanted, result if kind == wire.ANY else yson.dumps(value, yson_format="binary")
+    if isinstance(result, int) and kind in _INTEGRAL and wanted in _INTEGRAL:
+        low, high = _INTEGRAL[wanted]
+        if not low <= result <= high:
+            raise violation(
+                f'Error validating column "{column.name}"',
+                [violation(f"Value {result} is out of allowed range [{low}, {high}]")],
+            )
+        return wanted, result
+    return kind, result
+
+
+_INTEGRAL = {wire.INT64: (-(1 << 63), (1 << 63) - 1), wire.UINT64: (0, (1 << 64) - 1)}
+
+
+def encode(
+    schema: TableSchema, items: Iterable[Mapping[str, Any]]
+) -> tuple[list[str], list[bytes]]:
+    """(name table, rows) of rows given as maps of YSON values; unknown names get ids after the rest."""
+    columns = {column.name: (index, column) for index, column in enumerate(schema.columns)}
+    names = list(columns)
+    extra: dict[str, int] = {}
+    result: list[bytes] = []
+    for item in items:
+        if not isinstance(item, Mapping):
+            raise YtError(1, "A row must be a map")
+        pieces: list[tuple[int, bytes]] = []
+        for name, value in item.items():
+            known = columns.get(name)
+            if known is None:
+                index = extra.setdefault(name, len(names) + len(extra))
+                pieces.append((index, wire.encode_value(index, *wire.guess(value))))
+            else:
+                index, column = known
+                pieces.append((index, wire.encode_value(index, *from_yson(column, value))))
+        pieces.sort()
+        result.append(wire.from_chunks([piece for _, piece in pieces]))
+    return names + list(extra), result

@@ -1,0 +1,315 @@
+"""Table schemas: YSON in and out, what each column type accepts, validation of written rows.
+
+A column has a logical type (`int32`, `utf8`, `timestamp`, `list<...>`) and a wire type (int64,
+string, any). `type` is the older name of it, without optionality and with `any` for everything
+composite; `type_v3` says it all. The names and the pairing are those of YT's documentation, "data
+types"; the wording of errors is that of the server (client/table_client: unversioned_row.cpp,
+name_table.cpp, schema.cpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from yt import yson
+
+from ..errors import YtError
+from . import wire
+
+SCHEMA_VIOLATION = 307
+
+TIMESTAMP = "$timestamp"
+DATA_WEIGHT = "$cumulative_data_weight"
+# Filled in by the server; a client may not write them.
+SYSTEM_COLUMNS = {TIMESTAMP: "uint64", DATA_WEIGHT: "int64"}
+
+_DAYS = 49_673  # the year 2106, where date, datetime and timestamp end
+_DAYS64 = 53_375_808  # and date32, datetime64, timestamp64, in both directions
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """Wire type of a logical type and, for narrower integers, the bounds (both inclusive)."""
+
+    wire_type: int
+    bounds: tuple[int, int] | None = None
+    utf8: bool = False
+
+
+def _signed(bits: int) -> ScalarType:
+    return ScalarType(wire.INT64, (-(1 << bits - 1), (1 << bits - 1) - 1))
+
+
+def _unsigned(bits: int) -> ScalarType:
+    return ScalarType(wire.UINT64, (0, (1 << bits) - 1))
+
+
+SCALARS: dict[str, ScalarType] = {
+    "int8": _signed(8),
+    "int16": _signed(16),
+    "int32": _signed(32),
+    "int64": ScalarType(wire.INT64),
+    "uint8": _unsigned(8),
+    "uint16": _unsigned(16),
+    "uint32": _unsigned(32),
+    "uint64": ScalarType(wire.UINT64),
+    "float": ScalarType(wire.DOUBLE),
+    "double": ScalarType(wire.DOUBLE),
+    "boolean": ScalarType(wire.BOOLEAN),
+    "string": ScalarType(wire.STRING),
+    "utf8": ScalarType(wire.STRING, utf8=True),
+    "json": ScalarType(wire.STRING, utf8=True),
+    "uuid": ScalarType(wire.STRING),
+    "any": ScalarType(wire.ANY),
+    "null": ScalarType(wire.NULL),
+    "void": ScalarType(wire.NULL),
+    "date": ScalarType(wire.UINT64, (0, _DAYS - 1)),
+    "datetime": ScalarType(wire.UINT64, (0, _DAYS * 86_400 - 1)),
+    "timestamp": ScalarType(wire.UINT64, (0, _DAYS * 86_400_000_000 - 1)),
+    "interval": ScalarType(wire.INT64, (-_DAYS * 86_400_000_000 + 1, _DAYS * 86_400_000_000 - 1)),
+    "date32": ScalarType(wire.INT64, (-_DAYS64, _DAYS64 - 1)),
+    "datetime64": ScalarType(wire.INT64, (-_DAYS64 * 86_400, _DAYS64 * 86_400 - 1)),
+    "timestamp64": ScalarType(
+        wire.INT64, (-_DAYS64 * 86_400_000_000, _DAYS64 * 86_400_000_000 - 1)
+    ),
+    "interval64": ScalarType(
+        wire.INT64, (-_DAYS64 * 172_800_000_000 + 1, _DAYS64 * 172_800_000_000 - 1)
+    ),
+}
+# Two types have another name in type_v3.
+_V3_NAMES = {"boolean": "bool", "any": "yson"}
+_V1_NAMES = {v3: v1 for v1, v3 in _V3_NAMES.items()}
+_COMPOSITES = frozenset({"list", "struct", "tuple", "dict", "variant", "optional"})
+_UUID_BYTES = 16
+
+
+def _error(message: str) -> YtError:
+    return YtError(1, message)
+
+
+def violation(message: str, inner: Iterable[YtError] = ()) -> YtError:
+    return YtError(SCHEMA_VIOLATION, message, inner=inner)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `type` is the older type name, `type_v3` the full one, without the optional."""
+
+    name: str
+    type: str
+    type_v3: Any
+    required: bool = False
+    sort_order: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    @property
+    def scalar(self) -> ScalarType:
+        return SCALARS[self.type]
+
+    @property
+    def composite(self) -> bool:
+        return isinstance(self.type_v3, dict) and self.type_v3["type_name"] in _COMPOSITES
+
+    @property
+    def wire_type(self) -> int:
+        return wire.COMPOSITE if self.composite else self.scalar.wire_type
+
+    @property
+    def aggregate(self) -> str | None:
+        return self.extra.get("aggregate")
+
+    def to_yson(self) -> dict[str, Any]:
+        optional = not self.required and self.type not in ("null", "void")
+        type_v3 = {"type_name": "optional", "item": self.type_v3} if optional else self.type_v3
+        result: dict[str, Any] = {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            "type_v3": type_v3,
+            **self.extra,
+        }
+        if self.sort_order:
+            result["sort_order"] = self.sort_order
+        return result
+
+
+def _v1_of(type_v3: Any, name: str) -> str:
+    """The older type name of a full type."""
+    if isinstance(type_v3, dict):
+        type_name = str(type_v3.get("type_name"))
+        if type_name == "decimal":
+            return "string"
+        if type_name == "tagged":
+            return _v1_of(type_v3.get("item"), name)
+        if type_name in _COMPOSITES:
+            return "any"
+    else:
+        type_name = str(type_v3)
+    type_name = _V1_NAMES.get(type_name, type_name)
+    if type_name not in SCALARS:
+        raise _error(f'Error parsing type of column "{name}": unknown type "{type_name}"')
+    return type_name
+
+
+def _column(value: Any) -> Column:
+    if not isinstance(value, dict) or "name" not in value:
+        raise _error("Error parsing table schema: a column needs a name")
+    name = str(value["name"])
+    if not name:
+        raise _error("Column name cannot be empty")
+    required = value.get("required")
+    if "type_v3" in value:
+        type_v3 = value["type_v3"]
+        optional = isinstance(type_v3, dict) and type_v3.get("type_name") == "optional"
+        if required is not None and bool(required) == optional:
+            raise _error(
+                f'Column "{name}" has "type_v3" and "required" that do not match: '
+                f'"required" is {"true" if required else "false"}'
+            )
+        inner = type_v3["item"] if optional else type_v3
+        type_ = _v1_of(inner, name)
+        required = not optional and type_ not in ("null", "void")
+    else:
+        if "type" not in value:
+            raise _error(f'Column type is not specified for column "{name}"')
+        given = str(value["type"])
+        type_ = _V1_NAMES.get(given, given)
+        if type_ not in SCALARS:
+            raise _error(f'Error parsing type of column "{name}": unknown type "{given}"')
+        required = bool(required)
+        inner = _V3_NAMES.get(type_, type_)
+        if required and type_ == "any":
+            # schema.cpp: a required column of type any is only possible with type_v3 = yson
+            raise _error(f'Column of type "any" cannot be required: "{name}"')
+    if isinstance(inner, str):
+        inner = _V3_NAMES.get(inner, str(inner))
+    sort_order = value.get("sort_order")
+    if isinstance(sort_order, yson.YsonEntity):
+        sort_order = None
+    known = {"name", "type", "type_v3", "required", "sort_order"}
+    extra = {
+        key: item
+        for key, item in value.items()
+        if key not in known and not isinstance(item, yson.YsonEntity) and item is not None
+    }
+    return Column(name, type_, inner, required, sort_order and str(sort_order), extra)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns in order, key columns first; equality is that of what a client sees."""
+
+    columns: tuple[Column, ...] = ()
+    strict: bool = True
+    unique_keys: bool = False
+
+    @classmethod
+    def from_yson(cls, value: Any) -> TableSchema:
+        """From a list of columns with attributes `strict` and `unique_keys`; YtError if wrong."""
+        if not isinstance(value, list):
+            raise _error("Error parsing table schema: a list of columns is expected")
+        attributes = getattr(value, "attributes", {})
+        schema = cls(
+            tuple(_column(item) for item in value),
+            bool(attributes.get("strict", True)),
+            bool(attributes.get("unique_keys", False)),
+        )
+        schema._validate()
+        return schema
+
+    def to_yson(self) -> yson.YsonList:
+        result = yson.YsonList([column.to_yson() for column in self.columns])
+        result.attributes = {"strict": self.strict, "unique_keys": self.unique_keys}
+        return result
+
+    def _validate(self) -> None:
+        seen: set[str] = set()
+        for column in self.columns:
+            if column.name in seen:
+                raise _error(f'Duplicate column "{column.name}"')
+            seen.add(column.name)
+            if column.name.startswith("$") and column.name not in SYSTEM_COLUMNS:
+                raise _error(f'Column name "{column.name}" cannot start with prefix "$"')
+            if column.sort_order not in (None, "ascending"):
+                raise YtError(1, f'Sort order "{column.sort_order}" is not supported')
+            if column.sort_order and column.wire_type in (wire.ANY, wire.COMPOSITE):
+                raise _error(f'Key column "{column.name}" cannot be of type "{column.type}"')
+            if "expression" in column.extra:
+                raise YtError(1, "Computed columns: not supported by minicluster")
+        keys = self.key_count
+        if any(column.sort_order for column in self.columns[keys:]):
+            raise _error("Key columns must form a prefix of schema")
+        if self.unique_keys and not keys:
+            raise _error('"unique_keys" can only be true for a sorted schema')
+
+    def validate_dynamic(self) -> None:
+        """What a dynamic table asks of its schema beyond what a static one does."""
+        if not self.columns:
+            raise _error("Table schema must not be empty for a dynamic table")
+        if not self.strict:
+            raise _error('"strict" cannot be "false" for a dynamic table')
+        if self.sorted and not self.unique_keys:
+            raise _error('"unique_keys" cannot be "false" for a sorted dynamic table')
+        if self.sorted and self.key_count == len(self.columns):
+            raise _error("There must be at least one non-key column")
+        for name, type_ in SYSTEM_COLUMNS.items():
+            column = self.find(name)
+            if column and (column.type != type_ or column.required or self.sorted):
+                raise _error(f'Column "{name}" must be of type "{type_}" in an ordered table')
+
+    @property
+    def key_count(self) -> int:
+        """Number of leading key columns."""
+        for index, column in enumerate(self.columns):
+            if not column.sort_order:
+                return index
+        return len(self.columns)
+
+    @property
+    def sorted(self) -> bool:
+        return bool(self.columns) and self.columns[0].sort_order is not None
+
+    @property
+    def key_columns(self) -> list[str]:
+        return [column.name for column in self.columns[: self.key_count]]
+
+    def find(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    def rowset_columns(self) -> list[wire.RowsetColumn]:
+        return [wire.RowsetColumn(column.name, column.wire_type) for column in self.columns]
+
+    def with_unique_keys(self, unique_keys: bool) -> TableSchema:
+        return replace(self, unique_keys=unique_keys)
+
+
+def check_value(column: Column, kind: int, value: wire.Value) -> None:
+    """Raises the server's schema violation if `value` of a wire type may not go into `column`."""
+    name = f'"{column.name}"'
+    if kind == wire.NULL:
+        if column.required:
+            raise violation(f'Required column {name} cannot have "null" value')
+        return
+    expected = column.wire_type
+    problem: str | None = None
+    # SPYT sends composite values as any; a real server's RPC proxy takes both.
+    if kind != expected and not (expected == wire.COMPOSITE and kind == wire.ANY):
+        problem = (
+            f'Invalid type: expected "{wire.TYPE_NAMES[expected]}", '
+            f'actual "{wire.TYPE_NAMES[kind]}"'
+        )
+    elif column.scalar.bounds and isinstance(value, int):
+        low, high = column.scalar.bounds
+        if not low <= value <= high:
+            problem = f"Value {value} is out of allowed range [{low}, {high}]"
+    elif column.scalar.utf8 and isinstance(value, bytes):
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            problem = "Not a valid utf8 string"
+    elif column.type == "uuid" and isinstance(value, bytes) and len(value) != _UUID_BYTES:
+        problem = f"Not a valid Uuid: length must be {_UUID_BYTES}, actual {len(value)}"
+    if problem:
+        raise violation(f"Error validating column {name}", [violation(problem)])

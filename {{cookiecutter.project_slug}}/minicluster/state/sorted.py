@@ -1,0 +1,76 @@
+"""Data of a sorted dynamic table: per key, the versions of its row.
+
+Keys are kept apart from their order: writes go into a dictionary, and the ordered list is put right
+when somebody reads by order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from .rows import Key
+
+# `max_data_ttl` of a table by default, in the seconds of a timestamp's high bits; `min_data_versions`
+# is 1. Older versions are dropped, so snapshot reads reach back that far (documentation, "sorted
+# dynamic tables", deleting old data).
+_KEEP = 1800 << 30
+
+Version = tuple[int, bytes | None]
+"""(commit timestamp, stored row); None for a deletion."""
+
+
+class SortedData:
+    """Rows of one table by key."""
+
+    def __init__(self) -> None:
+        self._versions: dict[Key, list[Version]] = {}
+        self._order: list[Key] = []
+        self._ordered = True
+
+    def put(self, key: Key, row: bytes | None, timestamp: int) -> None:
+        """Adds a version; timestamps of one key must grow."""
+        versions = self._versions.get(key)
+        if versions is None:
+            self._versions[key] = [(timestamp, row)]
+            self._order.append(key)
+            self._ordered = False
+            return
+        versions.append((timestamp, row))
+        horizon = timestamp - _KEEP
+        while len(versions) > 1 and versions[1][0] < horizon:
+            versions.pop(0)
+
+    def last_write(self, key: Key) -> int:
+        """Commit timestamp of the last version; 0 when there was none."""
+        versions = self._versions.get(key)
+        return versions[-1][0] if versions else 0
+
+    def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
+        """The row as a read at that timestamp sees it; the last version for None."""
+        for written, row in reversed(self._versions.get(key, ())):
+            if timestamp is None or written <= timestamp:
+                return row
+        return None
+
+    def scan(
+        self, timestamp: int | None = None, low: Key | None = None, high: Key | None = None
+    ) -> Iterator[tuple[Key, bytes]]:
+        """(key, row) in key order, from `low` on and before `high`."""
+        order = self.order()
+        start = bisect_left(order, low) if low is not None else 0
+        end = bisect_left(order, high) if high is not None else len(order)
+        for key in order[start:end]:
+            row = self.get(key, timestamp)
+            if row is not None:
+                yield key, row
+
+    def order(self) -> list[Key]:
+        """All keys ever written, in order; keys of deleted rows among them."""
+        if not self._ordered:
+            self._order.sort()
+            self._ordered = True
+        return self._order
+
+    def count(self) -> int:
+        return sum(versions[-1][1] is not None for versions in self._versions.values())

@@ -1,0 +1,246 @@
+"""The node kinds `table`, `queue_consumer` and `queue_producer`, and their attributes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from ..errors import YtError, generic
+from . import wire
+from .nodes import kind
+from .ordered import OrderedData
+from .ordered import data_weight as row_weight
+from .queue_agent import REPORTS
+from .queues import CONSUMER_SCHEMA, PRODUCER_SCHEMA
+from .rows import Key
+from .tablets import MOUNTED, UNMOUNTED, Table, Tablet, new_table
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+    from .nodes import Node
+
+TABLE = 401
+QUEUE_CONSUMER = 1700
+QUEUE_PRODUCER = 1701
+
+Get = Callable[["Cluster", "Node"], Any]
+
+
+def _table(node: Node) -> Table:
+    assert isinstance(node.payload, Table)
+    return node.payload
+
+
+def _of(get: Callable[[Table], Any]) -> Get:
+    """An attribute that follows from the table alone."""
+    return lambda cluster, node: get(_table(node))
+
+
+def _absent(node: Node, name: str) -> YtError:
+    return generic(f'Attribute "{name}" is not there for this kind of table', path=node.path)
+
+
+def _dynamic_only(name: str, get: Callable[[Table], Any]) -> Get:
+    def attribute(cluster: Cluster, node: Node) -> Any:
+        table = _table(node)
+        if not table.dynamic:
+            raise _absent(node, name)
+        return get(table)
+
+    return attribute
+
+
+def pivot_to_yson(pivot: Key) -> list[Any]:
+    """A pivot key as a list of YSON values."""
+    return [
+        None if code == wire.NULL else wire.to_python(code, value)
+        for code, value in zip(pivot[::2], pivot[1::2], strict=True)
+    ]
+
+
+def _tablets(table: Table) -> list[dict[str, Any]]:
+    result = []
+    for index, tablet in enumerate(table.tablets):
+        described: dict[str, Any] = {
+            "index": index,
+            "tablet_id": tablet.id,
+            "state": tablet.state,
+            "cell_id": tablet.id,
+            "mount_revision": yson.YsonUint64(tablet.mount_revision),
+            "statistics": {"unmerged_row_count": len(tablet.data.rows), "tablet_count": 1},
+        }
+        if table.sorted:
+            described["pivot_key"] = pivot_to_yson(tablet.pivot)
+        else:
+            described["trimmed_row_count"] = tablet.data.trimmed
+            described["flushed_row_count"] = tablet.data.total
+        result.append(described)
+    return result
+
+
+def _weight(table: Table) -> int:
+    if not table.dynamic:
+        return sum(map(row_weight, table.static_rows))
+    if table.sorted:
+        return sum(row_weight(row) for _, row in table.data.scan())
+    return sum(row_weight(row) for tablet in table.tablets for row in tablet.data.rows)
+
+
+def _statistics(table: Table) -> dict[str, Any]:
+    states = [tablet.state for tablet in table.tablets]
+    return {
+        "row_count": table.row_count(),
+        "tablet_count": len(states),
+        "tablet_count_per_state": {state: states.count(state) for state in set(states)},
+    }
+
+
+def _chunk_count(table: Table) -> int:
+    return 1 if table.row_count() else 0  # model: rows are not cut into chunks here
+
+
+def _agent(name: str) -> Get:
+    return lambda cluster, node: cluster.queues.agent.report(node, name)
+
+
+def _stored(name: str, default: Any) -> Get:
+    """A settable attribute that a table has even when nobody has set it."""
+    return lambda cluster, node: node.attributes.get(name, default)
+
+
+def _store(name: str) -> Callable[[Cluster, Node, Any], None]:
+    def set_attribute(cluster: Cluster, node: Node, value: Any) -> None:
+        node.attributes[name] = value
+        cluster.queues.agent.wake()
+
+    return set_attribute
+
+
+def _set_atomicity(cluster: Cluster, node: Node, value: Any) -> None:
+    table = _table(node)
+    if value not in ("full", "none"):
+        raise generic(f'Error parsing atomicity value "{value}"')
+    if any(tablet.state != UNMOUNTED for tablet in table.tablets):
+        raise generic(
+            "Cannot change table atomicity mode since not all of its tablets are in "
+            '"unmounted" state'
+        )
+    table.atomicity = str(value)
+
+
+# Names and defaults: documentation, "dynamic tables" and "static tables", attributes.
+SETTINGS: dict[str, Any] = {
+    "auto_trim_config": {"enable": False},
+    "commit_ordering": "weak",
+    "compression_codec": "lz4",
+    "enable_dynamic_store_read": False,
+    "erasure_codec": "none",
+    "in_memory_mode": "none",
+    "optimize_for": "lookup",
+    "primary_medium": "default",
+    "replication_factor": 3,
+    "tablet_cell_bundle": "default",
+    "treat_as_queue_consumer": False,
+    "treat_as_queue_producer": False,
+}
+
+BUILTIN: dict[str, Get] = {
+    "atomicity": _of(lambda table: table.atomicity),
+    "chunk_count": _of(_chunk_count),
+    "compressed_data_size": _of(_weight),
+    "data_weight": _of(_weight),
+    "dynamic": _of(lambda table: table.dynamic),
+    "expected_tablet_state": _dynamic_only("expected_tablet_state", lambda table: table.state),
+    "key_columns": _of(lambda table: table.schema.key_columns),
+    "last_commit_timestamp": _dynamic_only(
+        "last_commit_timestamp", lambda table: yson.YsonUint64(table.last_commit)
+    ),
+    "pivot_keys": _dynamic_only(
+        "pivot_keys", lambda table: [pivot_to_yson(tablet.pivot) for tablet in table.tablets]
+    ),
+    "row_count": _of(Table.row_count),
+    "schema": _of(lambda table: table.schema.to_yson()),
+    "schema_mode": _of(lambda table: table.schema_mode),
+    "sorted": _of(lambda table: table.sorted),
+    "sorted_by": _of(lambda table: table.schema.key_columns),
+    "tablet_count": _dynamic_only("tablet_count", lambda table: len(table.tablets)),
+    "tablet_state": _of(lambda table: table.state),
+    "tablet_statistics": _dynamic_only("tablet_statistics", _statistics),
+    "tablets": _dynamic_only("tablets", _tablets),
+    "uncompressed_data_size": _of(_weight),
+    "unmerged_row_count": _of(Table.row_count),
+    **{name: _agent(name) for name in REPORTS},
+    **{name: _stored(name, default) for name, default in SETTINGS.items()},
+}
+
+# Shown as entities by a `get` of all attributes.
+OPAQUE = frozenset(
+    {"schema", "tablets", "pivot_keys", "tablet_statistics", "row_count", "data_weight"}
+    | {"compressed_data_size", "uncompressed_data_size", "unmerged_row_count"}
+) | frozenset(REPORTS)
+
+SETTABLE: dict[str, Callable[[Cluster, Node, Any], None]] = {
+    "atomicity": _set_atomicity,
+    **{name: _store(name) for name in SETTINGS},
+}
+
+
+def _create_table(cluster: Cluster, attributes: dict[str, Any]) -> Table:
+    return new_table(attributes)
+
+
+def _create_consumer(cluster: Cluster, attributes: dict[str, Any]) -> Table:
+    attributes.setdefault("treat_as_queue_consumer", True)
+    attributes.update(dynamic=True)
+    return new_table(attributes, CONSUMER_SCHEMA)
+
+
+def _create_producer(cluster: Cluster, attributes: dict[str, Any]) -> Table:
+    attributes.setdefault("treat_as_queue_producer", True)
+    attributes.update(dynamic=True)
+    return new_table(attributes, PRODUCER_SCHEMA)
+
+
+def _copy(cluster: Cluster, node: Node, move: bool) -> Table:
+    """The table of a clone; a moved one stays mounted, a copied one is not and needs to be idle."""
+    table = _table(node)
+    if move:
+        return table
+    if any(tablet.state == MOUNTED for tablet in table.tablets):
+        raise generic(
+            f"Cannot copy dynamic table {node.path}: not all of its tablets are in "
+            '"unmounted" or "frozen" state'
+        )
+    return Table(
+        table.schema,
+        table.dynamic,
+        [Tablet(pivot=tablet.pivot, data=_copy_data(tablet.data)) for tablet in table.tablets],
+        data=copy.deepcopy(table.data),
+        static_rows=list(table.static_rows),
+        atomicity=table.atomicity,
+        schema_mode=table.schema_mode,
+        last_commit=table.last_commit,
+    )
+
+
+def _copy_data(data: OrderedData) -> OrderedData:
+    return OrderedData(list(data.rows), data.trimmed, list(data.commits), data.data_weight)
+
+
+def register() -> None:
+    """Makes the kinds known to Cypress."""
+    shared: dict[str, Any] = {
+        "copy": _copy,
+        "builtin": BUILTIN,
+        "settable": SETTABLE,
+        "opaque": OPAQUE,
+    }
+    kind("table", TABLE, create=_create_table, **shared)
+    kind("queue_consumer", QUEUE_CONSUMER, stored_as="table", create=_create_consumer, **shared)
+    kind("queue_producer", QUEUE_PRODUCER, stored_as="table", create=_create_producer, **shared)
+
+
+register()

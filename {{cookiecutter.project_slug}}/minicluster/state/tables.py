@@ -1,0 +1,321 @@
+"""Commands on dynamic tables by path: on their rows, and on their tablets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from ..errors import YtError, generic, no_such_tablet, not_supported, tablet_not_mounted
+from . import rows, wire
+from .tablet_tx import Transaction, changes
+from .tablets import (
+    FROZEN,
+    MOUNTED,
+    UNMOUNTED,
+    Table,
+    Tablet,
+    new_tablets,
+    not_mounted,
+    require_readable,
+    set_trimmed_row_counts,
+)
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+    from .nodes import Node
+
+
+class Tables:
+    """`cluster.tables`. Paths may be symlinks; all failures are YtError."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        # Seeded, so that a run with the same requests puts its rows into the same tablets.
+        self._random = random.Random(0)
+
+    def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
+        """The node of a table and the table; YtError when there is none or it is no table."""
+        node = self._cluster.cypress.resolve(path, tx=tx)
+        if not isinstance(node.payload, Table):
+            raise generic(f'Invalid type of {path}: expected "table", actual "{node.type}"')
+        return node, node.payload
+
+    def dynamic(self, path: str) -> tuple[Node, Table]:
+        node, table = self.node(path)
+        if not table.dynamic:
+            raise generic(f"Table {path} is not dynamic")
+        return node, table
+
+    def sorted(self, path: str) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if not table.sorted:
+            raise generic(f"Table {path} is not sorted")
+        return node, table
+
+    def ordered(self, path: str) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if table.sorted:
+            raise generic(f"Table {path} is not ordered")
+        return node, table
+
+    def encode(
+        self, path: str, items: Iterable[Mapping[str, Any]]
+    ) -> tuple[list[str], list[bytes]]:
+        """(name table, wire rows) of rows or keys given as maps of YSON values."""
+        return rows.encode(self.node(path)[1].schema, items)
+
+    def modify(
+        self,
+        path: str,
+        modifications: Sequence[tuple[int, bytes]],
+        names: Sequence[str],
+        *,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Buffers rows in a tablet transaction, or writes them in one of their own.
+
+        `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
+        `names`. Nothing is buffered when any row is refused.
+        """
+        if tx is None:
+            _, table = self.dynamic(path)
+            tx = self._cluster.tablet_transactions.start(atomicity=table.atomicity)
+            try:
+                self.modify(path, modifications, names, tx=tx)
+            except Exception:
+                self._cluster.tablet_transactions.abort(tx.id)
+                raise
+            self._cluster.tablet_transactions.commit(tx.id)
+            return
+        node, table = self.dynamic(path)
+        reader = table.reader(names, path)
+        if table.sorted:
+            buffered = tx.buffer(node, table)
+            buffered.changed |= changes(buffered, modifications, reader)
+        else:
+            self._modify_ordered(node, table, modifications, reader, tx)
+
+    def _modify_ordered(
+        self,
+        node: Node,
+        table: Table,
+        modifications: Sequence[tuple[int, bytes]],
+        reader: rows.RowReader,
+        tx: Transaction,
+    ) -> None:
+        # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
+        # large transaction fills its tablets like balls thrown into bins.
+        drawn = self._random_tablet(table, node.path)
+        added: dict[int, list[bytes]] = {}
+        mine = added.setdefault(drawn, [])
+        for kind, row in modifications:
+            if kind != rows.WRITE:
+                raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
+            index, stored = reader.written(row)
+            if index is None:
+                mine.append(stored)
+            elif 0 <= index < len(table.tablets):
+                added.setdefault(index, []).append(stored)
+            else:
+                raise generic(
+                    f"Invalid tablet index for table {node.path}: "
+                    f"expected in range [0, {len(table.tablets) - 1}], got {index}"
+                )
+        buffered = tx.buffer(node, table).appended
+        for index, rows_ in added.items():
+            if rows_:
+                if table.tablets[index].state != MOUNTED:
+                    raise not_mounted(table.tablets[index], node.path)
+                buffered.setdefault(index, []).extend(rows_)
+
+    def _random_tablet(self, table: Table, path: str) -> int:
+        mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]
+        if not mounted:
+            raise tablet_not_mounted(f"Table {path} has no mounted tablets")
+        return self._random.choice(mounted)
+
+    def lookup(
+        self,
+        path: str,
+        keys: Sequence[bytes],
+        names: Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+        timestamp: int | None = None,
+        keep_missing: bool = False,
+    ) -> wire.Rowset:
+        """Rows of a sorted table by key, in the order of `keys`; None for a missing one if kept."""
+        node, table = self.sorted(path)
+        reader = table.reader(names, path)
+        schema = table.schema
+        wanted = list(range(len(schema.columns)))
+        if columns is not None:
+            known = {column.name: index for index, column in enumerate(schema.columns)}
+            for name in columns:
+                if name not in known:
+                    raise generic(f'No such column "{name}"', path=node.path)
+            wanted = [known[name] for name in columns]
+        found: list[bytes | None] = []
+        for written in keys:
+            key = rows.key_of(reader.key_only(written), schema.key_count)
+            require_readable(table.tablets[table.tablet_of(key)], node.path)
+            row = table.data.get(key, timestamp)
+            if row is None:
+                if keep_missing:
+                    found.append(None)
+            elif columns is None:
+                found.append(row)
+            else:
+                pieces = wire.chunks(row)
+                found.append(
+                    wire.from_chunks([wire.renumbered(pieces[i], n) for n, i in enumerate(wanted)])
+                )
+        described = schema.rowset_columns()
+        return wire.Rowset([described[index] for index in wanted], found)
+
+    # Tablets
+
+    def mount(
+        self,
+        path: str,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        freeze: bool = False,
+    ) -> None:
+        """Mounts tablets first..last, both included; at once, where a real cluster takes a moment."""
+        node, table = self.dynamic(path)
+        table.schema.validate_dynamic()
+        for tablet in _range(table, first, last, node.path):
+            if tablet.state == UNMOUNTED:
+                tablet.mount_revision = self._cluster.next_revision()
+                tablet.state = FROZEN if freeze else MOUNTED
+            elif freeze != (tablet.state == FROZEN):
+                raise _wrong_state("mount", tablet)
+
+    def unmount(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        for tablet in _range(table, first, last, node.path):
+            tablet.state = UNMOUNTED
+
+    def freeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        for tablet in _range(table, first, last, node.path):
+            if tablet.state == UNMOUNTED:
+                raise _wrong_state("freeze", tablet)
+            tablet.state = FROZEN
+
+    def unfreeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        for tablet in _range(table, first, last, node.path):
+            if tablet.state == UNMOUNTED:
+                raise _wrong_state("unfreeze", tablet)
+            tablet.state = MOUNTED
+
+    def remount(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        """Settings take effect at once here, so there is nothing to do but to check the request."""
+        node, table = self.dynamic(path)
+        _range(table, first, last, node.path)
+
+    def reshard(
+        self,
+        path: str,
+        *,
+        tablet_count: int | None = None,
+        pivot_keys: Sequence[Sequence[Any]] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+        trimmed_row_counts: Sequence[int] | None = None,
+    ) -> None:
+        """Cuts an unmounted table anew.
+
+        Of an ordered table, added tablets are empty, and the rows of removed ones go to the end of
+        the last that stays, where they get new row indexes (documentation, "ordered tables").
+        """
+        node, table = self.dynamic(path)
+        _require_unmounted(table, "Cannot reshard table")
+        if (first or 0) != 0 or last not in (None, len(table.tablets) - 1):
+            raise not_supported("Resharding of a part of a table")
+        made = new_tablets(table.schema, tablet_count, pivot_keys)
+        if table.ordered:
+            _move_rows(table.tablets, made)
+        table.tablets = made
+        if trimmed_row_counts is not None:
+            if any(tablet.data.rows for tablet in made):
+                raise not_supported(f"Trimmed row counts of {node.path}, which has rows,")
+            set_trimmed_row_counts(table, trimmed_row_counts)
+
+    def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
+        """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""
+        node, table = self.ordered(path)
+        tablet = self._tablet(node, table, tablet_index)
+        require_readable(tablet, node.path)
+        tablet.data.trim(trimmed_row_count)
+
+    def tablet_infos(self, path: str, indexes: Sequence[int]) -> list[dict[str, Any]]:
+        """Row counts of tablets as they are now; only mounted tablets know them."""
+        node, table = self.dynamic(path)
+        result = []
+        for index in indexes:
+            tablet = self._tablet(node, table, index)
+            require_readable(tablet, node.path)
+            result.append(
+                {
+                    "total_row_count": tablet.data.total,
+                    "trimmed_row_count": tablet.data.trimmed,
+                    "delayed_lockless_row_count": 0,
+                    "barrier_timestamp": yson.YsonUint64(self._cluster.clock.last_timestamp),
+                    "last_write_timestamp": yson.YsonUint64(
+                        table.last_commit if table.sorted else tablet.data.last_commit
+                    ),
+                }
+            )
+        return result
+
+    @staticmethod
+    def _tablet(node: Node, table: Table, index: int) -> Tablet:
+        if not 0 <= index < len(table.tablets):
+            raise no_such_tablet(
+                f"Tablet index {index} is out of range for table {node.path}: "
+                f"it has {len(table.tablets)} tablet(s)",
+                path=node.path,
+            )
+        return table.tablets[index]
+
+
+def _range(table: Table, first: int | None, last: int | None, path: str) -> list[Tablet]:
+    begin = 0 if first is None else first
+    end = len(table.tablets) - 1 if last is None else last
+    if not 0 <= begin <= end < len(table.tablets):
+        raise generic(
+            f"Invalid tablet range [{begin}, {end}] of table {path}: "
+            f"it has {len(table.tablets)} tablet(s)"
+        )
+    return table.tablets[begin : end + 1]
+
+
+def _wrong_state(action: str, tablet: Tablet) -> YtError:
+    return generic(f'Cannot {action} tablet {tablet.id}: it is in "{tablet.state}" state')
+
+
+def _require_unmounted(table: Table, message: str) -> None:
+    for tablet in table.tablets:
+        if tablet.state != UNMOUNTED:
+            raise generic(
+                f'{message} since not all of its tablets are in "unmounted" state',
+                tablet_id=tablet.id,
+                tablet_state=tablet.state,
+            )
+
+
+def _move_rows(old: list[Tablet], new: list[Tablet]) -> None:
+    for before, after in zip(old, new, strict=False):
+        after.data = before.data
+        after.id = before.id
+    for removed in old[len(new) :]:
+        target = new[-1].data
+        if removed.data.rows:
+            target.append(removed.data.rows, max(target.last_commit, removed.data.last_commit))
