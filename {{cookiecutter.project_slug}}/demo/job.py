@@ -1,0 +1,86 @@
+"""The job as a process of its own, as it would run anywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PACKAGE = "{{ cookiecutter.__package }}"
+#: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
+PATIENCE_SECONDS = 180.0
+
+
+class Job:
+    """One run of ``python -m <package> run``; everything it says goes to ``log``."""
+
+    def __init__(self, proxy: str, log: Path) -> None:
+        self.log = log
+        environment = {**os.environ, "YT_PROXY": proxy}
+        with log.open("ab") as out:
+            # A session of its own: a kill of the group takes the JVM and its workers along.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", PACKAGE, "run"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pgid(self) -> int:
+        """The process group: Python, the JVM and its workers."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: killed by that signal."""
+        return self._process.poll()
+
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
+        """The exit code; raises subprocess.TimeoutExpired after ``seconds``."""
+        return self._process.wait(seconds)
+
+    def stop(self) -> int:
+        """Ask for a graceful stop (SIGTERM to Python alone) and return the exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """kill -9 of the whole group; harmless when it is gone."""
+        try:
+            os.killpg(self.pgid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self._process.wait()
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines it said."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+@contextmanager
+def running(proxy: str, log: Path) -> Iterator[Job]:
+    """A job that is dead at the end, whatever happens."""
+    job = Job(proxy, log)
+    try:
+        yield job
+    finally:
+        job.kill()
+
+
+def run_command(proxy: str, *words: str) -> str:
+    """``python -m <package> ...`` to its end; its output. Raises CalledProcessError when it
+    fails."""
+    return subprocess.run(
+        [sys.executable, "-m", PACKAGE, *words],
+        env={**os.environ, "YT_PROXY": proxy},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout

@@ -1,0 +1,1 @@
+{% include "demo_kill/" ~ cookiecutter.__recovery ~ ".py" %}

@@ -1,0 +1,145 @@
+"""The crash: rows wait, the job runs, dies at the worst request, starts again, and is counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from . import bids, kill, tables
+from .expected import COLUMNS, expected
+from .job import PACKAGE, PATIENCE_SECONDS, Job, run_command, running
+
+#: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
+Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+Say = Callable[[str], None]
+
+
+class ScenarioError(Exception):
+    """The scenario could not be played; the message holds the end of the job's log."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures counted from the tables."""
+
+    queues: int
+    rows_in: int
+    outcome: tables.Outcome
+    kills: int
+    restarts: int
+
+
+def play(cluster: Any, rows: int, log: Path, say: Say, watch: Watch) -> Result:
+    """Play the crash on ``cluster``, a running minicluster. Raises ScenarioError."""
+    load = import_module(f"{PACKAGE}.settings").load
+    settings = load(Path("config/local.toml"), {"YT_PROXY": cluster.http})
+    client = import_module(f"{PACKAGE}.cluster").connect(settings)
+    run_command(cluster.http, "provision")
+    sent = _produce(client, settings, rows)
+    rows_in = sum(tables.rows_in(client, queue) for queue in settings.queues)
+    say(f"produced {rows_in} rows into {len(settings.queues)} queue(s): a backlog waits")
+
+    kills = _run_until_killed(cluster, client, settings, log, watch)
+    say(f"kill -9 {kill.PLACE}")
+    say(_pass_time(cluster))
+    _run_until_drained(cluster, client, settings, log, watch)
+
+    found = tables.read(client, settings.output, COLUMNS)
+    return Result(
+        queues=len(settings.queues),
+        rows_in=rows_in,
+        outcome=tables.compare(expected(sent), found),
+        kills=kills,
+        restarts=1,
+    )
+
+
+def _produce(client: Any, settings: Any, count: int) -> list[dict[str, Any]]:
+    sent: list[dict[str, Any]] = []
+    for number, queue in enumerate(settings.queues):
+        share = count // len(settings.queues) + (number < count % len(settings.queues))
+        rows = list(bids.bids(share, seed=number + 1))
+        tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        sent += rows
+    return sent
+
+
+def _run_until_killed(cluster: Any, client: Any, settings: Any, log: Path, watch: Watch) -> int:
+    """The number of kills that the cluster's fault rule reports."""
+    with running(cluster.http, log) as job:
+        rule = kill.arm(
+            cluster.client.faults,
+            output=settings.output,
+            pgid=job.pgid,
+            writes_per_batch=_writes_per_batch(client, settings),
+        )
+        with _growth(client, settings, watch, "until the kill") as look:
+            _until(lambda: job.exit_code is not None, look, job)
+        hits = int(cluster.client.faults.get(rule).hits)
+        if hits != 1 or job.exit_code != -9:
+            raise ScenarioError(f"ended (code {job.exit_code}) before its kill\n{job.tail()}")
+    return hits
+
+
+def _run_until_drained(cluster: Any, client: Any, settings: Any, log: Path, watch: Watch) -> None:
+    is_drained = drained(client, settings)
+    with running(cluster.http, log) as job:
+        with _growth(client, settings, watch, "until drained") as look:
+            _until(lambda: job.exit_code is not None or is_drained(), look, job)
+        if job.exit_code is not None:
+            raise ScenarioError(f"ended by itself (code {job.exit_code})\n{job.tail()}")
+        if job.stop() != 0:
+            raise ScenarioError(f"no graceful stop (code {job.exit_code})\n{job.tail()}")
+
+
+def drained(client: Any, settings: Any) -> Callable[[], bool]:
+    """A function that is true once every row is in a batch that Spark counts as done."""
+    positions = import_module(f"{PACKAGE}.positions")
+
+    def is_drained() -> bool:
+        now = positions.read(client, settings)
+        done = now.checkpoint.done
+        return now.checkpoint.is_last_committed and all(
+            done.ends[index].get(partition, 0) >= upper
+            for index, queue in enumerate(now.queues)
+            for partition, upper in enumerate(queue.upper)
+        )
+
+    return is_drained
+
+
+def _writes_per_batch(client: Any, settings: Any) -> int:
+    tablets = sum(int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues)
+    return tablets * -(-int(settings.max_rows_per_partition) // int(settings.dyn_batch_size))
+
+
+def _pass_time(cluster: Any) -> str:
+    seconds = import_module(f"{PACKAGE}.lock").LOCK_SECONDS + 1
+    cluster.client.clock.advance(seconds)
+    return f"the cluster's clock goes {seconds:.0f} s ahead, so the dead driver's lock expires"
+
+
+@contextmanager
+def _growth(client: Any, settings: Any, watch: Watch, title: str) -> Iterator[Callable[[], None]]:
+    goal = sum(tables.rows_in(client, queue) for queue in settings.queues)
+    with watch(title, goal) as show:
+
+        def look() -> None:
+            show(int(client.get(f"{settings.output}/@row_count")))
+
+        yield look
+        look()
+
+
+def _until(is_over: Callable[[], bool], look: Callable[[], None], job: Job) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_over():
+        look()
+        if time.monotonic() > deadline:
+            raise ScenarioError(f"not over after {PATIENCE_SECONDS:.0f} s\n{job.tail()}")
+        time.sleep(0.3)

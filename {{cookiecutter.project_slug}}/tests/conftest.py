@@ -1,0 +1,64 @@
+"""One minicluster and one Spark session for all tests; objects of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from minicluster import testing
+
+PACKAGE = "{{ cookiecutter.__package }}"
+CONFIG = Path(__file__).parents[1] / "config" / "local.toml"
+
+Module = Callable[[str], ModuleType]
+
+
+@pytest.fixture(scope="session")
+def module() -> Module:
+    """A module of the job by its name: ``module("settings")``."""
+    return lambda name: import_module(f"{PACKAGE}.{name}")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A minicluster; ``.client`` holds its faults, journal and clock."""
+    with testing.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def base_settings(module: Module, cluster: Any) -> Any:
+    """config/local.toml on the minicluster of the tests."""
+    return module("settings").load(CONFIG, {"YT_PROXY": cluster.http})
+
+
+@pytest.fixture
+def settings(base_settings: Any, request: pytest.FixtureRequest) -> Any:
+    """The job's settings with a folder of its own on the cluster for each test."""
+    root = f"//home/tests/{request.node.name.replace('[', '-').replace(']', '')}"
+    return replace(
+        base_settings,
+        queues=tuple(f"{root}/queue-{n}" for n in range(len(base_settings.queues))),
+        consumer=f"{root}/consumer",
+        output=f"{root}/output",
+        checkpoint=f"{root}/checkpoint",
+    )
+
+
+@pytest.fixture(scope="session")
+def client(module: Module, base_settings: Any) -> Any:
+    """A ytsaurus-client on the minicluster."""
+    return module("cluster").connect(base_settings)
+
+
+@pytest.fixture(scope="session")
+def spark(module: Module, base_settings: Any) -> Iterator[Any]:
+    """The job's own Spark session, with SPYT in it."""
+    session = module("session").open_session(base_settings)
+    yield session
+    session.stop()

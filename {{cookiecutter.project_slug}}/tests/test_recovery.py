@@ -1,0 +1,1 @@
+{% include "test_recovery/" ~ cookiecutter.__recovery ~ ".py" %}

@@ -1,0 +1,1 @@
+{% include "test_transform/" ~ cookiecutter.processing ~ ".py" %}
