@@ -3,9 +3,9 @@ prerequisites:
 	@command -v git > /dev/null || { echo "git is missing. Debian: apt install git. macOS: xcode-select --install" >&2; exit 1; }
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
 	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
-	test "$$version" = {{ pin('java') }} || { \
-	  echo "Java {{ pin('java') }} is missing: '$$java' is $${version:+version }$${version:-not there}." \
-	    "Debian: apt install openjdk-{{ pin('java') }}-jre-headless. macOS: brew install openjdk@{{ pin('java') }}." \
+	test "$$version" = $(JAVA) || { \
+	  echo "Java $(JAVA) is missing: '$$java' is $${version:+version }$${version:-not there}." \
+	    "Debian: apt install openjdk-$(JAVA)-jre-headless. macOS: brew install openjdk@$(JAVA)." \
 	    "Several may live side by side: set JAVA_HOME." >&2; exit 1; }
 
 # Sets $python to the first of these that is Python 3.11 or later and can make environments.

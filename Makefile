@@ -1,0 +1,73 @@
+# Every target can be the first one that is called in a fresh clone.
+#   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=4.1|3.5]    without them: the template's defaults
+#   PYTHON=FILE   the interpreter new environments are made with
+QUEUES ?= 1
+SPARK ?= 4.1
+GUARANTEE ?=
+PROCESSING ?=
+
+# The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
+TOOLS := .venv
+VENV_4.1 := .venv
+VENV_3.5 := .venv-3.5
+BIN := $(TOOLS)/bin
+
+DEMO := build/demo
+PATHS_1 := //home/ytstream/bids
+PATHS_2 := //home/ytstream/bids-east //home/ytstream/bids-west
+
+OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
+  asked = (argument.split("=", 1) for argument in sys.argv[1:]); \
+  sys.exit("\n".join(f"{name}={value}: give one of {chr(44).join(offered[name.lower()])}" \
+    for name, value in asked if value and value not in offered[name.lower()]) or 0)
+
+# One stamp per state of the list of pins: a second set-up finds nothing to do.
+PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
+
+.DEFAULT_GOAL := help
+.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick bench lint
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: setup-4.1 setup-3.5 ## make both environments with the pinned packages
+
+setup-4.1: SCOPE := template
+setup-3.5: SCOPE := dev
+setup-4.1 setup-3.5: setup-%: prerequisites
+	@test -f "$(VENV_$*)/.pins-$(PINS)" || { \
+	  set -e; \
+	  test -x "$(VENV_$*)/bin/python" || { $(find-python); "$$python" -m venv "$(VENV_$*)"; }; \
+	  echo "Installing the pinned packages for Spark $* into $(VENV_$*); the first time takes a few minutes."; \
+	  "$(VENV_$*)/bin/python" local_extensions/versions.py $(SCOPE) $* > "$(VENV_$*)/requirements.txt"; \
+	  "$(VENV_$*)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$(VENV_$*)/requirements.txt"; \
+	  rm -f "$(VENV_$*)"/.pins-*; \
+	  touch "$(VENV_$*)/.pins-$(PINS)"; }
+
+demo: ## generate a project, run its demo: rows in, kill -9, restart, rows counted
+	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
+	$(if $(filter 4.1 3.5,$(SPARK)),,$(error SPARK=$(SPARK): give 4.1 or 3.5))
+	@$(MAKE) --no-print-directory setup-4.1 $(if $(filter 3.5,$(SPARK)),setup-3.5)
+	@$(BIN)/python -c '$(OFFERED)' "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@$(BIN)/cookiecutter . --no-input --default-config --output-dir $(DEMO) \
+	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
+	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
+	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
+
+test: setup ## every test, linters included, on both Spark versions
+	@$(BIN)/pytest
+
+test-quick: setup-4.1 ## what runs without Spark
+	@$(BIN)/pytest -m "not slow and not spark"
+
+bench: setup ## the benchmarks, as a table
+	@$(BIN)/python -m bench
+
+lint: setup-4.1 ## ruff and mypy --strict over the template's own sources
+	@$(BIN)/ruff check --config pyproject.toml .
+	@$(BIN)/ruff format --config pyproject.toml --check .
+	@$(BIN)/mypy
+
+JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)
+include templates/make/prerequisites.mk

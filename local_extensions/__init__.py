@@ -1,0 +1,50 @@
+"""What the template adds to Jinja: filters for free text, the check of the answers, the pins.
+
+Every filter for free text gives the *inside* of a double-quoted string, and the quotes stand in the
+template: ``name = "{{ cookiecutter.project_name | toml }}"``. So a template file is valid in its
+own language before it is rendered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from jinja2 import Environment
+from jinja2.ext import Extension
+
+from . import answers, text, versions
+
+
+class TemplateExtension(Extension):
+    """Named in ``_extensions`` of cookiecutter.json."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        environment.filters |= {
+            "toml": text.quoted,
+            "yaml": text.quoted,
+            "json": text.quoted,
+            "python": text.python,
+            "markdown": text.markdown,
+            "slug": answers.slug,
+            "problems": lambda given: "\n".join(answers.problems(given)),
+            "checked": checked,
+        }
+        environment.globals |= {"pin": versions.pin, "requirement": versions.requirement}
+
+
+def checked(given: dict[str, Any]) -> str:
+    """Refuse answers that would not give a working project, all of them at once.
+
+    Runs as cookiecutter's first private variable: by then every option is answered, and no folder
+    is made yet. A ClickException is the one error of an extension that cookiecutter's command line
+    shows as a message and not as a traceback. The queues are put into their stored order here, so
+    that replay files, .cruft.json and the project agree.
+
+    Raises click.ClickException with one line per problem.
+    """
+    if problems := answers.problems(given):
+        raise click.ClickException("\n".join(problems))
+    given["queue_paths"] = " ".join(answers.queues(given))
+    return "yes"

