@@ -10,6 +10,7 @@ from yt import yson
 
 from ..errors import YtError, generic, no_such_tablet, not_supported, tablet_not_mounted
 from . import rows, wire
+from .query import select as run_query
 from .tablet_tx import Transaction, changes
 from .tablets import (
     FROZEN,
@@ -149,6 +150,7 @@ class Tables:
     ) -> wire.Rowset:
         """Rows of a sorted table by key, in the order of `keys`; None for a missing one if kept."""
         node, table = self.sorted(path)
+        timestamp = timestamp or None
         reader = table.reader(names, path)
         schema = table.schema
         wanted = list(range(len(schema.columns)))
@@ -175,6 +177,10 @@ class Tables:
                 )
         described = schema.rowset_columns()
         return wire.Rowset([described[index] for index in wanted], found)
+
+    def select(self, query: str, *, timestamp: int | None = None) -> wire.Rowset:
+        """The answer to a `select_rows` query, as of a timestamp or, for None, now."""
+        return run_query(self._cluster, query, timestamp or None)
 
     # Tablets
 

@@ -147,7 +147,7 @@ class TabletTransactions:
         for transaction in [t for t in self._alive.values() if t.deadline < now]:
             del self._alive[transaction.id]
 
-    def forget_proxy(self, proxy: str) -> None:
+    def drop_proxy(self, proxy: str) -> None:
         """Forgets the transactions of an RPC proxy that went down."""
         for transaction in [t for t in self._alive.values() if t.proxy == proxy]:
             del self._alive[transaction.id]
