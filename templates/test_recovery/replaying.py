@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
 from conftest import Module
 
 QUEUE = "//home/q"

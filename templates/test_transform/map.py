@@ -6,10 +6,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
+from conftest import Module
+
 from demo.bids import bids
 from demo.expected import COLUMNS, expected
-
-from conftest import Module
 
 #: Stands in for the columns that the guarantee adds, where it adds any.
 POSITION = {"queue_id": "//queue", "tablet_index": 0, "row_index": 7}

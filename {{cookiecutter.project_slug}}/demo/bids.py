@@ -1,5 +1,4 @@
-"""Bids of an auction site, as the streaming benchmark Nexmark has them: seeded, so every run is
-equal."""
+"""Bids of an auction site, as Nexmark has them: seeded, so that every run is equal."""
 
 from __future__ import annotations
 

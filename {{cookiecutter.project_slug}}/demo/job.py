@@ -75,8 +75,7 @@ def running(proxy: str, log: Path) -> Iterator[Job]:
 
 
 def run_command(proxy: str, *words: str) -> str:
-    """``python -m <package> ...`` to its end; its output. Raises CalledProcessError when it
-    fails."""
+    """The output of ``python -m <package> ...``. Raises CalledProcessError when it fails."""
     return subprocess.run(
         [sys.executable, "-m", PACKAGE, *words],
         env={**os.environ, "YT_PROXY": proxy},

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from minicluster import testing
 
 PACKAGE = "{{ cookiecutter.__package }}"

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from conftest import Module
+
 from demo import tables
 from demo.bids import bids
 from demo.expected import COLUMNS, expected
 from demo.scenario import drained
-
-from conftest import Module
 
 
 def test_every_row_arrives_once_and_right(

@@ -8,7 +8,7 @@ which SPYT stores the index of the LAST row of each partition (YtQueueOffset).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,25 @@ class Planned:
     batch: int
     ends: tuple[Mapping[int, int], ...]
     metadata: Mapping[str, Any]
+    #: The source lines as they stand in the file.
+    sources: tuple[str, ...] = ()
+
+    def moved(self, ends: Sequence[Mapping[int, int]]) -> str:
+        """The entry's text with other ends: what is written to move the checkpoint."""
+        lines = []
+        for source, wanted in zip(self.sources, ends, strict=True):
+            stored = json.loads(source)
+            stored["partitions"] = {str(p): row - 1 for p, row in sorted(wanted.items())}
+            lines.append(json.dumps(stored, separators=(",", ":")))
+        return "\n".join(["v1", json.dumps(self.metadata, separators=(",", ":")), *lines])
+
+    def commit_text(self) -> str:
+        """The text of the commit log's entry for this batch.
+
+        The watermark is that of the batch's beginning: an older one only closes windows later.
+        """
+        watermark = int(self.metadata.get("batchWatermarkMs", 0))
+        return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark}, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -46,11 +65,14 @@ class Checkpoint:
         return self.last is not None and self.last.batch in self.committed
 
     @property
+    def before_last(self) -> Planned | None:
+        """The planned batch before the newest one; None when there is none."""
+        return self.planned[-2] if len(self.planned) > 1 else None
+
+    @property
     def done(self) -> Planned | None:
         """The newest batch that Spark will not run again; None when there is none."""
-        if self.is_last_committed:
-            return self.last
-        return self.planned[-2] if len(self.planned) > 1 else None
+        return self.last if self.is_last_committed else self.before_last
 
 
 def read(client: Any, path: str) -> Checkpoint:
@@ -82,7 +104,8 @@ def _planned(batch: int, path: str, text: str) -> Planned:
             f"{path}/offsets/{batch} is cut short or of an unknown version: {text[:60]!r}",
             "restore the checkpoint, or start with a new one (`rewind`)",
         )
-    return Planned(batch, tuple(map(_ends, lines[2:])), json.loads(lines[1]))
+    sources = tuple(lines[2:])
+    return Planned(batch, tuple(map(_ends, sources)), json.loads(lines[1]), sources)
 
 
 def _ends(source: str) -> dict[int, int]:

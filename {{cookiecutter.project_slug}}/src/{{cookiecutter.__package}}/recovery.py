@@ -1,1 +1,112 @@
-{% include "recovery/" ~ cookiecutter.__recovery ~ ".py" %}
+"""Before every start: make checkpoint, consumer and queues agree, or refuse.
+
+SPYT does not look whether the rows an offset names still exist: a read below a queue's first row
+gives the first rows there are, again and without an error (YtQueueUtils). And where a driver died
+decides whether Spark's logs or the consumer tell the truth. So this module looks, while the job
+stands still.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import marker, repairs
+from .errors import JobError
+from .positions import Positions, Queue
+from .positions import read as read_positions
+from .repairs import Decision
+from .resume import LOST_CHECKPOINT, resume
+from .settings import Settings
+
+
+def prepare(client: Any, settings: Settings) -> list[str]:
+    """Bring the job's positions into order and return what was found and done, a line each.
+
+    Raises JobError when only a person can decide; nothing was changed then.
+    """
+    positions = read_positions(client, settings)
+    marker.verify(positions, settings)
+    decision = decide(positions, settings)
+    repairs.apply(client, settings, positions, decision)
+    marker.write(client, positions, settings)
+    return decision.notes
+
+
+def decide(positions: Positions, settings: Settings) -> Decision:
+    """The decision for these positions; reads and writes nothing.
+
+    Raises JobError for offsets that fit together in no way a crash leaves behind, for a queue that
+    is shorter than the offsets, and, under ``on_data_loss = "fail"``, for rows trimmed before they
+    were read.
+    """
+    decision = Decision()
+    if positions.checkpoint.last is None and positions.consumer_marker is not None:
+        decision.notes.append(f"the checkpoint {settings.checkpoint} is gone: {LOST_CHECKPOINT}")
+    starts = [dict(start) for start in resume(positions, decision)]
+    gaps: list[str] = []
+    for queue, start in zip(positions.queues, starts, strict=True):
+        if _is_new(positions, queue):
+            _choose_start(queue, start, settings, decision)
+            continue
+        for partition, lower in enumerate(queue.lower):
+            row = start.setdefault(partition, 0)
+            _refuse_short_queue(queue, partition, row)
+            if row < lower:
+                gaps.append(
+                    f"{lower - row} rows of {queue.path} were trimmed before this job read them: "
+                    f"partition {partition}, rows {row} to {lower - 1}"
+                )
+                start[partition] = lower
+    if gaps:
+        if settings.on_data_loss == "fail":
+            raise JobError(
+                "; ".join(gaps),
+                'they cannot be had back; set on_data_loss = "skip" to go on behind the gap',
+            )
+        decision.notes += gaps
+        _skip(positions, starts, decision)
+    return decision
+
+
+def _is_new(positions: Positions, queue: Queue) -> bool:
+    has_run = positions.checkpoint.last is not None or positions.consumer_marker is not None
+    return not has_run and not queue.consumed
+
+
+def _choose_start(
+    queue: Queue, start: dict[int, int], settings: Settings, decision: Decision
+) -> None:
+    rows = queue.lower if settings.start_from == "earliest" else queue.upper
+    start.update(enumerate(rows))
+    decision.advance |= {(queue.path, partition): row for partition, row in enumerate(rows) if row}
+    decision.notes.append(
+        f"new consumer: {queue.path} from its {settings.start_from} rows, by partition "
+        f"{', '.join(map(str, rows))}"
+    )
+
+
+def _skip(positions: Positions, starts: list[dict[int, int]], decision: Decision) -> None:
+    """Move consumer and checkpoint behind the gap, both for all partitions.
+
+    The checkpoint is moved and not dropped: it may hold state, and its other partitions are exact
+    where the consumer's may be a batch behind.
+    """
+    for queue, start in zip(positions.queues, starts, strict=True):
+        decision.advance |= {(queue.path, partition): row for partition, row in start.items()}
+    last, done = positions.checkpoint.last, positions.checkpoint.done
+    if decision.uncommit is not None:
+        done = positions.checkpoint.before_last
+        decision.unplan = decision.uncommit
+    elif last is not None and not positions.checkpoint.is_last_committed:
+        decision.unplan = last.batch
+    if done is not None:
+        decision.rebase = (done, tuple(starts))
+
+
+def _refuse_short_queue(queue: Queue, partition: int, row: int) -> None:
+    if row > queue.upper[partition]:
+        raise JobError(
+            f"queue {queue.path}, partition {partition} ends at row {queue.upper[partition]}, but "
+            f"the job has read up to row {row}: the queue or its tablets were made again",
+            "configure a new consumer and a new checkpoint",
+        )

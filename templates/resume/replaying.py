@@ -1,0 +1,40 @@
+"""Where each queue goes on, without transactions: Spark's checkpoint is the truth.
+
+A batch whose ``commits/N`` is missing runs again over the very same rows. The consumer follows one
+batch behind and counts alone where there is no checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .errors import JobError
+from .positions import Positions
+from .repairs import Decision
+
+LOST_CHECKPOINT = "going on from the consumer, which is up to one micro-batch behind"
+
+
+def resume(positions: Positions, _decision: Decision) -> list[Mapping[int, int]]:
+    """The first row of the next batch, by queue and partition; a partition never read is absent.
+
+    Raises JobError when somebody moved the consumer ahead of the checkpoint: SPYT would then take
+    the consumer's row in all partitions (YtStreamingSource.getBatch) and repeat a batch in the
+    others.
+    """
+    done = positions.checkpoint.done
+    if done is None:
+        return [queue.consumed for queue in positions.queues]
+    for queue, ends in zip(positions.queues, done.ends, strict=True):
+        moved = [
+            f"{queue.path}, partition {partition}: consumer at row {row}, checkpoint at "
+            f"{ends.get(partition, 0)}"
+            for partition, row in queue.consumed.items()
+            if row > ends.get(partition, 0)
+        ]
+        if moved:
+            raise JobError(
+                f"the consumer is ahead of the checkpoint: {'; '.join(moved)}",
+                "somebody moved it: move it back, or use `rewind`, which starts a new checkpoint",
+            )
+    return list(done.ends)

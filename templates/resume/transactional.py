@@ -1,0 +1,72 @@
+"""Where each queue goes on, with transactions: the consumer is the truth.
+
+SPYT commits the batch's tablet transaction, with the output rows and the consumer in it, AFTER
+Spark has written ``commits/N`` (MicroBatchExecutionDecorators.runBatch). A driver that dies in
+between leaves a batch that Spark counts as done and that never happened: a backlogged job stalls
+for ever, a job with several queues loses rows, a stateful one counts rows twice. When the
+transaction did commit but its reply was lost, SPYT deletes ``commits/N`` of a batch that did
+happen. Comparing the consumer with the offset log tells which: the consumer moves in that very
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .checkpoint import Planned
+from .errors import JobError
+from .positions import Positions, Queue
+from .repairs import Decision
+
+LOST_CHECKPOINT = "going on from the consumer, which is exact"
+
+
+def resume(positions: Positions, decision: Decision) -> list[Mapping[int, int]]:
+    """The first row of the next batch, by queue and partition; a partition never read is absent.
+
+    Puts what the commit log needs into ``decision``. Raises JobError when the consumer stands
+    neither at the end nor at the beginning of the newest batch.
+    """
+    checkpoint, queues = positions.checkpoint, positions.queues
+    last = checkpoint.last
+    if last is not None:
+        happened = _stands_at(queues, last)
+        if checkpoint.is_last_committed and not happened:
+            _refuse_elsewhere(queues, last, checkpoint.before_last)
+            decision.uncommit = last.batch
+            decision.notes.append(
+                f"batch {last.batch} was in the commit log, but its transaction never committed: "
+                "taken out of the log, it runs again"
+            )
+        elif not checkpoint.is_last_committed and happened:
+            decision.commit = last
+            decision.notes.append(
+                f"the transaction of batch {last.batch} committed, but the commit log did not say "
+                "so: entered, it does not run again"
+            )
+        elif not happened:
+            _refuse_elsewhere(queues, last, checkpoint.before_last)
+    return [queue.consumed for queue in queues]
+
+
+def _stands_at(queues: tuple[Queue, ...], planned: Planned) -> bool:
+    return all(
+        queue.consumed.get(partition, 0) == end
+        for queue, ends in zip(queues, planned.ends, strict=True)
+        for partition, end in ends.items()
+    )
+
+
+def _refuse_elsewhere(queues: tuple[Queue, ...], last: Planned, before: Planned | None) -> None:
+    """Raise JobError unless the consumer is where ``last`` leaves it that did not happen."""
+    for index, queue in enumerate(queues):
+        for partition, end in last.ends[index].items():
+            row = queue.consumed.get(partition, 0)
+            # Before batch 0 the consumer itself is the only record of where the job began.
+            start = before.ends[index].get(partition, 0) if before is not None else min(row, end)
+            if row != start:
+                raise JobError(
+                    f"the consumer was moved: {queue.path}, partition {partition} is at row {row}, "
+                    f"batch {last.batch} was to take it from {start} to {end}",
+                    "move it back, or use `rewind`, which starts a new checkpoint",
+                )

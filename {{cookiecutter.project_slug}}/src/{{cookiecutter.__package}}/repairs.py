@@ -1,0 +1,58 @@
+"""What recovery may change, and how it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .checkpoint import Planned
+from .positions import Positions
+from .settings import Settings
+
+
+@dataclass
+class Decision:
+    """The changes before a start, and what to tell; without changes the job starts as it stands."""
+
+    #: (queue, partition) -> the row the consumer is to read next.
+    advance: dict[tuple[str, int], int] = field(default_factory=dict)
+    #: Batch whose entry in the commit log is taken back: it runs again.
+    uncommit: int | None = None
+    #: Batch that gets its missing entry in the commit log: it does not run again.
+    commit: Planned | None = None
+    #: Batch whose entry in the offset log is taken back: it is planned anew.
+    unplan: int | None = None
+    #: Entry of the offset log, and the ends it is to have instead.
+    rebase: tuple[Planned, tuple[Mapping[int, int], ...]] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def apply(client: Any, settings: Settings, positions: Positions, decision: Decision) -> None:
+    """Carry the decision out: the logs first, the consumer last.
+
+    A crash in between leaves the consumer behind the checkpoint, which loses nothing: the next
+    start decides again or refuses.
+    """
+    checkpoint = settings.checkpoint
+    if decision.uncommit is not None:
+        client.remove(f"{checkpoint}/commits/{decision.uncommit}")
+    if decision.commit is not None:
+        text = decision.commit.commit_text()
+        _write(client, f"{checkpoint}/commits/{decision.commit.batch}", text)
+    if decision.unplan is not None:
+        client.remove(f"{checkpoint}/offsets/{decision.unplan}")
+    if decision.rebase is not None:
+        planned, ends = decision.rebase
+        _write(client, f"{checkpoint}/offsets/{planned.batch}", planned.moved(ends))
+    consumed = {queue.path: queue.consumed for queue in positions.queues}
+    for (queue, partition), row in decision.advance.items():
+        old = consumed[queue].get(partition)
+        if (old or 0) != row:
+            # With old_offset the move fails if somebody else has moved the consumer meanwhile.
+            client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
+
+
+def _write(client: Any, path: str, text: str) -> None:
+    # In one master transaction: another reader sees the whole file or none.
+    client.write_file(path, text.encode(), force_create=True)

@@ -1,0 +1,1 @@
+{% include "resume/" ~ cookiecutter.__recovery ~ ".py" %}
