@@ -6,6 +6,7 @@ import random
 import struct
 
 import pytest
+
 from minicluster.rpc import bus
 from minicluster.rpc.bus import Acknowledgement, Bus, BusError, Message
 
@@ -40,7 +41,7 @@ def events(data: bytes, step: int | None = None) -> list[bus.Event]:
     return found
 
 
-PARTS = [[b""], [b"abc", None, b"", b"\0" * 1000], [], [None]]
+PARTS: list[list[bytes | None]] = [[b""], [b"abc", None, b"", b"\0" * 1000], [], [None]]
 
 
 @pytest.mark.parametrize("step", [1, 7, 36, 37, None])

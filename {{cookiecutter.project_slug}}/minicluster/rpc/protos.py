@@ -24,6 +24,7 @@ JARS = "tech.ytsaurus-ytsaurus-proto-c*.jar"
 ROOTS = (
     "yt_proto/yt/client/api/rpc_proxy/proto/api_service.proto",
     "yt_proto/yt/client/api/rpc_proxy/proto/discovery_service.proto",
+    "yt_proto/yt/core/misc/proto/protobuf_helpers.proto",
     "yt_proto/yt/core/rpc/proto/rpc.proto",
 )
 API = "NYT.NApi.NRpcProxy.NProto."
@@ -66,7 +67,7 @@ def _pool() -> descriptor_pool.DescriptorPool:
 
 def _descriptor_set() -> bytes:
     sources = _sources()
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(ROOTS).encode())
     for name, text in sorted(sources.items()):
         digest.update(f"{name}\0{len(text)}\0".encode() + text)
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minicluster"

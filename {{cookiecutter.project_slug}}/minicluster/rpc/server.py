@@ -152,6 +152,10 @@ class Connection(asyncio.Protocol):
             self._send(await self._service.answer(request, stream))
         except HangUp:
             self._transport.abort()
+        except Exception:
+            # A defect of this program; the client must not wait for an answer that will not come.
+            self._transport.abort()
+            raise
         finally:
             self._streams.pop(request.id, None)
 

@@ -52,7 +52,7 @@ class Invocation:
         return messages.guid(options.transaction_id) if options.HasField("transaction_id") else None
 
 
-Body = Callable[[Invocation], Sequence[Part] | Awaitable[None] | None]
+Body = Callable[[Invocation], Sequence[Part] | Awaitable[Sequence[Part] | None] | None]
 
 
 @dataclass(slots=True, frozen=True)
@@ -62,13 +62,15 @@ class Method:
     body: Body
 
 
+Registrar = Callable[[Body], Body]
+
 MethodTable = dict[tuple[str, str], Method]
 """By (service, method) as they stand in a request."""
 
 METHODS: MethodTable = {}
 
 
-def method(name: str, *, messages: str | None = None, service: str = API_SERVICE) -> Any:
+def method(name: str, *, messages: str | None = None, service: str = API_SERVICE) -> Registrar:
     """Registers a method under its wire name.
 
     Its messages are TReq<Name> and TRsp<Name> of the API unless `messages`, a full name with `%s`

@@ -1,0 +1,221 @@
+"""A bare RPC client for the tests: framing by hand, messages from the SPYT wheel, no retries."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+from typing import Any
+
+from yt import yson
+
+from minicluster import ids
+from minicluster.rpc import protos
+from minicluster.state import wire
+
+FIXED = struct.Struct("<IHH16sIQ")
+SIGNATURE = 0x78616D4F
+NULL = 0xFFFFFFFF
+Part = bytes | None
+
+
+class RpcError(Exception):
+    """The server's TError."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(f"{error.code}: {error.message}")
+        self.code = error.code
+        self.message = error.message
+
+
+class RpcClient:
+    """One connection to an RPC proxy."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self._request_ids = itertools.count(1)
+
+    @classmethod
+    async def connect(cls, address: str) -> RpcClient:
+        host, port = address.rsplit(":", 1)
+        return cls(*await asyncio.open_connection(host, int(port)))
+
+    async def close(self) -> None:
+        self.writer.close()
+
+    def send_packet(self, parts: list[Part], *, acknowledge: bool = False) -> bytes:
+        packet_id = next(self._request_ids).to_bytes(16, "big")
+        sizes = [NULL if part is None else len(part) for part in parts]
+        self.writer.write(
+            FIXED.pack(SIGNATURE, 0, int(acknowledge), packet_id, len(parts), 0)
+            + struct.pack(f"<{len(parts)}I", *sizes)
+            + bytes(8 * len(parts) + 8)
+            + b"".join(part or b"" for part in parts)
+        )
+        return packet_id
+
+    async def read_packet(self) -> tuple[int, bytes, list[Part]]:
+        """(kind, packet id, parts)."""
+        head = await self.reader.readexactly(FIXED.size)
+        signature, kind, _, packet_id, count, _ = FIXED.unpack(head)
+        assert signature == SIGNATURE
+        if kind == 1:
+            return kind, packet_id, []
+        sizes = struct.unpack(f"<{count}I", await self.reader.readexactly(4 * count))
+        await self.reader.readexactly(8 * count + 8)
+        parts: list[Part] = []
+        for size in sizes:
+            parts.append(None if size == NULL else await self.reader.readexactly(size))
+        return kind, packet_id, parts
+
+    async def read_message(self) -> list[Part]:
+        while True:
+            kind, _, parts = await self.read_packet()
+            if kind == 0:
+                return parts
+
+    def send(
+        self,
+        method: str,
+        message: Any,
+        attachments: list[Part] | None = None,
+        *,
+        service: str = "ApiService",
+        bare: bool = False,
+        window: int | None = None,
+        acknowledge: bool = True,
+    ) -> Any:
+        """Sends a request and returns its header."""
+        header = protos.rpc("TRequestHeader")(service=service, method=method)
+        header.request_id.first = next(self._request_ids)
+        header.request_id.second = 7
+        header.protocol_version_major = 1
+        body = message.SerializeToString()
+        if bare:
+            header.request_codec = header.response_codec = 0
+        else:
+            body = struct.pack("<II", 0, len(body)) + body
+        if window is not None:
+            header.server_attachments_streaming_parameters.window_size = window
+        parts = [b"rpci" + header.SerializeToString(), body, *(attachments or [])]
+        self.send_packet(parts, acknowledge=acknowledge)
+        return header
+
+    def send_stream(self, header: Any, number: int, attachments: list[Part]) -> None:
+        payload = protos.rpc("TStreamingPayloadHeader")(
+            service=header.service, method=header.method, sequence_number=number, codec=0
+        )
+        payload.request_id.CopyFrom(header.request_id)
+        self.send_packet([b"rpcp" + payload.SerializeToString(), *attachments])
+
+    def send_feedback(self, header: Any, position: int) -> None:
+        feedback = protos.rpc("TStreamingFeedbackHeader")(
+            service=header.service, method=header.method, read_position=position
+        )
+        feedback.request_id.CopyFrom(header.request_id)
+        self.send_packet([b"rpcf" + feedback.SerializeToString()])
+
+    @staticmethod
+    def open_response(parts: list[Part], reply: str) -> tuple[Any, list[Part]]:
+        """(message, attachments) of a response; raises RpcError."""
+        assert parts[0] is not None
+        assert parts[0][:4] == b"rpco"
+        header = protos.rpc("TResponseHeader").FromString(parts[0][4:])
+        if header.error.code:
+            raise RpcError(header.error)
+        body = parts[1]
+        assert body is not None
+        if not header.HasField("codec"):
+            envelope, size = struct.unpack_from("<II", body)
+            body = body[8 + envelope :]
+            assert len(body) == size
+        return protos.message(reply).FromString(body), parts[2:]
+
+    async def call(
+        self, method: str, attachments: list[Part] | None = None, **fields: Any
+    ) -> tuple[Any, list[Part]]:
+        """One unary call; a field that ends in `_id` takes a text id, and `path`s take str."""
+        names = {"PullConsumer": "PullQueueConsumer", "AdvanceConsumer": "AdvanceQueueConsumer"}
+        name = names.get(method, method)
+        message = build(f"TReq{name}", **fields)
+        self.send(method, message, attachments)
+        return self.open_response(await self.read_message(), f"{protos.API}TRsp{name}")
+
+    async def get(self, path: str) -> Any:
+        reply, _ = await self.call("GetNode", path=path)
+        return yson.loads(reply.value)
+
+    async def create(self, path: str, code: int, attributes: dict[str, Any] | None = None) -> str:
+        request = build("TReqCreateNode", path=path, type=code, recursive=True)
+        for key, value in (attributes or {}).items():
+            item = request.attributes.attributes.add()
+            item.key, item.value = key, yson.dumps(value, yson_format="binary")
+        self.send("CreateNode", request)
+        reply, _ = self.open_response(await self.read_message(), f"{protos.API}TRspCreateNode")
+        return text_id(reply.node_id)
+
+    async def write_file(self, path: str, data: list[bytes]) -> None:
+        header = self.send("WriteFile", build("TReqWriteFile", path=path), window=10 << 20)
+        handshake = await self.read_message()
+        if handshake[0] and handshake[0][:4] == b"rpcp":
+            assert handshake[1:] == [None]
+            for number, chunk in enumerate([*data, None]):
+                self.send_stream(header, number, [chunk])
+            handshake = await self.read_message()
+        while handshake[0] and handshake[0][:4] == b"rpcf":
+            handshake = await self.read_message()
+        self.open_response(handshake, f"{protos.API}TRspWriteFile")
+
+    async def read_file(self, path: str, *, window: int = 10 << 20, **fields: Any) -> bytes:
+        header = self.send("ReadFile", build("TReqReadFile", path=path, **fields), window=window)
+        self.send_stream(header, 0, [None])
+        pieces: list[bytes] = []
+        position = 0
+        while True:
+            parts = await self.read_message()
+            assert parts[0] is not None
+            if parts[0][:4] == b"rpcf":
+                continue
+            if parts[0][:4] == b"rpco":
+                self.open_response(parts, f"{protos.API}TRspReadFile")
+                return b"".join(pieces[1:])
+            for part in parts[1:]:
+                position += len(part or b"") or 1
+                if part is not None:
+                    pieces.append(part)
+            self.send_feedback(header, position)
+
+
+def build(name: str, **fields: Any) -> Any:
+    """A message of the API: str becomes bytes where needed, text ids become GUIDs."""
+    message = protos.api(name)()
+    for field, value in fields.items():
+        kind = message.DESCRIPTOR.fields_by_name[field]
+        if kind.message_type is not None and kind.message_type.name == "TGuid":
+            target = getattr(message, field)
+            target.first, target.second = ids.to_parts(value)
+        elif kind.type == kind.TYPE_BYTES:
+            setattr(message, field, value.encode() if isinstance(value, str) else value)
+        else:
+            setattr(message, field, value)
+    return message
+
+
+def text_id(guid: Any) -> str:
+    return ids.from_parts(guid.first, guid.second)
+
+
+def rows_of(descriptor: Any, attachments: list[Part]) -> list[dict[str, Any] | None]:
+    """An answer's rows as maps."""
+    names = [entry.name for entry in descriptor.name_table_entries]
+    rows = wire.split(b"".join(part or b"" for part in attachments))
+    return [None if row is None else wire.to_dict(row, names) for row in rows]
+
+
+def describe(message: Any, names: list[str]) -> None:
+    descriptor = message.rowset_descriptor
+    descriptor.wire_format_version = 1
+    descriptor.rowset_kind = 1
+    for name in names:
+        descriptor.name_table_entries.add().name = name

@@ -1,0 +1,543 @@
+"""The RPC front end from outside: a bare client on real sockets, in the server's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from yt import yson
+
+from minicluster import ids
+from minicluster.gate import Gate, Rule
+from minicluster.rpc import protos, server
+from minicluster.rpc.server import RpcProxy
+from minicluster.state import wire
+from minicluster.state.cluster import Cluster
+from tests.minicluster.rpc_client import RpcClient, RpcError, build, describe, rows_of, text_id
+
+MAP_NODE, FILE, TABLE, LINK, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 417, 421, 1700
+NULL_ID = "0-0-0-0"
+
+
+@dataclass
+class Lab:
+    """A cluster, its proxies and a connection to the first of them."""
+
+    cluster: Cluster
+    gate: Gate
+    proxies: list[RpcProxy]
+    client: RpcClient
+    others: list[RpcClient] = field(default_factory=list)
+
+    async def connect(self, proxy: int = 0) -> RpcClient:
+        client = await RpcClient.connect(self.proxies[proxy].address)
+        self.others.append(client)
+        return client
+
+
+@asynccontextmanager
+async def lab(proxies: int = 1) -> AsyncIterator[Lab]:
+    cluster = Cluster()
+    gate = Gate(cluster.tick)
+    running = [await server.serve(cluster, gate, "127.0.0.1") for _ in range(proxies)]
+    made = Lab(cluster, gate, running, await RpcClient.connect(running[0].address))
+    try:
+        yield made
+    finally:
+        for client in [made.client, *made.others]:
+            await client.close()
+        for proxy in running:
+            await proxy.down()
+
+
+def in_lab(proxies: int = 1) -> Callable[..., Callable[..., None]]:
+    """Runs a coroutine test with a fresh lab, and never longer than half a minute."""
+
+    def wrap(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        async def scenario(**parameters: Any) -> None:
+            async with lab(proxies) as made:
+                await test(made, **parameters)
+
+        def run(**parameters: Any) -> None:
+            asyncio.run(asyncio.wait_for(scenario(**parameters), 30))
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        return run
+
+    return wrap
+
+
+# Requests, acknowledgements, errors
+
+
+@in_lab()
+async def test_health_check_is_bare_and_acknowledged(lab: Lab) -> None:
+    lab.client.send("Discover", protos.rpc("TReqDiscover")(), bare=True, acknowledge=True)
+    kind, _, _ = await lab.client.read_packet()
+    assert kind == 1
+    reply, _ = RpcClient.open_response(
+        await lab.client.read_message(), "NYT.NRpc.NProto.TRspDiscover"
+    )
+    assert reply.up
+
+
+@in_lab()
+async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> None:
+    header = protos.rpc("TRequestHeader")(service="ApiService", method="ExistsNode")
+    header.request_id.first = header.request_id.second = 1
+    body = build("TReqExistsNode", path="/").SerializeToString()
+    request = [b"rpci" + header.SerializeToString(), struct.pack("<II", 0, len(body)) + body]
+    sent = [lab.client.send_packet(list(request), acknowledge=True) for _ in range(20)]
+    acknowledged: list[bytes] = []
+    answers = 0
+    while len(acknowledged) < 20 or answers < 20:
+        kind, packet_id, _ = await lab.client.read_packet()
+        acknowledged += [packet_id] if kind == 1 else []
+        answers += kind == 0
+    assert acknowledged == sent
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "code", "message"),
+    [
+        ("ApiService", "MakeCoffee", 103, "Unknown method"),
+        ("KitchenService", "MakeCoffee", 102, "Service is not registered"),
+    ],
+)
+def test_unknown_methods_and_services(service: str, method: str, code: int, message: str) -> None:
+    @in_lab()
+    async def scenario(lab: Lab) -> None:
+        lab.client.send(method, build("TReqExistsNode", path="/"), service=service)
+        with pytest.raises(RpcError, match=message) as caught:
+            RpcClient.open_response(await lab.client.read_message(), "")
+        assert caught.value.code == code
+        assert lab.gate.counts[method] == 1
+
+    scenario()
+
+
+@in_lab()
+async def test_a_body_that_is_no_message_fails_alone(lab: Lab) -> None:
+    header = protos.rpc("TRequestHeader")(service="ApiService", method="GetNode")
+    header.request_id.first, header.request_id.second = 1, 2
+    for body in (b"", b"\1", struct.pack("<II", 0, 5) + b"\xff" * 5, struct.pack("<II", 9, 9)):
+        lab.client.send_packet([b"rpci" + header.SerializeToString(), body])
+        with pytest.raises(RpcError, match="deserializing request body"):
+            RpcClient.open_response(await lab.client.read_message(), "")
+    assert await lab.client.get("//sys/@cluster_name")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [None],
+        [b"rpci"],
+        [b"what is this", b"body"],
+        [b"rpci\xff\xff\xff", b"body"],
+        [b"rpci\x12\x01a\x1a\x01b", b"a request without an id"],
+        [b"rpcp\x00"],
+    ],
+)
+def test_what_is_no_message_closes_only_its_connection(parts: list[bytes | None]) -> None:
+    @in_lab()
+    async def scenario(lab: Lab) -> None:
+        bad = await lab.connect()
+        bad.send_packet(parts)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await bad.read_message()
+        assert await lab.client.get("//sys/@cluster_name")
+
+    scenario()
+
+
+@in_lab()
+async def test_bytes_that_are_no_packet_close_only_their_connection(lab: Lab) -> None:
+    bad = await lab.connect()
+    bad.writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: everything\r\n\r\n")
+    assert await bad.reader.read() == b""
+    assert await lab.client.get("//sys/@cluster_name")
+
+
+@in_lab()
+async def test_a_thousand_connections(lab: Lab) -> None:
+    clients = [await lab.connect() for _ in range(1000)]
+    names = await asyncio.gather(*(client.get("//sys/@cluster_name") for client in clients))
+    assert set(names) == {lab.cluster.name}
+
+
+@in_lab()
+async def test_a_client_that_stops_reading_holds_up_nobody(lab: Lab) -> None:
+    await lab.client.create("//home/big", DOCUMENT, {"value": "x" * 1_000_000})
+    deaf = await lab.connect()
+    for _ in range(200):
+        deaf.send("GetNode", build("TReqGetNode", path="//home/big"))
+    await deaf.writer.drain()
+    while lab.gate.counts["GetNode"] == 0:
+        await lab.client.call("ExistsNode", path="/")
+    before = lab.gate.counts["GetNode"]
+    for _ in range(50):
+        await lab.client.call("ExistsNode", path="/")
+    assert lab.gate.counts["GetNode"] - before < 100
+    for _ in range(200):
+        RpcClient.open_response(await deaf.read_message(), f"{protos.API}TRspGetNode")
+
+
+# Cypress and files
+
+
+@in_lab()
+async def test_nodes_are_made_moved_listed_and_removed(lab: Lab) -> None:
+    client = lab.client
+    node_id = await client.create("//home/a/b", MAP_NODE)
+    assert await client.get("//home/a/b/@id") == node_id
+    assert ids.type_of(node_id) == MAP_NODE
+    await client.create("//home/a/f", FILE)
+    reply, _ = await client.call("ListNode", path="//home/a")
+    assert sorted(yson.loads(reply.value)) == ["b", "f"]
+    with pytest.raises(RpcError) as caught:
+        await client.call("MoveNode", src_path="//home/a/f", dst_path="//home/a/b")
+    assert caught.value.code == 501
+    await client.call("MoveNode", src_path="//home/a/f", dst_path="//home/a/b", force=True)
+    assert await client.get("//home/a/b/@type") == "file"
+    await client.call("RemoveNode", path="//home/a", recursive=True)
+    reply, _ = await client.call("ExistsNode", path="//home/a")
+    assert not reply.exists
+
+
+@in_lab()
+async def test_a_missing_node_is_worded_as_spyt_expects(lab: Lab) -> None:
+    with pytest.raises(RpcError) as caught:
+        await lab.client.get("//home/nothing/here")
+    assert caught.value.code == 500
+    assert caught.value.message.startswith("Error resolving path ")
+
+
+@in_lab()
+async def test_attributes_go_in_and_out(lab: Lab) -> None:
+    await lab.client.create("//home/doc", DOCUMENT, {"value": {"a": [1, "два"]}, "mine": 7})
+    assert await lab.client.get("//home/doc") == {"a": [1, "два"]}
+    request = build("TReqGetNode", path="//home")
+    request.attributes.keys.extend(["mine", "type"])
+    lab.client.send("GetNode", request)
+    reply, _ = RpcClient.open_response(await lab.client.read_message(), f"{protos.API}TRspGetNode")
+    child = yson.loads(reply.value)["doc"]
+    assert child.attributes["mine"] == 7
+    value = yson.dumps("new", yson_format="binary")
+    await lab.client.call("SetNode", path="//home/doc/@mine", value=value)
+    assert await lab.client.get("//home/doc/@mine") == "new"
+
+
+@in_lab()
+async def test_files_are_streamed_both_ways(lab: Lab) -> None:
+    data = [b"head", b"", bytes(range(256)) * 40_000, b"tail"]
+    await lab.client.create("//home/f", FILE)
+    await lab.client.write_file("//home/f", data)
+    whole = b"".join(data)
+    assert await lab.client.read_file("//home/f") == whole
+    assert await lab.client.read_file("//home/f", offset=2, length=100) == whole[2:102]
+    await lab.client.write_file("//home/f", [])
+    assert await lab.client.read_file("//home/f") == b""
+
+
+@in_lab()
+async def test_a_reader_is_sent_no_more_than_its_window(lab: Lab) -> None:
+    await lab.client.create("//home/f", FILE)
+    await lab.client.write_file("//home/f", [bytes(10 << 20)])
+    window = 2 << 20
+    header = lab.client.send("ReadFile", build("TReqReadFile", path="//home/f"), window=window)
+    taken = 0
+    while taken < window:
+        parts = await lab.client.read_message()
+        taken += sum(len(part or b"") or 1 for part in parts[1:])
+    await lab.client.call("ExistsNode", path="/")  # answered next: nothing more is on its way
+    lab.client.send_feedback(header, taken)
+    parts = await lab.client.read_message()
+    assert parts[0] is not None
+    assert parts[0][:4] == b"rpcp"
+
+
+@in_lab()
+async def test_a_file_whose_writer_goes_away_is_not_changed(lab: Lab) -> None:
+    await lab.client.create("//home/f", FILE)
+    await lab.client.write_file("//home/f", [b"before"])
+    writer = await lab.connect()
+    header = writer.send("WriteFile", build("TReqWriteFile", path="//home/f"))
+    await writer.read_message()
+    writer.send_stream(header, 0, [b"after"])
+    await writer.read_message()
+    await writer.close()
+    while lab.gate.counts["WriteFile"] < 2:
+        await lab.client.call("ExistsNode", path="/")
+    assert await lab.client.read_file("//home/f") == b"before"
+
+
+@in_lab()
+async def test_a_stream_out_of_order_is_an_error(lab: Lab) -> None:
+    await lab.client.create("//home/f", FILE)
+    header = lab.client.send("WriteFile", build("TReqWriteFile", path="//home/f"))
+    await lab.client.read_message()
+    lab.client.send_stream(header, 5, [b"x"])
+    with pytest.raises(RpcError, match="out of order"):
+        RpcClient.open_response(await lab.client.read_message(), "")
+
+
+# Rows, queues, transactions
+
+COLUMNS = [{"name": "n", "type": "int64"}, {"name": "s", "type": "string"}]
+
+
+def row(n: int, text: str) -> bytes:
+    return wire.encode([(0, wire.INT64, n), (1, wire.STRING, text.encode())])
+
+
+async def make_queue(lab: Lab, tablets: int = 2) -> None:
+    attributes = {"dynamic": True, "schema": COLUMNS, "tablet_count": tablets}
+    await lab.client.create("//home/q", TABLE, attributes)
+    await lab.client.create("//home/c", QUEUE_CONSUMER)
+    for path in ("//home/q", "//home/c"):
+        lab.cluster.tables.mount(path)
+    lab.cluster.queues.register("//home/q", "//home/c", True)
+
+
+async def start(client: RpcClient) -> str:
+    request = build("TReqStartTransaction", type=1, sticky=True, timeout=15_000_000)
+    client.send("StartTransaction", request)
+    reply, _ = RpcClient.open_response(
+        await client.read_message(), f"{protos.API}TRspStartTransaction"
+    )
+    assert reply.start_timestamp > 0
+    return text_id(reply.id)
+
+
+async def modify(
+    client: RpcClient, path: str, rows: list[bytes], tx: str, kinds: list[int] | None = None
+) -> None:
+    request = build("TReqModifyRows", path=path, transaction_id=tx)
+    request.row_modification_types.extend(kinds or [0] * len(rows))
+    describe(request, ["n", "s"])
+    client.send("ModifyRows", request, [wire.join(rows)])
+    RpcClient.open_response(await client.read_message(), f"{protos.API}TRspModifyRows")
+
+
+async def pull(client: RpcClient, partition: int, offset: int = 0) -> list[Any]:
+    reply, attachments = await client.call(
+        "PullConsumer",
+        consumer_path="//home/c",
+        queue_path="//home/q",
+        partition_index=partition,
+        offset=offset,
+    )
+    return rows_of(reply.rowset_descriptor, attachments)
+
+
+async def pull_all(client: RpcClient) -> list[tuple[int, bytes]]:
+    found = [pulled for partition in (0, 1) for pulled in await pull(client, partition)]
+    return sorted((pulled["n"], pulled["s"]) for pulled in found)
+
+
+@in_lab()
+async def test_rows_are_seen_once_the_transaction_commits(lab: Lab) -> None:
+    await make_queue(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/q", [row(1, "a"), row(2, "b")], tx)
+    assert await pull_all(lab.client) == []
+    reply, _ = await lab.client.call("CommitTransaction", transaction_id=tx)
+    assert reply.primary_commit_timestamp > 0
+    assert await pull_all(lab.client) == [(1, b"a"), (2, b"b")]
+
+
+@in_lab()
+async def test_pulled_rows_name_their_position(lab: Lab) -> None:
+    await make_queue(lab, tablets=1)
+    for n in range(3):
+        tx = await start(lab.client)
+        await modify(lab.client, "//home/q", [row(n, "")], tx)
+        await lab.client.call("CommitTransaction", transaction_id=tx)
+    pulled = await pull(lab.client, 0, offset=1)
+    assert [(r["$tablet_index"], r["$row_index"], r["n"]) for r in pulled] == [(0, 1, 1), (0, 2, 2)]
+
+
+@in_lab()
+async def test_the_consumer_moves_with_its_transaction(lab: Lab) -> None:
+    await make_queue(lab)
+    tx = await start(lab.client)
+    await lab.client.call(
+        "AdvanceConsumer",
+        transaction_id=tx,
+        consumer_path="//home/c",
+        queue_path="//home/q",
+        partition_index=1,
+        new_offset=5,
+    )
+    query = '* from [//home/c] where queue_cluster = "minicluster" and queue_path = "//home/q"'
+
+    async def offsets() -> list[tuple[int, int]]:
+        reply, attachments = await lab.client.call("SelectRows", query=query)
+        found = rows_of(reply.rowset_descriptor, attachments)
+        return [(r["partition_index"], r["offset"]) for r in found if r]
+
+    assert await offsets() == []
+    await lab.client.call("CommitTransaction", transaction_id=tx)
+    assert await offsets() == [(1, 5)]
+
+
+@in_lab()
+async def test_an_aborted_transaction_leaves_nothing(lab: Lab) -> None:
+    await make_queue(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/q", [row(1, "a")], tx)
+    await lab.client.call("AbortTransaction", transaction_id=tx)
+    with pytest.raises(RpcError) as caught:
+        await lab.client.call("CommitTransaction", transaction_id=tx)
+    assert caught.value.code == 11000
+    assert await pull_all(lab.client) == []
+
+
+@in_lab()
+async def test_keys_are_looked_up(lab: Lab) -> None:
+    keyed = [dict(COLUMNS[0], sort_order="ascending"), COLUMNS[1]]
+    schema = yson.to_yson_type(keyed, attributes={"strict": True, "unique_keys": True})
+    await lab.client.create("//home/t", TABLE, {"dynamic": True, "schema": schema})
+    lab.cluster.tables.mount("//home/t")
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/t", [row(1, "a"), row(2, "b")], tx)
+    await lab.client.call("CommitTransaction", transaction_id=tx)
+    request = build("TReqLookupRows", path="//home/t", keep_missing_rows=True)
+    describe(request, ["n"])
+    keys = [wire.encode([(0, wire.INT64, n)]) for n in (2, 3)]
+    lab.client.send("LookupRows", request, [wire.join(keys)])
+    reply, attachments = RpcClient.open_response(
+        await lab.client.read_message(), f"{protos.API}TRspLookupRows"
+    )
+    assert rows_of(reply.rowset_descriptor, attachments) == [{"n": 2, "s": b"b"}, None]
+
+
+@in_lab()
+async def test_a_bad_rowset_is_refused_whole(lab: Lab) -> None:
+    await make_queue(lab)
+    tx = await start(lab.client)
+    with pytest.raises(RpcError, match="modification types"):
+        await modify(lab.client, "//home/q", [row(1, "a")], tx, kinds=[0, 0])
+    request = build("TReqModifyRows", path="//home/q", transaction_id=tx)
+    request.row_modification_types.append(0)
+    describe(request, ["n", "s"])
+    for data in (b"", b"\1", wire.join([row(1, "a")])[:-8], struct.pack("<QQ", 1, 1 << 60)):
+        lab.client.send("ModifyRows", request, [data])
+        with pytest.raises(RpcError, match="Malformed rowset"):
+            RpcClient.open_response(await lab.client.read_message(), "")
+    await lab.client.call("CommitTransaction", transaction_id=tx)
+    assert await pull_all(lab.client) == []
+
+
+# Several proxies
+
+
+@in_lab(proxies=2)
+async def test_a_tablet_transaction_lives_on_one_proxy(lab: Lab) -> None:
+    await make_queue(lab)
+    other = await lab.connect(1)
+    tx = await start(lab.client)
+    for method in ("AttachTransaction", "PingTransaction", "CommitTransaction"):
+        with pytest.raises(RpcError) as caught:
+            await other.call(method, transaction_id=tx)
+        assert caught.value.code == 11000
+    with pytest.raises(RpcError):
+        await modify(other, "//home/q", [row(1, "a")], tx)
+    again = await lab.connect(0)
+    reply, _ = await again.call("AttachTransaction", transaction_id=tx)
+    assert reply.type == 1
+    await modify(again, "//home/q", [row(1, "a")], tx)
+    await lab.client.call("CommitTransaction", transaction_id=tx)
+    assert await pull_all(other) == [(1, b"a")]
+
+
+@in_lab(proxies=2)
+async def test_a_proxy_that_goes_down_takes_its_transactions_along(lab: Lab) -> None:
+    await make_queue(lab)
+    other = await lab.connect(1)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/q", [row(1, "a")], tx)
+    await lab.proxies[0].down()
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await lab.client.read_message()
+    with pytest.raises(ConnectionError):
+        await lab.connect(0)
+    await lab.proxies[0].up()
+    again = await lab.connect(0)
+    with pytest.raises(RpcError) as caught:
+        await again.call("CommitTransaction", transaction_id=tx)
+    assert caught.value.code == 11000
+    assert await pull_all(other) == []
+
+
+@in_lab(proxies=2)
+async def test_a_master_transaction_is_known_to_every_proxy(lab: Lab) -> None:
+    reply, _ = await lab.client.call("StartTransaction", type=0, timeout=60_000_000)
+    tx = text_id(reply.id)
+    assert ids.type_of(tx) == ids.MASTER_TRANSACTION
+    other = await lab.connect(1)
+    await other.call("PingTransaction", transaction_id=tx)
+    request = build("TReqCreateNode", path="//home/in_tx", type=MAP_NODE, recursive=True)
+    request.transactional_options.transaction_id.CopyFrom(reply.id)
+    other.send("CreateNode", request)
+    RpcClient.open_response(await other.read_message(), f"{protos.API}TRspCreateNode")
+    exists, _ = await lab.client.call("ExistsNode", path="//home/in_tx")
+    assert not exists.exists
+    await lab.client.call("CommitTransaction", transaction_id=tx)
+    exists, _ = await lab.client.call("ExistsNode", path="//home/in_tx")
+    assert exists.exists
+
+
+# Faults
+
+
+@in_lab()
+async def test_faults_before_and_after(lab: Lab) -> None:
+    rule: dict[str, Any] = {"method": "CreateNode", "where": {"path": "//home/x*"}}
+    await lab.gate.add(Rule(action="fail", error={"code": 7, "message": "no"}, **rule))
+    with pytest.raises(RpcError) as caught:
+        await lab.client.create("//home/x1", MAP_NODE)
+    assert caught.value.code == 7
+    await lab.gate.add(Rule(action="lose_reply", **rule))
+    unlucky = await lab.connect()
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await unlucky.create("//home/x2", MAP_NODE)
+    reply, _ = await lab.client.call("ListNode", path="//home")
+    assert yson.loads(reply.value) == ["x2"]
+
+
+@in_lab()
+async def test_a_delayed_request_holds_up_no_other(lab: Lab) -> None:
+    await lab.client.create("//home/x", MAP_NODE)
+    rule = await lab.gate.add(Rule(action="delay", method="ListNode"))
+    lab.client.send("ListNode", build("TReqListNode", path="//home"))
+    assert await lab.client.get("//home/x/@type") == "map_node"
+    await lab.gate.remove(rule)
+    reply, _ = RpcClient.open_response(await lab.client.read_message(), f"{protos.API}TRspListNode")
+    assert yson.loads(reply.value) == ["x"]
+
+
+@in_lab()
+async def test_a_rule_can_take_the_proxy_down(lab: Lab) -> None:
+    await lab.gate.add(Rule(action="proxy_down", method="CreateNode"))
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await lab.client.create("//home/x", MAP_NODE)
+    with pytest.raises(ConnectionError):
+        await lab.connect()
+    assert not lab.cluster.cypress.exists("//home/x")
+
+
+@in_lab()
+async def test_the_journal_shows_what_a_request_was_about(lab: Lab) -> None:
+    await make_queue(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/q", [row(1, "a")], tx)
+    shown = lab.gate.journal[-1]
+    assert (shown["protocol"], shown["proxy"]) == ("rpc", lab.proxies[0].address)
+    assert shown["args"] == {"path": "//home/q", "transaction": tx, "rows": 1}
