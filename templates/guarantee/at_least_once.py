@@ -37,15 +37,28 @@ def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
     return stream.select(*columns)
 
 
+def admit(rows: DataFrame, _settings: Settings) -> DataFrame:
+    """The rows as they are: any transformation may repeat rows and lose none."""
+    return rows
+
+
 def output_columns(described: Sequence[Column]) -> list[Column]:
     """The columns of the output table: those of tables.OUTPUT as they stand."""
     return list(described)
 
 
-def output_attributes(settings: Settings, queue_tablets: int) -> dict[str, Any]:
-    """Attributes of a new output table: an ordered table with as many tablets as the queues have.
+def output_attributes(_settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:
+    """Attributes of a new output table: ordered, with as many tablets as the queues have."""
+    return {"tablet_count": sum(tablets.values())}
 
-    Every ``modify_rows`` is a transaction of its own with at most ``dyn_batch_size`` rows, so the
-    limit of 100 000 rows per tablet and transaction cannot be reached with any number of tablets.
-    """
-    return {"tablet_count": max(1, queue_tablets)}
+
+def write_batch(_settings: Settings, _tablets: Mapping[str, int]) -> int:
+    """Rows per ``modify_rows``, each a transaction of its own: far below 100 000 per tablet."""
+    return 10_000
+
+
+def sizing_problem(
+    _settings: Settings, _tablets: Mapping[str, int], _output_tablets: int
+) -> str | None:
+    """Nothing can be sized wrongly: no transaction holds more than one ``modify_rows``."""
+    return None

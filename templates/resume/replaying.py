@@ -38,3 +38,21 @@ def resume(positions: Positions, _decision: Decision) -> list[Mapping[int, int]]
                 "somebody moved it: move it back, or use `rewind`, which starts a new checkpoint",
             )
     return list(done.ends)
+
+
+def adopt(positions: Positions, former: str) -> dict[tuple[str, int], int]:
+    """Where the consumer has to be before this guarantee takes over from ``former``.
+
+    Raises JobError after transactional unless the consumer is where the checkpoint is: otherwise
+    the last batch is in Spark's log and not in the output, and only the former guarantee can mend
+    that.
+    """
+    done = positions.checkpoint.done
+    if former == "transactional" and done is not None:
+        for queue, ends in zip(positions.queues, done.ends, strict=True):
+            if any(queue.consumed.get(partition, 0) != end for partition, end in ends.items()):
+                raise JobError(
+                    f"the consumer of {queue.path} is not where the checkpoint is",
+                    "start the job once more as transactional, stop it with SIGTERM, then migrate",
+                )
+    return {}

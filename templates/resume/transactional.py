@@ -70,3 +70,21 @@ def _refuse_elsewhere(queues: tuple[Queue, ...], last: Planned, before: Planned 
                     f"batch {last.batch} was to take it from {start} to {end}",
                     "move it back, or use `rewind`, which starts a new checkpoint",
                 )
+
+
+def adopt(positions: Positions, former: str) -> dict[tuple[str, int], int]:
+    """Where the consumer has to be before this guarantee takes over from ``former``.
+
+    Without transactions the consumer is one batch behind the checkpoint; left there, SPYT would see
+    "no new data" for ever. A batch that was cut off stays planned and runs again in a transaction:
+    what ``former`` had written of it by then stays too.
+    """
+    del former
+    done = positions.checkpoint.done
+    if done is None:
+        return {}
+    return {
+        (queue.path, partition): end
+        for queue, ends in zip(positions.queues, done.ends, strict=True)
+        for partition, end in ends.items()
+    }

@@ -58,7 +58,7 @@ def _refusal(module: Module, positions: Any, **changes: Any) -> str:
 def test_a_new_consumer_starts_at_the_first_rows_there_are(module: Module) -> None:
     decision = _decide(module, _positions(module, lower=(10, 0), has_run=False))
     assert decision.advance == {(QUEUE, 0): 10}
-    assert not decision.drop_checkpoint
+    assert decision.rebase is None
 
 
 def test_a_new_consumer_may_start_at_the_end(module: Module) -> None:
@@ -75,14 +75,14 @@ def test_a_clean_stop_needs_nothing(module: Module) -> None:
     positions = _positions(
         module, consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed={0, 1}
     )
-    assert _decide(module, positions) == module("recovery").Decision()
+    assert _decide(module, positions) == module("repairs").Decision()
 
 
 def test_a_batch_that_was_cut_off_needs_nothing_here_spark_runs_it_again(module: Module) -> None:
     positions = _positions(
         module, consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed={0}
     )
-    assert _decide(module, positions) == module("recovery").Decision()
+    assert _decide(module, positions) == module("repairs").Decision()
 
 
 def test_a_lost_checkpoint_is_said(module: Module) -> None:
@@ -108,7 +108,7 @@ def test_trimmed_rows_are_skipped_on_demand_and_nothing_repeats(module: Module) 
     decision = _decide(module, positions, on_data_loss="skip")
     # Partition 1 goes to where the checkpoint was, not to the consumer's older row.
     assert decision.advance == {(QUEUE, 0): 25, (QUEUE, 1): 7}
-    assert decision.drop_checkpoint
+    assert decision.rebase is not None
 
 
 def test_the_batch_that_was_cut_off_counts_from_its_beginning(module: Module) -> None:
@@ -120,7 +120,7 @@ def test_the_batch_that_was_cut_off_counts_from_its_beginning(module: Module) ->
 
 def test_a_consumer_moved_by_hand_is_refused(module: Module) -> None:
     positions = _positions(module, consumed={0: 30}, planned={1: {0: 20}}, committed={1})
-    assert "partition 0 to row 30, the checkpoint is at 20" in _refusal(module, positions)
+    assert "partition 0: consumer at row 30, checkpoint at 20" in _refusal(module, positions)
 
 
 def test_a_queue_shorter_than_the_offsets_is_refused(module: Module) -> None:
@@ -132,7 +132,7 @@ def test_a_partition_that_came_later_starts_at_its_first_row(module: Module) -> 
     positions = _positions(
         module, lower=(0, 0, 0), upper=(20, 20, 5), planned={1: {0: 20, 1: 20}}, committed={1}
     )
-    assert _decide(module, positions) == module("recovery").Decision()
+    assert _decide(module, positions) == module("repairs").Decision()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command line: provision, check, run, status, submit."""
+"""The command line: provision, check, run, status, migrate, rewind, submit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import monitor, provision, session, submit, supervisor
+from . import maintenance, monitor, provision, session, submit, supervisor
 from .cluster import connect, explained
 from .errors import JobError, RestartableError
 from .settings import DEFAULT_CONFIG, Settings, load
@@ -25,7 +25,9 @@ def _provision(settings: Settings, _: argparse.Namespace) -> None:
 
 def _check(settings: Settings, _: argparse.Namespace) -> None:
     with explained(settings):
-        print(provision.check(connect(settings), settings))
+        client = connect(settings)
+        print(provision.check(client, settings))
+        settings = provision.sized(client, settings)
     spark = session.open_session(settings)
     print(
         f"\nsession ok: Spark {spark.version}, SPYT {session.spyt_version()}, patch in effect, "
@@ -45,9 +47,22 @@ def _status(settings: Settings, _: argparse.Namespace) -> None:
         print(monitor.status(client, settings))
 
 
+def _migrate(settings: Settings, _: argparse.Namespace) -> None:
+    with supervisor.stopped(settings) as client:
+        print(*maintenance.migrate(client, settings), sep="\n")
+
+
+def _rewind(settings: Settings, arguments: argparse.Namespace) -> None:
+    with supervisor.stopped(settings) as client:
+        done = maintenance.rewind(client, settings, arguments.to, arguments.rows)
+    print(*done, sep="\n")
+
+
 def _submit(settings: Settings, arguments: argparse.Namespace) -> None:
     with explained(settings):
-        provision.require(connect(settings), settings)
+        client = connect(settings)
+        provision.require(client, settings)
+        settings = provision.sized(client, settings)
     submit.submit(settings, arguments.config, arguments.spark_submit)
 
 
@@ -56,6 +71,8 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "check": (_check, "verify tables, registration and session; changes nothing"),
     "run": (_run, "stream until SIGTERM or SIGINT, which let the micro-batch finish"),
     "status": (_status, "queues, offsets and lag as a table"),
+    "migrate": (_migrate, "after the guarantee was changed: take consumer and checkpoint over"),
+    "rewind": (_rewind, "move the consumer, with a new checkpoint: rows are read again or skipped"),
     "submit": (_submit, "run on the cluster; words after -- go to spark-submit"),
 }
 
@@ -95,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
             metavar="FILE",
             help=f"default: {DEFAULT_CONFIG}",
         )
+        if name == "rewind":
+            command.add_argument("to", choices=("earliest", "latest", "rows"))
+            command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
         if name == "submit":
             command.add_argument("spark_submit", nargs="*", metavar="-- ARGUMENT")
     return parser

@@ -30,7 +30,7 @@ def verify(positions: Positions, settings: Settings) -> None:
         ("consumer", settings.consumer, positions.consumer_marker),
     ):
         if found is not None:
-            _compare(where, path, mine, found)
+            compare(where, path, mine, found)
 
 
 def write(client: Any, positions: Positions, settings: Settings) -> None:
@@ -44,7 +44,8 @@ def write(client: Any, positions: Positions, settings: Settings) -> None:
             client.set(f"{path}/@{MARKER}", mine)
 
 
-def _compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Raise JobError, naming ``where``, unless the marker ``found`` there is this job's."""
     for key in ("job", "output"):
         if found.get(key) != mine[key]:
             raise JobError(
@@ -56,7 +57,7 @@ def _compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str,
         raise JobError(
             f"the {where} {path} was written under guarantee {found.get('guarantee')!r}, "
             f"this job's is {mine['guarantee']!r}: the consumer may be a batch behind",
-            "configure a new consumer and a new checkpoint, or go back to the former guarantee",
+            "run `migrate` with the job stopped, or go back to the former guarantee",
         )
     old = [(str(queue["path"]), str(queue["id"])) for queue in found.get("queues", [])]
     new = [(queue["path"], queue["id"]) for queue in mine["queues"]]

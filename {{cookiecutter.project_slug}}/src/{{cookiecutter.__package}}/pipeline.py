@@ -5,14 +5,18 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from . import guard
 from .events import events
+from .guarantee import admit
 from .settings import Settings
 from .transform import transform
 
 
 def result(spark: SparkSession, settings: Settings) -> DataFrame:
-    """The rows the job writes; nothing runs yet."""
-    return transform(events(spark, settings))
+    """The rows to write; nothing runs yet. Raises JobError for rows that may not be written."""
+    rows = transform(events(spark, settings))
+    guard.verify(rows)
+    return admit(rows, settings)
 
 
 def start(rows: DataFrame, settings: Settings) -> StreamingQuery:

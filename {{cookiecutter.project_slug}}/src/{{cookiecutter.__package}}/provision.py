@@ -7,16 +7,17 @@ touching anybody's data) and `run` (refuse while there are any).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import yt.type_info as ti
 from yt.common import YtError
 from yt.wrapper.schema import TableSchema
 
 from .cluster import first_line
 from .errors import JobError
-from .guarantee import output_attributes, output_columns
+from .guarantee import output_attributes, output_columns, sizing_problem, write_batch
 from .schema import Column, columns, differences, table_schema
 from .settings import Settings
 from .tables import OUTPUT, QUEUE
@@ -24,7 +25,7 @@ from .text import table
 
 #: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
 #: (YTsaurus documentation, "Queues").
-SERVICE_COLUMNS = {"$timestamp": "uint64", "$cumulative_data_weight": "int64"}
+SERVICE_COLUMNS = {"$timestamp": ti.Uint64, "$cumulative_data_weight": ti.Int64}
 
 _REGISTER = "yt register-queue-consumer {queue} {consumer} --vital true"
 
@@ -78,7 +79,13 @@ def check(client: Any, settings: Settings) -> str:
         ("output", settings.output),
         ("checkpoint", settings.checkpoint),
     ]
-    return table(("object", "path", "state"), [(*row, "ok") for row in rows])
+    found = table(("object", "path", "state"), [(*row, "ok") for row in rows])
+    tablets = queue_tablets(client, settings)
+    return (
+        f"{found}\n\nat most {settings.max_rows_per_partition * sum(tablets.values())} rows per "
+        f"batch, {sized(client, settings).dyn_batch_size} per write, into "
+        f"{client.get(f'{settings.output}/@tablet_count')} tablets of the output"
+    )
 
 
 def _refuse(found: list[Finding], what: str) -> None:
@@ -146,7 +153,7 @@ def _queue(
 def _create_queue(client: Any, settings: Settings, queue: str, described: list[Column]) -> None:
     schema = table_schema(described)
     for name, type_ in SERVICE_COLUMNS.items():
-        schema.add_column(*_service_column(name, type_))
+        schema.add_column(name, ti.Optional[type_])
     client.create(
         "table",
         queue,
@@ -159,11 +166,6 @@ def _create_queue(client: Any, settings: Settings, queue: str, described: list[C
             "auto_trim_config": {"enable": False},
         },
     )
-
-
-def _service_column(name: str, type_: str) -> tuple[str, Any]:
-    (column,) = columns("service columns", [(name, type_, False)])
-    return column.name, column.stored_type
 
 
 def _consumer(client: Any, settings: Settings) -> Iterator[Finding]:
@@ -222,8 +224,7 @@ def _output(client: Any, settings: Settings) -> Iterator[Finding]:
     output = settings.output
     label = f"output {output}"
     wanted = table_schema(output_columns(columns("OUTPUT", OUTPUT)))
-    tablets = sum(int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues)
-    attributes = output_attributes(settings, tablets)
+    tablets = queue_tablets(client, settings)
     if not client.exists(output):
         yield Finding(
             label,
@@ -238,7 +239,7 @@ def _output(client: Any, settings: Settings) -> Iterator[Finding]:
                     **_retention(settings),
                     "dynamic": True,
                     "schema": wanted.to_yson_type(),
-                    **attributes,
+                    **output_attributes(settings, tablets),
                 },
             ),
         )
@@ -256,7 +257,26 @@ def _output(client: Any, settings: Settings) -> Iterator[Finding]:
             "correct OUTPUT in tables.py, or change the table yourself (unmount, alter, mount), or "
             "configure another output",
         )
+    problem = sizing_problem(settings, tablets, int(client.get(f"{output}/@tablet_count")))
+    if problem is not None:
+        yield Finding(
+            label,
+            problem,
+            "reshard the output, or lower max_rows_per_partition or dyn_batch_size",
+        )
     yield from _mounted(client, label, output, may_mount=True)
+
+
+def queue_tablets(client: Any, settings: Settings) -> dict[str, int]:
+    """The number of tablets of each queue."""
+    return {queue: int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues}
+
+
+def sized(client: Any, settings: Settings) -> Settings:
+    """The settings with ``dyn_batch_size`` chosen, where the configuration leaves it open."""
+    if settings.dyn_batch_size is not None:
+        return settings
+    return replace(settings, dyn_batch_size=write_batch(settings, queue_tablets(client, settings)))
 
 
 def _folder(client: Any, path: str) -> Iterator[Finding]:

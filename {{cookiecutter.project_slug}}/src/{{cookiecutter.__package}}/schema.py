@@ -15,32 +15,14 @@ from .errors import JobError
 #: What tables.py may write for a column's type; composites are written with yt.type_info, for
 #: instance ``ti.List[ti.Utf8]``.
 NAMED_TYPES: Mapping[str, Any] = {
-    "int8": ti.Int8,
-    "int16": ti.Int16,
-    "int32": ti.Int32,
-    "int64": ti.Int64,
-    "uint8": ti.Uint8,
-    "uint16": ti.Uint16,
-    "uint32": ti.Uint32,
-    "uint64": ti.Uint64,
-    "float": ti.Float,
-    "double": ti.Double,
-    "boolean": ti.Bool,
-    "bool": ti.Bool,
-    "string": ti.String,
-    "utf8": ti.Utf8,
-    "json": ti.Json,
-    "uuid": ti.Uuid,
-    "date": ti.Date,
-    "datetime": ti.Datetime,
-    "timestamp": ti.Timestamp,
-    "interval": ti.Interval,
-    "date32": ti.Date32,
-    "datetime64": ti.Datetime64,
-    "timestamp64": ti.Timestamp64,
-    "interval64": ti.Interval64,
-    "any": ti.Yson,
-}
+    name.lower(): getattr(ti, name)
+    for name in (
+        *("Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64"),
+        *("Float", "Double", "Bool", "String", "Utf8", "Json", "Uuid"),
+        *("Date", "Datetime", "Timestamp", "Interval"),
+        *("Date32", "Datetime64", "Timestamp64", "Interval64"),
+    )
+} | {"boolean": ti.Bool, "any": ti.Yson}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from typing import Any
 
 from .errors import JobError
 
+#: What a value must satisfy, and how that is said.
+Rule = tuple[Callable[[Any], bool], str]
+
 DEFAULT_CONFIG = Path("config/local.toml")
 
 #: One or more components; no attributes, no rich prefix, no trailing slash: SPYT finds the
@@ -38,7 +41,7 @@ class Settings:
     on_data_loss: str = "fail"
     trigger_seconds: float = 5.0
     max_rows_per_partition: int = 20_000
-    dyn_batch_size: int = 10_000
+    dyn_batch_size: int | None = None  # None: chosen by the guarantee for the queues' size
     account: str | None = None
     tablet_cell_bundle: str | None = None
     medium: str | None = None
@@ -77,10 +80,10 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         if key not in known
     ]
     values: dict[str, Any] = {}
-    for name, parse in _PARSERS.items():
+    for name in _RULES:
         if name in raw:
             try:
-                values[name] = parse(raw[name])
+                values[name] = _parsed(name, raw[name])
             except ValueError as error:
                 problems.append(f"{name} = {raw[name]!r}: {error}")
         elif name in _REQUIRED:
@@ -140,90 +143,76 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("wanted a text that is not empty")
-    return value
+def _parsed(name: str, value: Any) -> Any:
+    is_good, wanted = _RULES[name]
+    if not is_good(value):
+        raise ValueError(f"wanted {wanted}")
+    if name == "queues":
+        # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores the
+        # path in a stored offset, and swapped queues lose and repeat rows.
+        return tuple(sorted(value))
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _cypress_path(value: object) -> str:
-    if not isinstance(value, str) or not CYPRESS_PATH.fullmatch(value):
-        raise ValueError('wanted a plain Cypress path such as "//home/team/job"')
-    return value
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
-def _queues(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value:
-        raise ValueError("wanted a list with at least one Cypress path")
-    # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores the path
-    # in a stored offset, and swapped queues lose and repeat rows.
-    return tuple(sorted(_cypress_path(path) for path in value))
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ValueError("wanted a list of texts")
-    return tuple(_text(item) for item in value)
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("wanted true or false")
-    return value
+def _among(*allowed: str) -> Rule:
+    return (lambda value: value in allowed), f"one of: {', '.join(allowed)}"
 
 
-def _one_of(*allowed: str) -> Callable[[object], str]:
-    def parse(value: object) -> str:
-        if value not in allowed:
-            raise ValueError(f"wanted one of: {', '.join(allowed)}")
-        return str(value)
-
-    return parse
+def _whole(low: int, high: int) -> Rule:
+    return (
+        lambda value: type(value) is int and low <= value <= high,
+        f"a whole number from {low} to {high}",
+    )
 
 
-def _integer(low: int, high: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise ValueError(f"wanted a whole number from {low} to {high}")
-        return value
-
-    return parse
-
-
-def _seconds(low: float, high: float) -> Callable[[object], float]:
-    def parse(value: object) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise ValueError("wanted a number of seconds")
-        if not low <= value <= high:
-            raise ValueError(f"wanted a number of seconds from {low} to {high}")
-        return float(value)
-
-    return parse
-
-
+_TEXT: Rule = (_is_text, "a text that is not empty")
+_PATH: Rule = (_is_path, 'a plain Cypress path such as "//home/team/job"')
+_FLAG: Rule = (_is_flag, "true or false")
 _OBJECTS = ("consumer", "output", "checkpoint")
 _REQUIRED = frozenset({"proxy", "queues", *_OBJECTS})
-_PARSERS: Mapping[str, Callable[[object], Any]] = {
-    "proxy": _text,
-    "allow_env_proxy": _flag,
-    "queues": _queues,
-    "consumer": _cypress_path,
-    "output": _cypress_path,
-    "checkpoint": _cypress_path,
-    "create_queues": _flag,
-    "start_from": _one_of("earliest", "latest"),
-    "on_data_loss": _one_of("fail", "skip"),
+_RULES: Mapping[str, Rule] = {
+    "proxy": _TEXT,
+    "allow_env_proxy": _FLAG,
+    "queues": (
+        lambda value: isinstance(value, list) and bool(value) and all(map(_is_path, value)),
+        "a list of one or more plain Cypress paths",
+    ),
+    "consumer": _PATH,
+    "output": _PATH,
+    "checkpoint": _PATH,
+    "create_queues": _FLAG,
+    "start_from": _among("earliest", "latest"),
+    "on_data_loss": _among("fail", "skip"),
     # Below, the driver would ask the cluster for the queues' ends in a tight loop.
-    "trigger_seconds": _seconds(0.1, 3600),
-    "max_rows_per_partition": _integer(1, 10_000_000),
-    "dyn_batch_size": _integer(1, ROWS_PER_TABLET_AND_TRANSACTION),
-    "account": _text,
-    "tablet_cell_bundle": _text,
-    "medium": _text,
+    "trigger_seconds": (
+        lambda value: type(value) in (int, float) and 0.1 <= value <= 3600,
+        "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then reads "
+        "everything in one batch and never moves the consumer)",
+    ),
+    "max_rows_per_partition": _whole(1, 10_000_000),
+    "dyn_batch_size": _whole(1, ROWS_PER_TABLET_AND_TRANSACTION),
+    "account": _TEXT,
+    "tablet_cell_bundle": _TEXT,
+    "medium": _TEXT,
     # Milliseconds; the Queue Agent wants whole seconds.
-    "output_retention": _integer(1_000, 10**13),
-    "pool": _text,
-    "proxy_role": _text,
-    "spyt_version": _text,
-    "accept": _texts,
+    "output_retention": _whole(1_000, 10**13),
+    "pool": _TEXT,
+    "proxy_role": _TEXT,
+    "spyt_version": _TEXT,
+    "accept": (
+        lambda value: isinstance(value, list) and all(map(_is_text, value)),
+        "a list of texts",
+    ),
 }

@@ -6,14 +6,15 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from . import guard, pipeline, provision, recovery
+from . import pipeline, provision, recovery
 from .cluster import connect, explained
 from .errors import JobError, RestartableError
 from .failures import explained_spark
@@ -66,6 +67,7 @@ def run(settings: Settings) -> None:
     with explained(settings):
         client = connect(settings)
         provision.require(client, settings)
+        settings = provision.sized(client, settings)
         lock = InstanceLock(client, settings.consumer)
         lock.acquire(say)
     try:
@@ -78,6 +80,20 @@ def run(settings: Settings) -> None:
             spark.stop()
     finally:
         lock.release()
+
+
+@contextmanager
+def stopped(settings: Settings) -> Iterator[Any]:
+    """A client, while no instance of the job runs or can start. Raises JobError if one runs."""
+    with explained(settings):
+        client = connect(settings)
+        provision.require(client, settings)
+        lock = InstanceLock(client, settings.consumer)
+        lock.acquire(say)
+        try:
+            yield client
+        finally:
+            lock.release()
 
 
 def _supervise(
@@ -114,7 +130,6 @@ def _one_query(
             say(f"recovery: {note}")
     with explained_spark():
         rows = pipeline.result(spark, settings)
-        guard.verify(rows)
         query = pipeline.start(rows, settings)
     say(f"running: {', '.join(settings.queues)} -> {settings.output}")
     monitor = Monitor(query)

@@ -1,0 +1,90 @@
+"""Exactly once for stateless 1:1 transformations: every row is stored under its source's position.
+
+The output is a sorted table whose key is where the row stood in its queue. A batch that was cut off
+is written again, and writing the same row under the same key changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yt.type_info as ti
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from . import plan
+from .conf import Conf
+from .keys import QUEUE_KEY, pivot_keys
+from .schema import Column
+from .settings import Settings
+
+NAME = "idempotent"
+
+POSITION = {
+    "tablet_index": "__spyt_streaming_src_tablet_index",
+    "row_index": "__spyt_streaming_src_row_index",
+}
+
+#: The output's key, in its order; transform() must let these columns through as they are.
+KEY_COLUMNS: Sequence[str] = (*QUEUE_KEY, *POSITION)
+
+#: Adds the two columns of POSITION in front (SPYT, StreamingUtils).
+READ_OPTIONS: Mapping[str, str] = {"include_service_columns": "true"}
+
+CONFS = (
+    Conf(
+        "spark.yt.streaming.transactional",
+        "false",
+        "the key makes repeats harmless; a transaction would only bind batches to one proxy",
+    ),
+    Conf(
+        "spark.sql.adaptive.enabled",
+        "false",
+        "a batch that runs again is to be cut as it was the first time",
+    ),
+)
+
+
+def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The queue's own columns behind the row's position."""
+    return stream.select(*(F.col(old).alias(new) for new, old in POSITION.items()), *columns)
+
+
+def admit(rows: DataFrame, settings: Settings) -> DataFrame:
+    """The rows as they are. Raises JobError unless the plan is 1:1, pure and keeps the key."""
+    plan.verify(rows, settings, dict.fromkeys(QUEUE_KEY) | POSITION)
+    return rows
+
+
+def output_columns(described: Sequence[Column]) -> list[Column]:
+    """The key, then the columns of tables.OUTPUT."""
+    types = {"queue_id": ti.Utf8, "tablet_index": ti.Int64, "row_index": ti.Int64}
+    # SPYT's position columns are nullable, though never null: required columns would refuse them.
+    key = [Column(name, types[name], required=False, key=True) for name in KEY_COLUMNS]
+    return [*key, *described]
+
+
+def output_attributes(_settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:
+    """Attributes of a new output table: one tablet for each tablet of the queues.
+
+    All rows of a queue's tablet go to the end of its own key range, so without the split one tablet
+    would take all writes; the balancer would merge small tablets again (YTsaurus, "Tablet
+    balancing").
+    """
+    return {
+        "pivot_keys": pivot_keys(tablets),
+        "tablet_balancer_config": {"enable_auto_reshard": False},
+    }
+
+
+def write_batch(_settings: Settings, _tablets: Mapping[str, int]) -> int:
+    """Rows per ``modify_rows``, each a transaction of its own: far below 100 000 per tablet."""
+    return 10_000
+
+
+def sizing_problem(
+    _settings: Settings, _tablets: Mapping[str, int], _output_tablets: int
+) -> str | None:
+    """Nothing can be sized wrongly: no transaction holds more than one ``modify_rows``."""
+    return None

@@ -1,0 +1,62 @@
+"""How many tablets the output of a transactional job needs.
+
+A transaction may touch 100 000 rows of one tablet, and all rows of one ``modify_rows`` go to one
+tablet drawn at random (YTsaurus, "Transactions"; the native client draws once per request). So a
+batch of R rows in calls of d rows throws R/d balls into the tablets, and none may catch more than
+100 000/d.
+"""
+
+from __future__ import annotations
+
+from math import ceil, exp, lgamma, log, log1p
+
+from .settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
+
+#: The accepted chance that one full batch overflows a tablet. It is aborted then and runs again.
+RISK = 1e-6
+_MOST_TABLETS = 1_000
+
+
+def default_write_batch(batch_rows: int) -> int:
+    """Rows per ``modify_rows``: fifty calls or more per batch, and never above 2 000 rows."""
+    return max(1, min(2_000, batch_rows // 50))
+
+
+def default_tablets(batch_rows: int) -> int:
+    """Tablets for batches of that size in default calls: 2.6 times the bare quotient."""
+    return max(4, ceil(2.6 * batch_rows / LIMIT))
+
+
+def problem(batch_rows: int, write_batch: int, tablets: int) -> str | None:
+    """Why ``tablets`` are too few, with what would do; None when the risk is accepted."""
+    risk = overflow_risk(batch_rows, write_batch, tablets)
+    if risk <= RISK:
+        return None
+    more = range(tablets + 1, _MOST_TABLETS)
+    enough = next((n for n in more if overflow_risk(batch_rows, write_batch, n) <= RISK), None)
+    return (
+        f"{tablets} tablets are too few for batches of {batch_rows} rows written {write_batch} at a "
+        f"time: the chance that one of them gets more than {LIMIT} rows is {risk:.1g} per batch; "
+        + (f"{enough} tablets would do" if enough else "no number of tablets would do")
+    )
+
+
+def overflow_risk(batch_rows: int, write_batch: int, tablets: int) -> float:
+    """An upper bound of the chance that a batch overflows any tablet (union bound over tablets)."""
+    if batch_rows <= LIMIT:
+        return 0.0
+    calls, most = ceil(batch_rows / write_batch), LIMIT // write_batch
+    if tablets == 1 or most == 0:
+        return 1.0
+    p = 1 / tablets
+    tail = sum(
+        exp(
+            lgamma(calls + 1)
+            - lgamma(k + 1)
+            - lgamma(calls - k + 1)
+            + k * log(p)
+            + (calls - k) * log1p(-p)
+        )
+        for k in range(most + 1, calls + 1)
+    )
+    return min(1.0, tablets * tail)

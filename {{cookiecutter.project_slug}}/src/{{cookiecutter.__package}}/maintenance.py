@@ -1,0 +1,91 @@
+"""What is done to a stopped job by hand: move its consumer, or change its guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from . import marker
+from .errors import JobError
+from .positions import MARKER, Positions
+from .positions import read as read_positions
+from .resume import adopt
+from .settings import Settings
+
+
+def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> list[str]:
+    """Move the consumer and set the checkpoint aside, so that the next start begins there.
+
+    ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and partitions
+    that are not named stay where they are. Returns what was done. Raises JobError before anything
+    is changed.
+    """
+    positions = read_positions(client, settings)
+    targets = _targets(positions, to, rows)
+    done = [_set_aside(client, settings)] if positions.checkpoint.last is not None else []
+    consumed = {queue.path: queue.consumed for queue in positions.queues}
+    for (queue, partition), row in targets.items():
+        old = consumed[queue].get(partition)
+        client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
+        done.append(f"{queue}, partition {partition}: row {old or 0} -> {row}")
+    return done
+
+
+def migrate(client: Any, settings: Settings) -> list[str]:
+    """Take checkpoint and consumer over from the guarantee the job had before. Returns what was
+    done.
+
+    Raises JobError when the job was not stopped in a state that the new guarantee can go on from.
+    """
+    positions = read_positions(client, settings)
+    mine = marker.wanted(positions, settings)
+    found = positions.checkpoint_marker or positions.consumer_marker
+    if found is None or found.get("guarantee") == mine["guarantee"]:
+        return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
+    former = str(found["guarantee"])
+    # Everything but the guarantee, and the output that belongs to it, has to be the same job.
+    taken_over = {"guarantee": mine["guarantee"], "output": mine["output"]}
+    marker.compare("checkpoint", settings.checkpoint, mine, {**found, **taken_over})
+    done = []
+    for (queue, partition), row in adopt(positions, former).items():
+        old = next(q for q in positions.queues if q.path == queue).consumed.get(partition)
+        if (old or 0) != row:
+            client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
+            done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
+    for path in (settings.checkpoint, settings.consumer):
+        client.set(f"{path}/@{MARKER}", mine)
+    return [*done, f"the job's guarantee was {former} and is {mine['guarantee']} now"]
+
+
+def _targets(positions: Positions, to: str, rows: Sequence[str]) -> dict[tuple[str, int], int]:
+    ends = {"earliest": "lower", "latest": "upper"}
+    if to in ends:
+        return {
+            (queue.path, partition): row
+            for queue in positions.queues
+            for partition, row in enumerate(getattr(queue, ends[to]))
+        }
+    targets = {}
+    for text in rows:
+        queue_path, _, rest = text.rpartition(":")
+        partition, _, row = rest.partition("=")
+        queue = next((queue for queue in positions.queues if queue.path == queue_path), None)
+        if queue is None or not (partition.isdigit() and row.isdigit()):
+            raise JobError(
+                f"cannot read {text!r}",
+                f"write QUEUE:PARTITION=ROW, e.g. {positions.queues[0].path}:0=42",
+            )
+        number = int(partition)
+        if number >= len(queue.upper) or not queue.lower[number] <= int(row) <= queue.upper[number]:
+            known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+            raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
+        targets[queue.path, number] = int(row)
+    return targets
+
+
+def _set_aside(client: Any, settings: Settings) -> str:
+    aside = f"{settings.checkpoint}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    client.move(settings.checkpoint, aside)
+    client.create("map_node", settings.checkpoint)
+    return f"the checkpoint was moved to {aside}"
