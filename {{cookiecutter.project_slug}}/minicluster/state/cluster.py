@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .. import ids
 from ..clock import Clock
+from ..errors import no_such_transaction
+from . import objects, table_kinds
 from .cypress import Cypress
+from .queues import Queues
+from .tables import Tables
+from .tablet_tx import TabletTransactions
 from .transactions import Transactions
 
 if TYPE_CHECKING:
-    from .transactions import Transaction
+    from . import tablet_tx, transactions
 
 CLUSTER_NAME = "minicluster"
+
+__all__ = ["CLUSTER_NAME", "Cluster", "table_kinds"]
 
 
 class Cluster:
@@ -28,18 +34,29 @@ class Cluster:
         self._revision = 0
         self.cypress = Cypress(self)
         self.transactions = Transactions(self)
+        self.tables = Tables(self)
+        self.tablet_transactions = TabletTransactions(self)
+        self.queues = Queues(self)
+        objects.populate(self)
 
     def next_revision(self) -> int:
         self._revision += 1
         return self._revision
 
-    def transaction(self, transaction_id: str) -> Transaction:
+    def transaction(self, transaction_id: str) -> transactions.Transaction | tablet_tx.Transaction:
         """The transaction of that id, of either kind.
 
         Raises: YtError 11000.
         """
-        return self.transactions.get(transaction_id)
+        found = self.transactions.running.get(
+            transaction_id
+        ) or self.tablet_transactions.find(transaction_id)
+        if found is None:
+            raise no_such_transaction(transaction_id)
+        return found
 
     def tick(self) -> None:
         """What the passing of time brings about: called before each request."""
         self.transactions.expire()
+        self.tablet_transactions.expire()
+        self.queues.agent.tick()

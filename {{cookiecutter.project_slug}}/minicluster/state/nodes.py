@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from ..errors import generic
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -43,12 +47,6 @@ class Node:
     made_in: str | None = None
     """The transaction that made the node and has not been committed to the trunk yet."""
 
-    def walk(self) -> Iterator[Node]:
-        """The node and everything below it, parents first."""
-        yield self
-        for child in self.children.values():
-            yield from child.walk()
-
     @property
     def path(self) -> str:
         """The canonical path, which a detached node has no longer."""
@@ -73,6 +71,10 @@ def _same_payload(cluster: Cluster, node: Node, move: bool) -> Any:
     return node.payload
 
 
+def _itself(payload: Any) -> Any:
+    return payload
+
+
 @dataclass(frozen=True)
 class Kind:
     """What a node type adds to what all nodes have.
@@ -89,6 +91,12 @@ class Kind:
     copy: Callable[[Cluster, Node, bool], Any] = _same_payload
     builtin: Mapping[str, Callable[[Cluster, Node], Any]] = field(default_factory=dict)
     settable: Mapping[str, Callable[[Cluster, Node, Any], None]] = field(default_factory=dict)
+    composite: bool = False
+    """Has children that are nodes themselves."""
+    virtual: Callable[[Cluster, Node], dict[str, Node]] | None = None
+    """Children that are computed, as those of `//sys/transactions`."""
+    freeze: Callable[[Any], Any] = _itself
+    """A copy of the payload for a snapshot lock; payloads that never change need none."""
     opaque: frozenset[str] = frozenset()
     """Builtins that `get` of all attributes shows as an entity, because they are costly."""
 
@@ -107,3 +115,45 @@ def kind(type: str, code: int, *, stored_as: str | None = None, **parts: Any) ->
 
 def kind_of(node: Node) -> Kind:
     return KINDS[node.type]
+
+
+def expect(node: Node, path: str, *types: str) -> None:
+    """Raises: YtError when the node is of none of the types."""
+    if node.type not in types:
+        raise generic(f'Invalid type of {path}: expected "{types[0]}", actual "{node.type}"')
+
+
+# The plain kinds. Lists are kept as one value: real list nodes are deprecated (documentation,
+# "Cypress"), and nobody addresses their items as nodes.
+kind("map_node", 303, composite=True)
+kind("string_node", 300, create=lambda cluster, attributes: "")
+kind("int64_node", 301, create=lambda cluster, attributes: 0)
+kind("double_node", 302, create=lambda cluster, attributes: 0.0)
+kind("list_node", 304, create=lambda cluster, attributes: [])
+kind("boolean_node", 305, create=lambda cluster, attributes: False)
+kind("uint64_node", 306, create=lambda cluster, attributes: yson.YsonUint64(0))
+kind("document", 421, create=lambda cluster, attributes: attributes.pop("value", None))
+
+SCALARS = frozenset({"string_node", "int64_node", "uint64_node", "double_node", "boolean_node"})
+VALUES = SCALARS | {"document", "list_node"}
+"""Types whose payload is the value that `get` answers."""
+
+
+def type_of_value(value: Any) -> str:
+    """The node type that `set` makes of a value."""
+    match value:
+        case bool() | yson.YsonBoolean():
+            return "boolean_node"
+        case yson.YsonUint64():
+            return "uint64_node"
+        case int():
+            return "int64_node"
+        case float():
+            return "double_node"
+        case str() | bytes():
+            return "string_node"
+        case dict():
+            return "map_node"
+        case list():
+            return "list_node"
+    raise generic("Cannot make a node of an entity; use a document")

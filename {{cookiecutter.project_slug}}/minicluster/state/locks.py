@@ -1,0 +1,184 @@
+"""Locks of master transactions on Cypress nodes: modes, conflicts, queues.
+
+The rules and the wording are those of YT's master (`cypress_manager.cpp`, `CheckLock`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import ids
+from ..errors import (
+    PENDING_LOCK_CONFLICT,
+    SAME_TRANSACTION_LOCK_CONFLICT,
+    YtError,
+    generic,
+    lock_conflict,
+)
+
+if TYPE_CHECKING:
+    from .nodes import Node
+    from .transactions import Transaction
+
+SNAPSHOT, SHARED, EXCLUSIVE = "snapshot", "shared", "exclusive"
+MODES = (SNAPSHOT, SHARED, EXCLUSIVE)
+ACQUIRED, PENDING = "acquired", "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be locked: the node, one child's name or one attribute's name of it."""
+
+    mode: str
+    child_key: str | None = None
+    attribute_key: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise generic(f'Error parsing lock mode "{self.mode}"')
+        if (self.child_key or self.attribute_key) and self.mode != SHARED:
+            raise generic("Only shared locks are allowed to have keys")
+        if self.child_key and self.attribute_key:
+            raise generic('Cannot specify both "child_key" and "attribute_key"')
+
+    def collides(self, held: Request) -> bool:
+        """Whether two unrelated transactions cannot have both."""
+        if SNAPSHOT in (self.mode, held.mode):
+            return False
+        if EXCLUSIVE in (self.mode, held.mode):
+            return True
+        return (self.child_key is not None and self.child_key == held.child_key) or (
+            self.attribute_key is not None and self.attribute_key == held.attribute_key
+        )
+
+    def covers(self, wanted: Request) -> bool:
+        """Whether a transaction that has this lock needs no other one for `wanted`."""
+        return self == wanted or (self.mode == EXCLUSIVE and wanted.mode == SHARED)
+
+
+@dataclass(eq=False, slots=True)
+class Lock:
+    id: str
+    node: Node
+    transaction: Transaction
+    request: Request
+    implicit: bool
+    state: str
+    created: float
+    acquired: float | None = None
+
+    def to_yson(self) -> dict[str, Any]:
+        """As it stands in a node's `@locks`."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "state": self.state,
+            "transaction_id": self.transaction.id,
+            "mode": self.request.mode,
+        }
+        if self.request.child_key is not None:
+            shown["child_key"] = self.request.child_key
+        if self.request.attribute_key is not None:
+            shown["attribute_key"] = self.request.attribute_key
+        return shown
+
+
+def check(node: Node, transaction: Transaction | None, request: Request) -> None:
+    """Raises YtError 400 or 402 when `transaction` (None: outside any) cannot have the lock now."""
+    for held in node.locks:
+        if held.state != ACQUIRED:
+            continue
+        if held.transaction is transaction:
+            if (held.request.mode == SNAPSHOT) != (request.mode == SNAPSHOT):
+                raise lock_conflict(
+                    f'Cannot take "{request.mode}" lock for node {node.path} since '
+                    f'"{held.request.mode}" lock is already taken by same transaction '
+                    f"{held.transaction.id}",
+                    SAME_TRANSACTION_LOCK_CONFLICT,
+                )
+            continue
+        if transaction is not None and transaction.descends_from(held.transaction):
+            continue
+        if request.collides(held.request):
+            raise _conflict(node, request, held)
+
+
+def _conflict(node: Node, request: Request, held: Lock) -> YtError:
+    if request.child_key is not None and held.request.child_key is not None:
+        what = f'child "{request.child_key}" of node {node.path} since this child is locked'
+    elif request.attribute_key is not None and held.request.attribute_key is not None:
+        what = (
+            f'attribute "{request.attribute_key}" of node {node.path} since this attribute is locked'
+        )
+    else:
+        error = lock_conflict(
+            f'Cannot take "{request.mode}" lock for node {node.path} since '
+            f'"{held.request.mode}" lock is taken by concurrent transaction {held.transaction.id}'
+        )
+        error.attributes["winner_transaction"] = held.transaction.describe()
+        return error
+    error = lock_conflict(
+        f"Cannot take lock for {what} by concurrent transaction {held.transaction.id}"
+    )
+    error.attributes["winner_transaction"] = held.transaction.describe()
+    return error
+
+
+def take(
+    node: Node,
+    transaction: Transaction,
+    request: Request,
+    now: float,
+    *,
+    implicit: bool = False,
+    waitable: bool = False,
+) -> Lock:
+    """Takes or queues a lock; an implicit one that the transaction has already is not repeated."""
+    if implicit:
+        for held in node.locks:
+            if (
+                held.state == ACQUIRED
+                and held.transaction is transaction
+                and held.request.covers(request)
+            ):
+                return held
+    queued = any(lock.state == PENDING for lock in node.locks)
+    try:
+        check(node, transaction, request)
+        if queued and not implicit and request.mode != SNAPSHOT:
+            raise lock_conflict(
+                f'Cannot take "{request.mode}" lock for node {node.path} since there are pending '
+                "locks queued for this node",
+                PENDING_LOCK_CONFLICT,
+            )
+    except YtError as error:
+        if not waitable or error.code == SAME_TRANSACTION_LOCK_CONFLICT:
+            raise
+        state = PENDING
+    else:
+        state = ACQUIRED
+    acquired = now if state == ACQUIRED else None
+    lock = Lock(ids.new(ids.LOCK), node, transaction, request, implicit, state, now, acquired)
+    node.locks.append(lock)
+    transaction.locks[lock.id] = lock
+    return lock
+
+
+def release(lock: Lock) -> None:
+    lock.node.locks.remove(lock)
+    lock.transaction.locks.pop(lock.id, None)
+
+
+def serve_queue(node: Node, now: float) -> list[Lock]:
+    """Grants pending locks in the order they came, up to the first that still has to wait."""
+    granted = []
+    for lock in list(node.locks):
+        if lock.state != PENDING:
+            continue
+        try:
+            check(node, lock.transaction, lock.request)
+        except YtError:
+            break
+        lock.state, lock.acquired = ACQUIRED, now
+        granted.append(lock)
+    return granted
