@@ -1,4 +1,4 @@
-"""Data of an ordered dynamic table: per tablet, rows with absolute indexes that are never reused."""
+"""Data of an ordered dynamic table: per tablet, rows with absolute indexes, never reused."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from yt import yson
 
 from ..clock import iso
 from ..errors import YtError, generic
+from .branches import MISSING
 from .ordered import OrderedData
 from .tablets import UNMOUNTED, Table
 
@@ -45,22 +46,21 @@ class QueueAgent:
             self._trimmed_at = self._cluster.tablet_transactions.last_commit
             self._trim()
         if self.delay:
-            for node in self._cluster.cypress.root.walk():
-                if isinstance(node.payload, Table) and node.payload.dynamic:
-                    for name, compute in REPORTS.items():
-                        self._seen[node.id, name] = compute(self._cluster, node, node.payload)
+            for node in self._cluster.cypress.nodes.values():
+                for name in REPORTS:
+                    if _has(node, name):
+                        self._seen[node.id, name] = REPORTS[name](self._cluster, node, node.payload)
 
     def wake(self) -> None:
         """Something that governs trimming has changed: look again even if no row has."""
         self._trimmed_at = 0
 
     def report(self, node: Node, name: str) -> Any:
-        """A status attribute, as of the last look."""
-        table = node.payload
-        if not isinstance(table, Table) or not table.dynamic:
-            raise generic(f'Attribute "{name}" is only there for dynamic tables')
+        """A status attribute, as of the last look; MISSING when the node is no such object."""
+        if not _has(node, name):
+            return MISSING
         if not self.delay:
-            return REPORTS[name](self._cluster, node, table)
+            return REPORTS[name](self._cluster, node, node.payload)
         if (node.id, name) not in self._seen:
             raise generic(f'Object "{node.path}" is not mapped to any queue agent')
         return self._seen[node.id, name]
@@ -113,14 +113,22 @@ class QueueAgent:
         return end
 
 
+def _has(node: Node, name: str) -> bool:
+    """Queues are ordered dynamic tables; consumers are marked as such."""
+    table = node.payload
+    if not isinstance(table, Table) or not table.dynamic:
+        return False
+    if name.startswith("queue_consumer"):
+        return table.sorted and bool(node.attributes.get("treat_as_queue_consumer"))
+    return table.ordered
+
+
 def _time(timestamp: int) -> str:
     return iso(float(timestamp >> 30))
 
 
 def _queue_partitions(cluster: Cluster, node: Node, table: Table) -> Report:
     """`@queue_partitions`; a partition that is not mounted has an `error` and nothing else."""
-    if table.sorted:
-        raise generic(f"Table {node.path} is not a queue: it is sorted")
     now = cluster.clock.now()
     result: Report = []
     for index, tablet in enumerate(table.tablets):
@@ -163,8 +171,6 @@ def _registrations(cluster: Cluster, **of: str) -> list[dict[str, Any]]:
 
 
 def _queue_status(cluster: Cluster, node: Node, table: Table) -> dict[str, Any]:
-    if table.sorted:
-        raise generic(f"Table {node.path} is not a queue: it is sorted")
     config = node.attributes.get("auto_trim_config") or {}
     columns = {column.name for column in table.schema.columns}
     return {
@@ -183,8 +189,7 @@ def _queue_status(cluster: Cluster, node: Node, table: Table) -> dict[str, Any]:
 
 
 def _consumer_status(cluster: Cluster, node: Node, table: Table) -> dict[str, Any]:
-    cluster.queues.consumer(node.path)
-    queues = {}
+    queues: dict[str, dict[str, Any]] = {}
     for registration in cluster.queues.registrations(consumer=node.path):
         try:
             _, queue = cluster.tables.ordered(registration.queue)
@@ -207,7 +212,6 @@ def _consumer_status(cluster: Cluster, node: Node, table: Table) -> dict[str, An
 
 
 def _consumer_partitions(cluster: Cluster, node: Node, table: Table) -> dict[str, Report]:
-    cluster.queues.consumer(node.path)
     now = cluster.clock.now()
     result: dict[str, Any] = {}
     for registration in cluster.queues.registrations(consumer=node.path):

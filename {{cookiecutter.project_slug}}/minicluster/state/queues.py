@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from yt import yson
 
-from ..errors import YtError, access_denied, generic, no_such_tablet
+from ..errors import YtError, access_denied, generic
 from . import rows, wire
 from .ordered import within_weight
+from .producers import Producers
 from .queue_agent import QueueAgent
-from .schema import TableSchema
+from .schema import sorted_schema
 from .tablet_tx import Transaction
-from .tablets import Table, require_readable
+from .tablets import Table, require_readable, tablet_at
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -26,20 +27,8 @@ if TYPE_CHECKING:
 OFFSET_CONFLICT = 3100
 
 
-def _schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
-    """A strict sorted schema of (name, type, required), the first `keys` of them the key."""
-    made: list[dict[str, Any]] = [
-        {"name": name, "type": type_, "required": required} for name, type_, required in columns
-    ]
-    for column in made[:keys]:
-        column["sort_order"] = "ascending"
-    return TableSchema.from_yson(
-        yson.to_yson_type(made, attributes={"strict": True, "unique_keys": True})
-    )
-
-
-# What `create queue_consumer` and `create queue_producer` make (documentation, "queues").
-CONSUMER_SCHEMA = _schema(
+# What `create queue_consumer` makes (documentation, "queues").
+CONSUMER_SCHEMA = sorted_schema(
     ("queue_cluster", "string", True),
     ("queue_path", "string", True),
     ("partition_index", "uint64", True),
@@ -47,17 +36,6 @@ CONSUMER_SCHEMA = _schema(
     ("meta", "any", False),
     keys=3,
 )
-PRODUCER_SCHEMA = _schema(
-    ("queue_cluster", "string", True),
-    ("queue_path", "string", True),
-    ("session_id", "string", True),
-    ("sequence_number", "int64", True),
-    ("epoch", "int64", True),
-    ("user_meta", "any", False),
-    ("system_meta", "any", False),
-    keys=3,
-)
-
 DEFAULT_MAX_ROWS = 1000
 DEFAULT_MAX_WEIGHT = 16 << 20
 
@@ -78,11 +56,12 @@ class Registration:
 
 
 class Queues:
-    """`cluster.queues`. Queues and consumers are named by path; symlinks lead to the same object."""
+    """`cluster.queues`. Queues and consumers are named by path; symlinks are followed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.agent = QueueAgent(cluster)
+        self.producers = Producers(cluster)
         self._registrations: dict[tuple[str, str], Registration] = {}
 
     # Reading
@@ -103,9 +82,7 @@ class Queues:
         node, table = self._cluster.tables.ordered(queue)
         if offset < 0:
             raise generic(f"Invalid row index {offset}: it must not be negative")
-        if not 0 <= partition < len(table.tablets):
-            raise _no_such_partition(node.path, partition, len(table.tablets))
-        tablet = table.tablets[partition]
+        tablet = tablet_at(table, partition, node.path)
         require_readable(tablet, node.path)
         # A trimmed offset is answered with the first rows there are (documentation, "queues").
         first, found = tablet.data.slice(offset, DEFAULT_MAX_ROWS if max_rows is None else max_rows)
@@ -155,41 +132,13 @@ class Queues:
         Raises: YtError 3100 if it is not, 1702 if the consumer is not mounted, 901 if the consumer
         is not registered.
         """
-        if tx is None:
-            tx = self._cluster.tablet_transactions.start()
-            try:
-                self.advance(consumer, queue, partition, old_offset, new_offset, tx=tx)
-            except Exception:
-                self._cluster.tablet_transactions.abort(tx.id)
-                raise
-            self._cluster.tablet_transactions.commit(tx.id)
-            return
         node, table = self.consumer(consumer)
         queue_node, queue_table = self._cluster.tables.ordered(queue)
         self._require_registration(queue_node, node)
         if new_offset < 0:
-            # client/queue_client/consumer_client.cpp
+            # client/api/queue_transaction_mixin.cpp
             raise generic(f"Queue consumer offset {new_offset} cannot be negative")
-        if not 0 <= partition < len(queue_table.tablets):
-            raise _no_such_partition(queue_node.path, partition, len(queue_table.tablets))
-        key = self._key(queue_node.path, partition)
-        if old_offset is not None:
-            tablet = table.tablets[table.tablet_of(key)]
-            require_readable(tablet, node.path)
-            current = _offset(table, table.data.get(key, tx.start_timestamp))
-            if current != old_offset:
-                # Code and wording: client/queue_client/consumer_client.cpp.
-                raise YtError(
-                    OFFSET_CONFLICT,
-                    f"Offset conflict at partition {partition} of consumer {node.path}: "
-                    f"expected offset {old_offset}, found offset {current}",
-                    {
-                        "partition": partition,
-                        "consumer": node.path,
-                        "expected_offset": old_offset,
-                        "current_offset": current,
-                    },
-                )
+        tablet_at(queue_table, partition, queue_node.path)
         names, written = rows.encode(
             table.schema,
             [
@@ -201,7 +150,16 @@ class Queues:
                 }
             ],
         )
-        self._cluster.tables.modify(node.path, [(rows.WRITE, written[0])], names, tx=tx)
+        with self._cluster.tablet_transactions.within(tx) as transaction:
+            if old_offset is not None:
+                key = self._key(queue_node.path, partition)
+                require_readable(table.tablets[table.tablet_of(key)], node.path)
+                current = _offset(table, table.data.get(key, transaction.start_timestamp))
+                if current != old_offset:
+                    raise _offset_conflict(node.path, partition, old_offset, current)
+            self._cluster.tables.modify(
+                node.path, [(rows.WRITE, written[0])], names, tx=transaction
+            )
 
     def consumer(self, path: str) -> tuple[Node, Table]:
         """A consumer's node and table: any sorted table that has a consumer's columns."""
@@ -275,7 +233,7 @@ class Queues:
         ]
 
     def canonical(self, path: str) -> str:
-        """The path of the object itself, symlinks followed; as given when there is no such object."""
+        """The path of the object itself, symlinks followed; as given when there is none."""
         try:
             return str(self._cluster.cypress.resolve(path).path)
         except YtError:
@@ -295,7 +253,7 @@ class Queues:
             )
 
 
-def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes | None]:
+def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes]:
     """Rows with their tablet and row index, under the column ids `width` and `width + 1`."""
     head = (
         wire.encode_value(width, wire.INT64, partition)
@@ -319,8 +277,16 @@ def _offset(consumer: Table, row: bytes | None) -> int:
     return 0
 
 
-def _no_such_partition(path: str, partition: int, count: int) -> YtError:
-    return no_such_tablet(
-        f"Tablet index {partition} is out of range for table {path}: it has {count} tablet(s)",
-        path=path,
+def _offset_conflict(consumer: str, partition: int, expected: int, current: int) -> YtError:
+    """Code and wording: client/queue_client/consumer_client.cpp."""
+    return YtError(
+        OFFSET_CONFLICT,
+        f"Offset conflict at partition {partition} of consumer {consumer}: "
+        f"expected offset {expected}, found offset {current}",
+        {
+            "partition": partition,
+            "consumer": consumer,
+            "expected_offset": expected,
+            "current_offset": current,
+        },
     )

@@ -1,8 +1,8 @@
 """What a client wrote becomes what a table stores.
 
-A written row numbers its values by the client's name table; a stored row numbers them by the table's
-schema, holds every column (explicit nulls included, since SPYT refuses a rowset that lacks one) and
-is valid. Rows that already look like that - the usual case - are stored as they came.
+A written row numbers its values by the client's name table; a stored row numbers them by the
+table's schema, holds every column (explicit nulls included, since SPYT refuses a rowset that lacks
+one) and is valid. Rows that already look like that - the usual case - are stored as they came.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ def key_of(row: bytes, count: int) -> Key:
 def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
     """(wire type, value) of a YSON value meant for a column.
 
-    As the server's YSON parser does by default, integers take the column's signedness and values for
-    an `any` or composite column are wrapped; nothing else is converted, and `check_value` judges.
+    As the server's YSON parser does by default, integers take the column's signedness and values
+    for an `any` or composite column are wrapped; nothing else is converted: `check_value` judges.
     """
     kind, result = wire.guess(value)
     wanted = column.wire_type
@@ -235,7 +235,7 @@ _INTEGRAL = {wire.INT64: (-(1 << 63), (1 << 63) - 1), wire.UINT64: (0, (1 << 64)
 def encode(
     schema: TableSchema, items: Iterable[Mapping[str, Any]]
 ) -> tuple[list[str], list[bytes]]:
-    """(name table, rows) of rows given as maps of YSON values; unknown names get ids after the rest."""
+    """(name table, rows) of rows given as maps of YSON values; unknown names come last in it."""
     columns = {column.name: (index, column) for index, column in enumerate(schema.columns)}
     names = list(columns)
     extra: dict[str, int] = {}

@@ -10,7 +10,7 @@ name_table.cpp, schema.cpp).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from yt import yson
@@ -281,8 +281,23 @@ class TableSchema:
     def rowset_columns(self) -> list[wire.RowsetColumn]:
         return [wire.RowsetColumn(column.name, column.wire_type) for column in self.columns]
 
-    def with_unique_keys(self, unique_keys: bool) -> TableSchema:
-        return replace(self, unique_keys=unique_keys)
+
+def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
+    """A strict schema of (name, type, required), the first `keys` of them the unique key."""
+    return TableSchema(
+        tuple(
+            Column(
+                name,
+                type_,
+                _V3_NAMES.get(type_, type_),
+                required,
+                "ascending" if index < keys else None,
+            )
+            for index, (name, type_, required) in enumerate(columns)
+        ),
+        strict=True,
+        unique_keys=True,
+    )
 
 
 def check_value(column: Column, kind: int, value: wire.Value) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from .rows import Key
 
-# `max_data_ttl` of a table by default, in the seconds of a timestamp's high bits; `min_data_versions`
-# is 1. Older versions are dropped, so snapshot reads reach back that far (documentation, "sorted
+# `min_data_ttl` of a table by default, in the seconds of a timestamp's high bits. All versions but
+# the last are dropped when older, so snapshot reads reach back that far (documentation, "sorted
 # dynamic tables", deleting old data).
 _KEEP = 1800 << 30
 

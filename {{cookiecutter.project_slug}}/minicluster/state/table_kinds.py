@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from yt import yson
 
-from ..errors import YtError, generic
+from ..errors import generic
 from . import wire
+from .branches import MISSING
 from .nodes import kind
 from .ordered import OrderedData
 from .ordered import data_weight as row_weight
+from .producers import PRODUCER_SCHEMA
 from .queue_agent import REPORTS
-from .queues import CONSUMER_SCHEMA, PRODUCER_SCHEMA
+from .queues import CONSUMER_SCHEMA
 from .rows import Key
 from .tablets import MOUNTED, UNMOUNTED, Table, Tablet, new_table
 
@@ -39,18 +41,9 @@ def _of(get: Callable[[Table], Any]) -> Get:
     return lambda cluster, node: get(_table(node))
 
 
-def _absent(node: Node, name: str) -> YtError:
-    return generic(f'Attribute "{name}" is not there for this kind of table', path=node.path)
-
-
-def _dynamic_only(name: str, get: Callable[[Table], Any]) -> Get:
-    def attribute(cluster: Cluster, node: Node) -> Any:
-        table = _table(node)
-        if not table.dynamic:
-            raise _absent(node, name)
-        return get(table)
-
-    return attribute
+def _dynamic(get: Callable[[Table], Any]) -> Get:
+    """An attribute that static tables do not have."""
+    return lambda cluster, node: get(_table(node)) if _table(node).dynamic else MISSING
 
 
 def pivot_to_yson(pivot: Key) -> list[Any]:
@@ -131,6 +124,10 @@ def _set_atomicity(cluster: Cluster, node: Node, value: Any) -> None:
     table.atomicity = str(value)
 
 
+def _flushed(cluster: Cluster, node: Node) -> Any:
+    return yson.YsonUint64(cluster.clock.timestamp()) if _table(node).dynamic else MISSING
+
+
 # Names and defaults: documentation, "dynamic tables" and "static tables", attributes.
 SETTINGS: dict[str, Any] = {
     "auto_trim_config": {"enable": False},
@@ -150,37 +147,33 @@ SETTINGS: dict[str, Any] = {
 BUILTIN: dict[str, Get] = {
     "atomicity": _of(lambda table: table.atomicity),
     "chunk_count": _of(_chunk_count),
+    "chunk_row_count": _of(Table.row_count),
     "compressed_data_size": _of(_weight),
     "data_weight": _of(_weight),
     "dynamic": _of(lambda table: table.dynamic),
-    "expected_tablet_state": _dynamic_only("expected_tablet_state", lambda table: table.state),
+    "expected_tablet_state": _dynamic(lambda table: table.state),
     "key_columns": _of(lambda table: table.schema.key_columns),
-    "last_commit_timestamp": _dynamic_only(
-        "last_commit_timestamp", lambda table: yson.YsonUint64(table.last_commit)
-    ),
-    "pivot_keys": _dynamic_only(
-        "pivot_keys", lambda table: [pivot_to_yson(tablet.pivot) for tablet in table.tablets]
-    ),
+    "last_commit_timestamp": _dynamic(lambda table: yson.YsonUint64(table.last_commit)),
+    "pivot_keys": _dynamic(lambda table: [pivot_to_yson(tablet.pivot) for tablet in table.tablets]),
     "row_count": _of(Table.row_count),
     "schema": _of(lambda table: table.schema.to_yson()),
     "schema_mode": _of(lambda table: table.schema_mode),
     "sorted": _of(lambda table: table.sorted),
     "sorted_by": _of(lambda table: table.schema.key_columns),
-    "tablet_count": _dynamic_only("tablet_count", lambda table: len(table.tablets)),
+    "tablet_count": _dynamic(lambda table: len(table.tablets)),
     "tablet_state": _of(lambda table: table.state),
-    "tablet_statistics": _dynamic_only("tablet_statistics", _statistics),
-    "tablets": _dynamic_only("tablets", _tablets),
+    "tablet_statistics": _dynamic(_statistics),
+    "tablets": _dynamic(_tablets),
     "uncompressed_data_size": _of(_weight),
+    # Stores count as flushed as soon as they are written (model).
+    "unflushed_timestamp": _flushed,
     "unmerged_row_count": _of(Table.row_count),
     **{name: _agent(name) for name in REPORTS},
     **{name: _stored(name, default) for name, default in SETTINGS.items()},
 }
 
 # Shown as entities by a `get` of all attributes.
-OPAQUE = frozenset(
-    {"schema", "tablets", "pivot_keys", "tablet_statistics", "row_count", "data_weight"}
-    | {"compressed_data_size", "uncompressed_data_size", "unmerged_row_count"}
-) | frozenset(REPORTS)
+OPAQUE = frozenset({"schema", "tablets", "pivot_keys", "tablet_statistics"}) | frozenset(REPORTS)
 
 SETTABLE: dict[str, Callable[[Cluster, Node, Any], None]] = {
     "atomicity": _set_atomicity,
@@ -230,17 +223,12 @@ def _copy_data(data: OrderedData) -> OrderedData:
     return OrderedData(list(data.rows), data.trimmed, list(data.commits), data.data_weight)
 
 
-def register() -> None:
-    """Makes the kinds known to Cypress."""
-    shared: dict[str, Any] = {
-        "copy": _copy,
-        "builtin": BUILTIN,
-        "settable": SETTABLE,
-        "opaque": OPAQUE,
-    }
-    kind("table", TABLE, create=_create_table, **shared)
-    kind("queue_consumer", QUEUE_CONSUMER, stored_as="table", create=_create_consumer, **shared)
-    kind("queue_producer", QUEUE_PRODUCER, stored_as="table", create=_create_producer, **shared)
-
-
-register()
+_SHARED: dict[str, Any] = {
+    "copy": _copy,
+    "builtin": BUILTIN,
+    "settable": SETTABLE,
+    "opaque": OPAQUE,
+}
+kind("table", TABLE, create=_create_table, **_SHARED)
+kind("queue_consumer", QUEUE_CONSUMER, stored_as="table", create=_create_consumer, **_SHARED)
+kind("queue_producer", QUEUE_PRODUCER, stored_as="table", create=_create_producer, **_SHARED)

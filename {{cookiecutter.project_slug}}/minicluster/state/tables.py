@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yt import yson
 
-from ..errors import YtError, generic, no_such_tablet, not_supported, tablet_not_mounted
+from ..errors import YtError, generic, not_supported, tablet_not_mounted
 from . import rows, wire
 from .query import select as run_query
 from .tablet_tx import Transaction, changes
@@ -22,6 +22,7 @@ from .tablets import (
     not_mounted,
     require_readable,
     set_trimmed_row_counts,
+    tablet_at,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Tables:
     def modify(
         self,
         path: str,
-        modifications: Sequence[tuple[int, bytes]],
+        modifications: Sequence[tuple[int, bytes | None]],
         names: Sequence[str],
         *,
         tx: Transaction | None = None,
@@ -81,23 +82,17 @@ class Tables:
         `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
         `names`. Nothing is buffered when any row is refused.
         """
-        if tx is None:
-            _, table = self.dynamic(path)
-            tx = self._cluster.tablet_transactions.start(atomicity=table.atomicity)
-            try:
-                self.modify(path, modifications, names, tx=tx)
-            except Exception:
-                self._cluster.tablet_transactions.abort(tx.id)
-                raise
-            self._cluster.tablet_transactions.commit(tx.id)
-            return
         node, table = self.dynamic(path)
+        given = [(kind, row) for kind, row in modifications if row is not None]
+        if len(given) != len(modifications):
+            raise generic("A row to write cannot be missing")
         reader = table.reader(names, path)
-        if table.sorted:
-            buffered = tx.buffer(node, table)
-            buffered.changed |= changes(buffered, modifications, reader)
-        else:
-            self._modify_ordered(node, table, modifications, reader, tx)
+        with self._cluster.tablet_transactions.within(tx, table.atomicity) as transaction:
+            if table.sorted:
+                buffered = transaction.buffer(node, table)
+                buffered.changed |= changes(buffered, given, reader)
+            else:
+                self._modify_ordered(node, table, given, reader, transaction)
 
     def _modify_ordered(
         self,
@@ -118,13 +113,9 @@ class Tables:
             index, stored = reader.written(row)
             if index is None:
                 mine.append(stored)
-            elif 0 <= index < len(table.tablets):
-                added.setdefault(index, []).append(stored)
             else:
-                raise generic(
-                    f"Invalid tablet index for table {node.path}: "
-                    f"expected in range [0, {len(table.tablets) - 1}], got {index}"
-                )
+                tablet_at(table, index, node.path)
+                added.setdefault(index, []).append(stored)
         buffered = tx.buffer(node, table).appended
         for index, rows_ in added.items():
             if rows_:
@@ -141,7 +132,7 @@ class Tables:
     def lookup(
         self,
         path: str,
-        keys: Sequence[bytes],
+        keys: Sequence[bytes | None],
         names: Sequence[str],
         *,
         columns: Sequence[str] | None = None,
@@ -162,6 +153,8 @@ class Tables:
             wanted = [known[name] for name in columns]
         found: list[bytes | None] = []
         for written in keys:
+            if written is None:
+                raise generic("A key to look up cannot be missing")
             key = rows.key_of(reader.key_only(written), schema.key_count)
             require_readable(table.tablets[table.tablet_of(key)], node.path)
             row = table.data.get(key, timestamp)
@@ -192,7 +185,7 @@ class Tables:
         *,
         freeze: bool = False,
     ) -> None:
-        """Mounts tablets first..last, both included; at once, where a real cluster takes a moment."""
+        """Mounts tablets first..last, both included; at once: a real cluster takes a moment."""
         node, table = self.dynamic(path)
         table.schema.validate_dynamic()
         for tablet in _range(table, first, last, node.path):
@@ -257,8 +250,15 @@ class Tables:
     def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
         """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""
         node, table = self.ordered(path)
-        tablet = self._tablet(node, table, tablet_index)
-        require_readable(tablet, node.path)
+        tablet = tablet_at(table, tablet_index, node.path)
+        if tablet.state != MOUNTED:
+            raise not_mounted(tablet, node.path)
+        if trimmed_row_count > tablet.data.total:
+            # server/node/tablet_node/tablet_manager.cpp
+            raise generic(
+                f"Cannot trim tablet {tablet.id} at row {trimmed_row_count} "
+                f"since it only has {tablet.data.total} row(s)"
+            )
         tablet.data.trim(trimmed_row_count)
 
     def tablet_infos(self, path: str, indexes: Sequence[int]) -> list[dict[str, Any]]:
@@ -266,7 +266,7 @@ class Tables:
         node, table = self.dynamic(path)
         result = []
         for index in indexes:
-            tablet = self._tablet(node, table, index)
+            tablet = tablet_at(table, index, node.path)
             require_readable(tablet, node.path)
             result.append(
                 {
@@ -280,16 +280,6 @@ class Tables:
                 }
             )
         return result
-
-    @staticmethod
-    def _tablet(node: Node, table: Table, index: int) -> Tablet:
-        if not 0 <= index < len(table.tablets):
-            raise no_such_tablet(
-                f"Tablet index {index} is out of range for table {node.path}: "
-                f"it has {len(table.tablets)} tablet(s)",
-                path=node.path,
-            )
-        return table.tablets[index]
 
 
 def _range(table: Table, first: int | None, last: int | None, path: str) -> list[Tablet]:

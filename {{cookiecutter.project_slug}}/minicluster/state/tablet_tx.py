@@ -6,7 +6,8 @@ transactions that write one key of a sorted table conflict: the one that commits
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,22 @@ class TabletTransactions:
             _apply(buffered, timestamp)
         self.last_commit = timestamp
         return timestamp
+
+    @contextmanager
+    def within(
+        self, transaction: Transaction | None, atomicity: str = "full"
+    ) -> Iterator[Transaction]:
+        """The given transaction; or for None one of its own, committed at the end."""
+        if transaction is not None:
+            yield transaction
+            return
+        own = self.start(atomicity=atomicity)
+        try:
+            yield own
+        except BaseException:
+            self.abort(own.id)
+            raise
+        self.commit(own.id)
 
     def expire(self) -> None:
         """Aborts what nobody has pinged in time."""

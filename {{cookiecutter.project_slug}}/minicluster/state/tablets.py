@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from .. import ids
-from ..errors import YtError, generic, tablet_not_mounted
+from ..errors import YtError, generic, no_such_tablet, tablet_not_mounted
 from . import rows
 from .ordered import OrderedData
 from .rows import Key, RowReader
@@ -104,6 +105,16 @@ def not_mounted(tablet: Tablet, path: str, reading: bool = False) -> YtError:
     )
 
 
+def tablet_at(table: Table, index: int, path: str) -> Tablet:
+    """Raises: YtError 1701, worded as in client/tablet_client/table_mount_cache.cpp."""
+    if not 0 <= index < len(table.tablets):
+        raise no_such_tablet(
+            f"Invalid tablet index for table {path}: "
+            f"expected in range [0,{len(table.tablets) - 1}], got {index}"
+        )
+    return table.tablets[index]
+
+
 def require_readable(tablet: Tablet, path: str) -> None:
     if tablet.state not in (MOUNTED, FROZEN):
         raise not_mounted(tablet, path, reading=True)
@@ -163,7 +174,8 @@ def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
     for pivot in given:
         if len(pivot) > schema.key_count:
             raise generic(
-                f"Pivot key has {len(pivot)} components, the table has {schema.key_count} key columns"
+                f"Pivot key has {len(pivot)} components, "
+                f"the table has {schema.key_count} key columns"
             )
         parts: list[Any] = []
         for column, value in zip(schema.columns, pivot, strict=False):
@@ -172,7 +184,7 @@ def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
         result.append(tuple(parts))
     if not result or result[0] != ():
         raise generic("First pivot key must match that of the first tablet in the resharded range")
-    if any(low >= high for low, high in zip(result, result[1:], strict=False)):
+    if any(low >= high for low, high in pairwise(result)):
         raise generic("Pivot keys must be strictly increasing")
     return result
 

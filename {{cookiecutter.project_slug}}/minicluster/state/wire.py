@@ -1,10 +1,10 @@
 """Rows in YT's wire format: kept as bytes, looked into only where a value is needed.
 
-A row is `value count (8 bytes)` followed by its values; a value is an 8-byte header - column id (2),
-type (1), flags (1), length (4) - and then 8 bytes of number, or bytes padded to a multiple of 8, or
-nothing for null. Everything is aligned to 8 bytes, so a row is also a sequence of 64-bit words, and
-that is how the hot loops here walk it: a header is one integer, and a run of them one `unpack`.
-The column ids mean nothing without the name table that travels beside the rows.
+A row is `value count (8 bytes)` followed by its values; a value is an 8-byte header - column id
+(2), type (1), flags (1), length (4) - and then 8 bytes of number, or bytes padded to a multiple of
+8, or nothing for null. Everything is aligned to 8 bytes, so a row is also a sequence of 64-bit
+words, and that is how the hot loops here walk it: a header is one integer, and a run of them one
+`unpack`. The column ids mean nothing without the name table that travels beside the rows.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Rowset:
     """An answer: rows whose column ids index `columns`; None stands for a row not found."""
 
     columns: list[RowsetColumn]
-    rows: list[bytes | None]
+    rows: Sequence[bytes | None]
 
     def to_dicts(self) -> list[dict[str, Any] | None]:
         """Rows as Python values: bytes for strings, parsed YSON for any and composite."""
@@ -201,7 +201,7 @@ def extended(row: bytes, tail: bytes, extra: int) -> bytes:
 
 
 def guess(value: Any) -> tuple[int, Value]:
-    """(wire type, value) of a YSON value, by the value alone; maps, lists and attributes are any."""
+    """(wire type, value) of a YSON value by itself; maps, lists and what has attributes are any."""
     if value is None or isinstance(value, yson.YsonEntity):
         return NULL, None
     if getattr(value, "attributes", None):

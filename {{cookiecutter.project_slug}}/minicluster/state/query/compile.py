@@ -176,14 +176,15 @@ def _logical(word: str, left: Typed, right: Typed) -> Typed:
     for side in (left, right):
         if side.kind not in (wire.BOOLEAN, wire.NULL):
             raise _mismatch(word.upper(), left, right)
-    a, b, decisive = left.evaluate, right.evaluate, word == "or"
+    a, b = left.evaluate, right.evaluate
+    decisive: bool = word == "or"
 
     def evaluate(row: Sequence[Any]) -> bool | None:
         first = a(row)
-        if first is decisive:
+        if first == decisive:
             return decisive
         second = b(row)
-        if second is decisive:
+        if second == decisive:
             return decisive
         return None if first is None or second is None else not decisive
 
@@ -195,11 +196,12 @@ def _unary(sign: str, operand: Typed) -> Typed:
     wanted = {"not": (wire.BOOLEAN,), "-": _NUMBERS, "~": _INTEGERS}[sign]
     if operand.kind not in (*wanted, wire.NULL):
         raise _mismatch(sign.upper(), operand)
-    apply: Callable[[Any], Any] = {
+    functions: dict[str, Callable[[Any], Any]] = {
         "not": operator.not_,
         "-": operator.neg,
         "~": operator.invert,
-    }[sign]
+    }
+    apply = functions[sign]
     kind = operand.kind
     return Typed(kind, _nullable(lambda value: _wrapped(kind, apply(value)), compute))
 

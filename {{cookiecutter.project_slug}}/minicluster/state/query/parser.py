@@ -41,12 +41,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KEYWORDS = frozenset(
-    "from where group by having order limit offset as and or not in between is null asc desc "
-    "true false".split()
+    {"from", "where", "group", "by", "having", "order", "limit", "offset", "as", "and", "or"}
+    | {"not", "in", "between", "is", "null", "asc", "desc", "true", "false"}
 )
 _REFUSED = frozenset(
-    "join left array with totals like ilike rlike regexp case when cast escape transform "
-    "window over unnest index".split()
+    {"join", "left", "array", "with", "totals", "like", "ilike", "rlike", "regexp", "case"}
+    | {"when", "cast", "escape", "transform", "window", "over", "unnest", "index"}
 )
 _COMPARISONS = {"=", "!=", "<>", "<", "<=", ">", ">="}
 _MAX_DEPTH = 50  # of brackets within brackets

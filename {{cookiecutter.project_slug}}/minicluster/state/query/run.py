@@ -144,7 +144,9 @@ def _ordered(
         found = list(rows)
         for item in reversed(query.order_by):
             key = compile(item.expression, scope).evaluate
-            found.sort(key=lambda row, key=key: sort_key(key(row[0])), reverse=item.descending)
+            places = [sort_key(key(values)) for values, _ in found]
+            order = sorted(range(len(found)), key=places.__getitem__, reverse=item.descending)
+            found = [found[place] for place in order]
         rows = found
     start = query.offset or 0
     for index, row in enumerate(rows):
