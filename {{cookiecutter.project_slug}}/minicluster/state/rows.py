@@ -206,6 +206,21 @@ def key_of(row: bytes, count: int) -> Key:
     return tuple(parts)
 
 
+def key_from_yson(schema: TableSchema, values: Sequence[Any]) -> Key:
+    """The key, or the first part of one, that a list of YSON values names. Raises: YtError."""
+    if len(values) > schema.key_count:
+        raise YtError(
+            1,
+            f"Key has {len(values)} components, the table has {schema.key_count} key columns",
+        )
+    parts: list[Any] = []
+    for column, value in zip(schema.columns, values, strict=False):
+        kind, converted = from_yson(column, value)
+        check_value(column, kind, converted)
+        parts += [kind, 0 if converted is None else converted]
+    return tuple(parts)
+
+
 def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
     """(wire type, value) of a YSON value meant for a column.
 
@@ -233,24 +248,28 @@ _INTEGRAL = {wire.INT64: (-(1 << 63), (1 << 63) - 1), wire.UINT64: (0, (1 << 64)
 
 
 def encode(
-    schema: TableSchema, items: Iterable[Mapping[str, Any]]
+    schema: TableSchema, items: Iterable[Mapping[str, Any]], known: Sequence[str] = ()
 ) -> tuple[list[str], list[bytes]]:
-    """(name table, rows) of rows given as maps of YSON values; unknown names come last in it."""
+    """(name table, rows) of rows given as maps of YSON values.
+
+    The name table holds the schema's columns, then the other names: those of `known`, a name table
+    of the same schema, first.
+    """
     columns = {column.name: (index, column) for index, column in enumerate(schema.columns)}
     names = list(columns)
-    extra: dict[str, int] = {}
+    extra = {name: index for index, name in enumerate(known) if index >= len(names)}
     result: list[bytes] = []
     for item in items:
         if not isinstance(item, Mapping):
             raise YtError(1, "A row must be a map")
         pieces: list[tuple[int, bytes]] = []
         for name, value in item.items():
-            known = columns.get(name)
-            if known is None:
+            place = columns.get(name)
+            if place is None:
                 index = extra.setdefault(name, len(names) + len(extra))
                 pieces.append((index, wire.encode_value(index, *wire.guess(value))))
             else:
-                index, column = known
+                index, column = place
                 pieces.append((index, wire.encode_value(index, *from_yson(column, value))))
         pieces.sort()
         result.append(wire.from_chunks([piece for _, piece in pieces]))

@@ -7,7 +7,7 @@ when somebody reads by order.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .rows import Key
 
@@ -71,6 +71,16 @@ class SortedData:
             self._order.sort()
             self._ordered = True
         return self._order
+
+    def rewrite(self, row: Callable[[bytes], bytes], key: Callable[[bytes], Key]) -> None:
+        """Changes the form of all rows; versions of deleted rows are dropped."""
+        versions = self._versions
+        self._versions, self._order, self._ordered = {}, [], True
+        for history in versions.values():
+            last = history[-1][1]
+            if last is not None:
+                changed = row(last)
+                self.put(key(changed), changed, history[-1][0])
 
     def count(self) -> int:
         return sum(versions[-1][1] is not None for versions in self._versions.values())

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from yt import yson
 
 from ..errors import YtError, generic, not_supported, tablet_not_mounted
-from . import rows, wire
+from . import alter, rows, static, wire
 from .query import select as run_query
+from .schema import TableSchema
 from .tablet_tx import Transaction, changes
 from .tablets import (
     FROZEN,
@@ -175,6 +176,30 @@ class Tables:
         """The answer to a `select_rows` query, as of a timestamp or, for None, now."""
         return run_query(self._cluster, query, timestamp or None)
 
+    def read(
+        self,
+        path: str,
+        *,
+        columns: Sequence[str] | None = None,
+        ranges: Sequence[Mapping[str, Any]] | None = None,
+        tx: str | None = None,
+    ) -> wire.Rowset:
+        """Rows of a table of any kind; `columns` and `ranges` as in a rich path."""
+        return static.read(self.node(path, tx)[1], columns=columns, ranges=ranges)
+
+    def write(
+        self,
+        path: str,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        append: bool = False,
+        tx: str | None = None,
+    ) -> None:
+        """Replaces the rows of a static table, or appends; isolated in a master transaction."""
+        node, table = self.node(path, tx)
+        made = static.with_rows(table, items, append=append)
+        self._cluster.cypress.set_payload(node.path, made, tx=tx)
+
     # Tablets
 
     def mount(
@@ -246,6 +271,15 @@ class Tables:
             if any(tablet.data.rows for tablet in made):
                 raise not_supported(f"Trimmed row counts of {node.path}, which has rows,")
             set_trimmed_row_counts(table, trimmed_row_counts)
+
+    def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
+        """Changes the schema of an unmounted table, or makes it dynamic or static."""
+        _, table = self.node(path)
+        _require_unmounted(table, "Cannot alter table")
+        if schema is not None:
+            alter.set_schema(table, TableSchema.from_yson(schema))
+        if dynamic is not None:
+            alter.set_dynamic(table, dynamic, self._cluster.clock.timestamp())
 
     def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
         """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""

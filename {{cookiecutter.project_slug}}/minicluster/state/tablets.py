@@ -46,6 +46,8 @@ class Table:
     data: SortedData = field(default_factory=SortedData)
     """Rows of a sorted dynamic table."""
     static_rows: list[bytes] = field(default_factory=list)
+    static_names: list[str] = field(default_factory=list)
+    """Name table of `static_rows` once they were written: the schema's columns, then others."""
     atomicity: str = "full"
     schema_mode: str = "strong"
     last_commit: int = 0
@@ -170,18 +172,7 @@ def new_tablets(
 
 
 def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
-    result: list[Key] = []
-    for pivot in given:
-        if len(pivot) > schema.key_count:
-            raise generic(
-                f"Pivot key has {len(pivot)} components, "
-                f"the table has {schema.key_count} key columns"
-            )
-        parts: list[Any] = []
-        for column, value in zip(schema.columns, pivot, strict=False):
-            kind, converted = rows.from_yson(column, value)
-            parts += [kind, 0 if converted is None else converted]
-        result.append(tuple(parts))
+    result = [rows.key_from_yson(schema, pivot) for pivot in given]
     if not result or result[0] != ():
         raise generic("First pivot key must match that of the first tablet in the resharded range")
     if any(low >= high for low, high in pairwise(result)):
