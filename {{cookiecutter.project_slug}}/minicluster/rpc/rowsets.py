@@ -22,14 +22,16 @@ def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[
 
 
 def write(descriptor: Any, rowset: wire.Rowset) -> list[Part]:
-    """Fills in the descriptor and returns the attachments.
+    """Fills in the descriptor and returns the attachments."""
+    describe(descriptor, rowset.columns)
+    return [wire.join(rowset.rows)]
 
-    A descriptor of names and types is enough for the Java client; it would prefer a `schema`.
-    """
+
+def describe(descriptor: Any, columns: Sequence[wire.RowsetColumn]) -> None:
+    """Names and types are enough for the Java client; it would prefer a `schema`."""
     descriptor.wire_format_version = WIRE_FORMAT_VERSION
     descriptor.rowset_kind = 1  # unversioned
-    for column in rowset.columns:
+    for column in columns:
         entry = descriptor.name_table_entries.add()
         entry.name = column.name
         entry.type = column.wire_type
-    return [wire.join(rowset.rows)]

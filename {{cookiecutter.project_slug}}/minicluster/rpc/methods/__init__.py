@@ -1,6 +1,6 @@
 """What each RPC method does, by area; each module registers its own in the table of methods."""
 
 from ..service import METHODS
-from . import cypress, files, proxy, queues, tables, transactions
+from . import cypress, files, proxy, queues, reading, tables, transactions
 
-__all__ = ["METHODS", "cypress", "files", "proxy", "queues", "tables", "transactions"]
+__all__ = ["METHODS", "cypress", "files", "proxy", "queues", "reading", "tables", "transactions"]

@@ -1,0 +1,1 @@
+"""What both protocols offer and takes more than one call into the state."""

@@ -1,0 +1,96 @@
+"""Bulk reads of tables, as Spark's batch reader makes them: partitions, then a stream for each."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from yt import yson
+
+from ...commands.read_table import Reading, partition_table, read_table
+from ...errors import not_supported
+from ...state import wire
+from ...state.ordered import data_weight
+from ...state.schema import Column
+from ..protos import api
+from ..rowsets import describe
+from ..service import Invocation, method, path
+
+ROWS = 10_000
+"""Rows of one attachment at most."""
+WIRE, ARROW = 0, 1
+DEFAULT_PARTITION = 1 << 30
+
+
+@method("PartitionTables")
+def partition_tables(call: Invocation) -> None:
+    """One rich path per partition, in the textual form that YPaths have."""
+    message = call.message
+    if message.enable_cookies:
+        raise not_supported("Partition cookies (distributed reading)")
+    weight = (
+        message.data_weight_per_partition
+        or message.compressed_data_size_per_partition
+        or DEFAULT_PARTITION
+    )
+    for item in message.paths:
+        for cut in partition_table(call.cluster, path(item), weight, tx=call.transaction):
+            partition = call.reply.partitions.add()
+            partition.table_ranges.append(cut.encode())
+
+
+@method("ReadTable")
+async def read_rows(call: Invocation) -> None:
+    """Meta, blocks of rows, a null attachment, then the response."""
+    message = call.message
+    if message.desired_rowset_format != WIRE:
+        raise not_supported(
+            'Reading in another format than wire (a table with "optimize_for=scan")'
+        )
+    reading = read_table(call.cluster, path(message.path), tx=call.transaction)
+    statistics = _statistics(reading, len(reading.rows))
+    meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
+    meta.statistics.CopyFrom(statistics)
+    _fill_schema(meta.schema, reading)
+    await call.stream.write(meta.SerializeToString())
+    for start in range(0, len(reading.rows), ROWS):
+        block = reading.rows[start : start + ROWS]
+        descriptor = api("TRowsetDescriptor")()
+        if start == 0:
+            # Later ones name only what was added to the name table, which is nothing.
+            describe(descriptor, reading.rowset_columns)
+        rowset = _pack(descriptor.SerializeToString(), wire.join(list(block)))
+        await call.stream.write(_pack(rowset, statistics.SerializeToString()))
+    call.stream.end()
+
+
+def _pack(*parts: bytes) -> bytes:
+    """Parts as one attachment: their count (4 bytes), and before each its size (8 bytes)."""
+    return struct.pack("<I", len(parts)) + b"".join(
+        struct.pack("<Q", len(part)) + part for part in parts
+    )
+
+
+def _statistics(reading: Reading, count: int) -> Any:
+    statistics = api("TRowsetStatistics")(total_row_count=count)
+    weight = sum(map(data_weight, reading.rows))
+    statistics.data_statistics.row_count = count
+    statistics.data_statistics.data_weight = weight
+    statistics.data_statistics.uncompressed_data_size = weight
+    statistics.data_statistics.compressed_data_size = weight
+    return statistics
+
+
+def _fill_schema(message: Any, reading: Reading) -> None:
+    message.strict = True
+    for column in reading.columns:
+        _fill_column(message.columns.add(), column)
+
+
+def _fill_column(message: Any, column: Column) -> None:
+    message.name = column.name
+    message.type = column.wire_type
+    message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
+    message.required = column.required
+    if column.sort_order:
+        message.sort_order = 0 if column.sort_order == "ascending" else 1
