@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from yt import yson
 
 from ..errors import generic, not_supported
-from ..state import rows, wire
+from ..state import rows, static, wire
 from ..state.ordered import data_weight
 from ..state.rows import Key
 from ..state.schema import Column, TableSchema
@@ -57,7 +57,7 @@ def read_table(cluster: Cluster, path: str, *, tx: str | None = None) -> Reading
     found: list[bytes] = []
     for lower, upper in _ranges(rich):
         found.extend(_rows(table, lower, upper, timestamp))
-    columns, selected = _select(table.schema, rich.columns, found)
+    columns, selected = _select(static.columns_of(table), rich.columns, found)
     first = _ranges(rich)[0][0].get("row_index", 0) if not table.dynamic and rich.ranges else 0
     return Reading(columns, selected, first)
 
@@ -200,9 +200,8 @@ def _key(schema: TableSchema, limit: Limit) -> Key | None:
 
 
 def _select(
-    schema: TableSchema, names: list[str] | None, found: list[bytes]
+    columns: list[Column], names: list[str] | None, found: list[bytes]
 ) -> tuple[list[Column], list[bytes]]:
-    columns = list(schema.columns)
     if names is None or names == [column.name for column in columns]:
         return columns, found
     # Columns that the table does not have are left out, as YT does for a column selector.

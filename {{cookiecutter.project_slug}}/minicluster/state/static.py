@@ -1,4 +1,4 @@
-"""Rows of a table in bulk: `read_table` of any table, `write_table` of a static one."""
+"""Rows of static tables, which are written in bulk."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ..errors import YtError, generic, not_supported
+from ..errors import YtError, generic
 from . import rows, wire
-from .schema import TableSchema, check_value, violation
+from .schema import Column, TableSchema, check_value, violation
 from .tablets import Table
 
 # client/table_client/public.h
@@ -60,11 +60,7 @@ def _shown(*keys: rows.Key) -> dict[str, Any]:
 
 
 def all_rows(table: Table) -> list[bytes]:
-    """Every row in order: by key, or by tablet and row index.
-
-    Of a dynamic table a real cluster shows what has been flushed to chunks, or everything with
-    `@enable_dynamic_store_read`; here rows count as flushed at once (model).
-    """
+    """Every row in order: by key, or by tablet and row index."""
     if not table.dynamic:
         return table.static_rows
     if table.sorted:
@@ -72,61 +68,7 @@ def all_rows(table: Table) -> list[bytes]:
     return [row for tablet in table.tablets for row in tablet.data.rows]
 
 
-def names_of(table: Table) -> list[str]:
-    """The name table of `all_rows`: the schema's columns, then those that no schema names."""
-    return table.static_names or [column.name for column in table.schema.columns]
-
-
-def read(
-    table: Table,
-    *,
-    columns: Sequence[str] | None = None,
-    ranges: Sequence[Mapping[str, Any]] | None = None,
-) -> wire.Rowset:
-    """Rows of the ranges of a rich path, one after the other; unknown columns are left out."""
-    found = all_rows(table)
-    if ranges is not None:
-        found = [row for part in ranges for row in _range(table, found, part)]
-    described = table.schema.rowset_columns()
-    described += [wire.RowsetColumn(name, wire.ANY) for name in names_of(table)[len(described) :]]
-    if columns is None:
-        return wire.Rowset(described, list(found))
-    known = {column.name: index for index, column in enumerate(described)}
-    wanted = [known[name] for name in dict.fromkeys(columns) if name in known]
-    selected: list[bytes | None] = []
-    for row in found:
-        pieces = wire.chunks(row)
-        selected.append(
-            wire.from_chunks(
-                [
-                    wire.renumbered(pieces[index], place)
-                    for place, index in enumerate(wanted)
-                    if index in pieces
-                ]
-            )
-        )
-    return wire.Rowset([described[index] for index in wanted], selected)
-
-
-def _range(table: Table, found: list[bytes], part: Mapping[str, Any]) -> list[bytes]:
-    if "exact" in part:
-        begin = _position(table, found, part["exact"], after=False)
-        end = _position(table, found, part["exact"], after=True)
-    else:
-        lower, upper = part.get("lower_limit") or {}, part.get("upper_limit") or {}
-        begin = _position(table, found, lower, after=False) if lower else 0
-        end = _position(table, found, upper, after=False) if upper else len(found)
-    return found[begin:end]
-
-
-def _position(table: Table, found: list[bytes], limit: Mapping[str, Any], *, after: bool) -> int:
-    """How many rows come before a limit, or with `after` before the first one beyond it."""
-    if set(limit) == {"row_index"}:
-        return max(0, int(limit["row_index"])) + after
-    if set(limit) != {"key"}:
-        raise not_supported(f"A range limit of {sorted(limit)}")
-    if not table.sorted:
-        raise generic("A table that is not sorted cannot be read by key")
-    key = rows.key_from_yson(table.schema, limit["key"])
-    keys = [rows.key_of(row, len(key) // 2) for row in found]
-    return sum(other < key or (after and other == key) for other in keys)
+def columns_of(table: Table) -> list[Column]:
+    """What the column ids of `all_rows` mean: the schema's columns, then those no schema names."""
+    extra = table.static_names[len(table.schema.columns) :]
+    return [*table.schema.columns, *(Column(name, "any", "yson") for name in extra)]

@@ -176,17 +176,6 @@ class Tables:
         """The answer to a `select_rows` query, as of a timestamp or, for None, now."""
         return run_query(self._cluster, query, timestamp or None)
 
-    def read(
-        self,
-        path: str,
-        *,
-        columns: Sequence[str] | None = None,
-        ranges: Sequence[Mapping[str, Any]] | None = None,
-        tx: str | None = None,
-    ) -> wire.Rowset:
-        """Rows of a table of any kind; `columns` and `ranges` as in a rich path."""
-        return static.read(self.node(path, tx)[1], columns=columns, ranges=ranges)
-
     def write(
         self,
         path: str,
