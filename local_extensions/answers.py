@@ -50,7 +50,7 @@ _MODULES = """
     pathspec pip pkg_resources platformdirs pluggy propcache py py4j pyarrow pydantic pydantic_core
     pygments pyproject_hooks python_discovery requests setuptools shellingham simplejson slugify
     smmap sortedcontainers spyt text_unidecode tomlkit tqdm trove_classifiers typer
-    typing_extensions typing_inspection tzdata urllib3 virtualenv wheel yaml yarl yt
+    typing_extensions typing_inspection tzdata urllib3 virtualenv wheel xdist yaml yarl yt
     yt_yson_bindings
 """
 _INSTALLED = frozenset(_MODULES.split()) | {
@@ -93,8 +93,19 @@ def problems(given: Answers) -> list[str]:
 
 def command(options: Answers) -> str:
     """One line for a POSIX shell that asks for exactly these options."""
-    typed = [f"{name}={_typed(value)}" for name, value in options.items()]
-    return shlex.join(["cookiecutter", str(TEMPLATE), "--no-input", *typed])
+    words = [f"{name}={typed(value)}" for name, value in options.items()]
+    return shlex.join(["cookiecutter", str(TEMPLATE), "--no-input", *words])
+
+
+def typed(value: str) -> str:
+    """``value`` as it has to be given to cookiecutter, on one line.
+
+    cookiecutter renders Jinja in the values of its command line and its API, and a line break would
+    break the line: such a value is given as a Jinja string, which renders to it.
+    """
+    if value.isprintable() and not re.search(r"\{[{%#]", value):
+        return value
+    return "{{ " + ascii(value) + " }}"
 
 
 def _unusable(options: Answers) -> Iterator[str]:
@@ -181,14 +192,6 @@ def _pair_problems(options: Answers) -> Iterator[str]:
             f" {_NOT_IDEMPOTENT[processing]}; transactional is exactly once for {processing} too,"
             f" so type: {fitting}"
         )
-
-
-def _typed(value: str) -> str:
-    # cookiecutter renders Jinja in the values of its command line, and a line break would break the
-    # line: such a value is typed as a Jinja string, which renders to it.
-    if value.isprintable() and not re.search(r"\{[{%#]", value):
-        return value
-    return "{{ " + ascii(value) + " }}"
 
 
 def _shown(value: str) -> str:

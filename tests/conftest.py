@@ -1,0 +1,30 @@
+"""Fixtures of the template's tests: generated projects, and environments to run them in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import project
+
+Generate = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
+    """``generate(project_name=..., ...)``: a project in a new folder outside the repository.
+
+    Options left out take their defaults, values are taken literally; returns the project's root.
+    """
+    return lambda **answers: project.generate(tmp_path_factory.mktemp("generated"), **answers)
+
+
+@pytest.fixture(scope="session")
+def environments() -> dict[str, Path]:
+    """The environment to run a generated project in, by Spark version; `make setup` makes both."""
+    second = os.environ.get("YTSTREAM_VENV_3_5", str(project.ROOT / ".venv-3.5"))
+    return {"4.1": Path(sys.prefix), "3.5": Path(second)}

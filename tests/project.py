@@ -1,0 +1,46 @@
+"""Where things are, what the template offers, and how to generate from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cookiecutter.main import cookiecutter
+
+from local_extensions.answers import typed
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = ROOT / "{{cookiecutter.project_slug}}"
+CONTEXT: dict[str, Any] = json.loads((ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
+#: The options in their order; the value is a list of choices, or a default.
+OPTIONS = {name: value for name, value in CONTEXT.items() if not name.startswith("_")}
+#: Answers that are accepted, one choice each.
+DEFAULTS = {
+    **{name: value[0] if isinstance(value, list) else value for name, value in OPTIONS.items()},
+    "project_slug": "bids-stream",
+}
+
+
+def user_config(folder: Path) -> Path:
+    """A cookiecutter configuration that keeps its files in ``folder`` and not in the home."""
+    file = folder / "cookiecutter.yaml"
+    folders = {"cookiecutters_dir": f"{folder}/templates", "replay_dir": f"{folder}/replay"}
+    file.write_text(json.dumps(folders), encoding="utf-8")
+    return file
+
+
+def generate(folder: Path, **answers: str) -> Path:
+    """A new project in ``folder``; options left out take their defaults. Returns its root.
+
+    Values are taken literally, Jinja included.
+    """
+    return Path(
+        cookiecutter(
+            str(ROOT),
+            no_input=True,
+            extra_context={name: typed(value) for name, value in answers.items()},
+            output_dir=str(folder),
+            config_file=str(user_config(folder)),
+        )
+    )

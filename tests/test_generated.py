@@ -1,0 +1,239 @@
+"""Generated projects as files: complete, valid in each language, built, linted, typed."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+from local_extensions import answers, versions
+from tests.conftest import Generate
+from tests.project import DEFAULTS, OPTIONS, generate
+
+QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
+VARIANTS = [
+    (guarantee, processing, queues)
+    for guarantee, processing, queues in itertools.product(
+        OPTIONS["guarantee"], OPTIONS["processing"], QUEUES
+    )
+    if not answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing})
+]
+
+# The contract's keys; the last two are for join only.
+KEYS = """
+    proxy allow_env_proxy queues consumer output checkpoint create_queues start_from on_data_loss
+    trigger_seconds max_rows_per_partition dyn_batch_size account tablet_cell_bundle medium
+    output_retention pool proxy_role spyt_version accept reference reference_refresh
+"""
+CONFIG_KEYS = set(KEYS.split())
+JOIN_KEYS = {"reference", "reference_refresh"}
+
+HOSTILE = (
+    "Ставки \"bids\" 'x' \\n C:\\new\n{{ cookiecutter }} {% endraw %} `#` \"\"\" ''' 🚀 $(id) */"
+)
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every variant that is offered; Spark 3.5 in every second of them."""
+    guarantee, processing, queues = request.param
+    return generate(
+        tmp_path_factory.mktemp("variant"),
+        guarantee=guarantee,
+        processing=processing,
+        queue_paths=QUEUES[queues],
+        spark_version=versions.SPARK_VERSIONS[VARIANTS.index(request.param) % 2],
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose free texts hold what breaks careless templates."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return generate(
+        folder, project_name=HOSTILE, description=HOSTILE, author=HOSTILE, license="MIT"
+    )
+
+
+def files(project: Path) -> Iterator[Path]:
+    """All files; the vendored minicluster is copied, not rendered, and has tests of its own."""
+    for path in sorted(project.rglob("*")):
+        if path.is_file() and "minicluster" not in path.relative_to(project).parts:
+            yield path
+
+
+def test_no_jinja_no_empty_file_one_newline_at_the_end(project: Path) -> None:
+    for path in files(project):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\{\{[ -]*cookiecutter|\{%|\{#", text), path
+        if text or path.name != "__init__.py":
+            assert text.endswith("\n"), path
+            assert not text.endswith("\n\n"), path
+            assert "\n\n\n\n" not in text, path
+
+
+def test_no_empty_folder_and_no_cache(project: Path) -> None:
+    folders = [path for path in project.rglob("*") if path.is_dir()]
+    assert folders
+    for folder in folders:
+        assert any(folder.iterdir()), folder
+        assert folder.name not in {"__pycache__", ".ruff_cache", ".mypy_cache", ".pytest_cache"}
+
+
+def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
+    package = project / "src" / project.name.replace("-", "_")
+    for name in ("README.md", "Makefile", "pyproject.toml", "main.py", ".gitignore"):
+        assert (project / name).is_file(), name
+    for name in ("transform", "tables", "settings", "session", "pipeline", "guard", "recovery"):
+        assert (package / f"{name}.py").is_file(), name
+    for name in ("supervisor", "provision", "monitor", "__main__"):
+        assert (package / f"{name}.py").is_file(), name
+    assert (project / "minicluster/__main__.py").is_file()
+    lines = sum(len(path.read_text().splitlines()) for path in package.rglob("*.py"))
+    assert lines < 2500
+
+
+def test_config_keys_are_those_of_the_contract(project: Path) -> None:
+    local, production = (
+        tomllib.loads((project / f"config/{name}.toml").read_text(encoding="utf-8"))
+        for name in ("local", "production")
+    )
+    for config in (local, production):
+        assert config.keys() <= CONFIG_KEYS
+        assert (config.keys() & JOIN_KEYS) == (JOIN_KEYS if "join" in str(project) else set())
+    assert local["create_queues"] is True
+    assert local["allow_env_proxy"] is True
+    assert not production.keys() & {"create_queues", "allow_env_proxy"}
+    assert production["proxy"] == DEFAULTS["yt_proxy"]
+
+
+def test_commented_config_keys_are_those_of_the_contract(project: Path) -> None:
+    text = (project / "config/production.toml").read_text(encoding="utf-8")
+    commented = re.findall(r"^# (\w+ = .*)$", text, re.MULTILINE)
+    optional = tomllib.loads("\n".join(commented))
+    assert optional.keys() <= CONFIG_KEYS
+    assert optional.keys() | tomllib.loads(text).keys() | {"create_queues", "allow_env_proxy"} == (
+        CONFIG_KEYS - (set() if "reference" in text else JOIN_KEYS)
+    )
+
+
+def test_versions_are_those_of_the_one_list(project: Path) -> None:
+    metadata = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (spark,) = (
+        spark
+        for spark in versions.SPARK_VERSIONS
+        if versions.requirement("pyspark", spark) in metadata["dependencies"]
+    )
+    job = versions.requirements("job", spark)
+    assert metadata["dependencies"] == job
+    assert (
+        metadata["optional-dependencies"]["dev"] == versions.requirements("dev", spark)[len(job) :]
+    )
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_ci_runs_lint_and_test_on_pinned_images_without_secrets(
+    generate: Generate, ci: str
+) -> None:
+    project = generate(ci=ci, project_name=HOSTILE, project_slug="x")
+    file = {"github": ".github/workflows/ci.yml", "gitlab": ".gitlab-ci.yml"}[ci]
+    text = (project / file).read_text(encoding="utf-8")
+    job = yaml.safe_load(text)
+    checks = job["jobs"]["checks"] if ci == "github" else job["checks"]
+    commands = (
+        [step["run"] for step in checks["steps"] if "run" in step]
+        if ci == "github"
+        else checks["script"]
+    )
+    assert commands == ["make lint test"]
+    assert "latest" not in text
+    assert "secret" not in text.replace("no secret", "")
+    if ci == "github":
+        assert job["name"] == HOSTILE
+        assert all("@v" in step["uses"] for step in checks["steps"] if "uses" in step)
+
+
+def test_hostile_text_is_shown_as_typed(hostile: Path) -> None:
+    metadata = tomllib.loads((hostile / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert metadata["description"] == HOSTILE
+    # A header of the wheel's metadata, which cannot hold a line break.
+    assert metadata["authors"] == [{"name": " ".join(HOSTILE.split())}]
+    assert f"Copyright (c) {HOSTILE}\n" in (hostile / "LICENSE").read_text(encoding="utf-8")
+    heading = MarkdownIt("commonmark").parse((hostile / "README.md").read_text(encoding="utf-8"))[1]
+    shown = "".join(
+        "\n" if token.type == "html_inline" else token.content for token in heading.children or []
+    )
+    assert shown == HOSTILE
+
+
+def test_hostile_text_leaves_every_python_file_valid(hostile: Path) -> None:
+    for path in hostile.rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"))
+
+
+def tool(project: Path, *arguments: str) -> None:
+    """Run a tool of the shared environment in the project, as its Makefile does."""
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("which", ["project", "hostile"])
+def test_ruff_has_nothing_to_say(which: str, request: pytest.FixtureRequest) -> None:
+    tree: Path = request.getfixturevalue(which)
+    tool(tree, "ruff", "check", "--no-cache", ".")
+    tool(tree, "ruff", "format", "--no-cache", "--check", ".")
+
+
+@pytest.mark.slow
+def test_mypy_has_nothing_to_say(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # One cache for all variants: most of the time goes into the libraries they share.
+    cache = tmp_path_factory.getbasetemp() / "mypy-cache"
+    tool(project, "mypy", "--cache-dir", str(cache))
+
+
+def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
+    """Build the project's wheel without the network; the names in it, and its metadata."""
+    pip = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    tool(project, *pip, "--wheel-dir", str(folder), ".")
+    (built,) = folder.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        return names, message_from_bytes(archive.read(metadata))
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(project: Path, tmp_path: Path) -> None:
+    names, metadata = wheel(project, tmp_path)
+    package = project.name.replace("-", "_")
+    assert {name.split("/")[0] for name in names} == {package, f"{package}-0.1.0.dist-info"}
+    assert f"{package}/__main__.py" in names
+    assert metadata["Name"] == project.name
+
+
+def test_a_wheel_with_hostile_text_has_whole_metadata(hostile: Path, tmp_path: Path) -> None:
+    _, metadata = wheel(hostile, tmp_path)
+    assert metadata["Name"] == hostile.name
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "MIT"
+    assert len(metadata.get_all("Requires-Dist") or []) > 4

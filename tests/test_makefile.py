@@ -1,0 +1,124 @@
+"""The Makefiles: what they offer, and what they say when the machine lacks something."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Generate
+from tests.project import ROOT
+
+OFFERED = {
+    "template": ["help", "setup", "demo", "test", "test-quick", "bench", "lint"],
+    "project": [
+        "help", "setup", "demo", "test", "lint", "provision", "check", "submit", "status",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(params=["template", "project"])
+def folder(request: pytest.FixtureRequest, generate: Generate) -> Path:
+    """Where a Makefile is: in the template, in a generated project."""
+    return ROOT if request.param == "template" else generate()
+
+
+def make(
+    folder: Path, *words: str, path: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run make with nothing but ``path`` on the PATH (default: everything)."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "JAVA"))
+    }
+    return subprocess.run(
+        [str(shutil.which("make")), *words],
+        cwd=folder,
+        env={**inherited, **({"PATH": str(path)} if path else {}), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def tools(folder: Path, **scripts: str) -> Path:
+    """A PATH with the shell's own tools and these scripts."""
+    (path := folder / "bin").mkdir()
+    for name in ("sh", "sed", "cut", "cksum", "test", "echo", "awk", "rm", "touch", "git", "mkdir"):
+        if (found := shutil.which(name)) and name not in scripts:
+            (path / name).symlink_to(found)
+    for name, body in scripts.items():
+        (path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (path / name).chmod(0o755)
+    return path
+
+
+JAVA_17 = """echo 'openjdk version "17.0.1" 2021-10-19' >&2"""
+
+
+@pytest.mark.parametrize("words", [(), ("help",)])
+def test_help_is_the_default_and_lists_what_is_offered(folder: Path, words: tuple[str]) -> None:
+    done = make(folder, *words)
+    kind = "template" if folder == ROOT else "project"
+    assert re.findall(r"^make (\S+) +\S", done.stdout, re.MULTILINE) == OFFERED[kind]
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The message, without make's own closing line."""
+    (message,) = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert done.returncode == 2
+    return message
+
+
+def test_a_missing_java_is_named_with_the_way_to_get_it(folder: Path, tmp_path: Path) -> None:
+    message = one_line(make(folder, "prerequisites", path=tools(tmp_path)))
+    assert message.startswith("Java 17 is missing: 'java' is not there.")
+    assert "apt install openjdk-17" in message
+    assert "brew install openjdk@17" in message
+
+
+@pytest.mark.parametrize("version", ["1.8.0_352", "11.0.2", "21", "170"])
+def test_a_wrong_java_is_named_with_its_version(folder: Path, tmp_path: Path, version: str) -> None:
+    java = f"""echo 'openjdk version "{version}" 2022-10-18' >&2"""
+    message = one_line(make(folder, "prerequisites", path=tools(tmp_path, java=java)))
+    assert f"'java' is version {version.split('.')[0]}." in message
+    assert "JAVA_HOME" in message
+
+
+def test_java_home_goes_before_the_path(folder: Path, tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir()
+    path = tools(tmp_path, java=JAVA_17)
+    assert make(folder, "prerequisites", path=path).returncode == 0
+    message = one_line(make(folder, "prerequisites", path=path, JAVA_HOME=str(home)))
+    assert f"'{home}/bin/java' is not there" in message
+
+
+def test_a_missing_git_is_named(folder: Path, tmp_path: Path) -> None:
+    path = tools(tmp_path, java=JAVA_17)
+    (path / "git").unlink()
+    assert one_line(make(folder, "prerequisites", path=path)).startswith("git is missing.")
+
+
+@pytest.mark.parametrize("python", ["exit 1", "exit 127"])
+def test_a_missing_python_is_named(generate: Generate, tmp_path: Path, python: str) -> None:
+    path = tools(tmp_path, java=JAVA_17, python3=python)
+    done = make(generate(), "setup", path=path)
+    (message,) = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert message.startswith("Python 3.11 or later with venv is missing")
+    assert "apt install python3 python3-venv" in message
+    done = make(generate(), "setup", f"PYTHON={tmp_path}/none", path=path)
+    assert f"(looked for: {tmp_path}/none)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("QUEUES=3", "QUEUES=3: give 1 or 2"), ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5")],
+)
+def test_a_demo_of_something_else_is_refused(word: str, message: str) -> None:
+    done = make(ROOT, "demo", word)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,201 @@
+"""Answers that give no working project: one clear message each, exit 1, nothing on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from local_extensions import answers
+from tests.project import DEFAULTS, OPTIONS, ROOT, generate, user_config
+
+COOKIECUTTER = [sys.executable, "-m", "cookiecutter"]
+
+# Answer, and what its refusal has to say: what is wrong, and what to do.
+REFUSED: list[tuple[dict[str, str], str, str]] = [
+    *(({option: ""}, f"{option} is empty", "take the default") for option in OPTIONS),
+    ({"author": " \n\t"}, "author is empty", "take the default"),
+    ({"author": "\udcff"}, "author is not UTF-8 text", "terminal"),
+    ({"project_slug": "My-Job"}, 'project_slug "My-Job" cannot name a package', "such as my-job"),
+    ({"project_slug": "ставки"}, 'project_slug "ставки" cannot', "letters a-z"),
+    ({"project_slug": "1job"}, 'project_slug "1job" cannot', "a letter first"),
+    ({"project_slug": "a--b"}, 'project_slug "a--b" cannot', "single - or _"),
+    ({"project_slug": "-a"}, 'project_slug "-a" cannot', "a letter first"),
+    ({"project_slug": "a-"}, 'project_slug "a-" cannot', "between them"),
+    ({"project_slug": "a.b"}, 'project_slug "a.b" cannot', "between them"),
+    ({"project_slug": "../up"}, 'project_slug "../up" cannot', "letters a-z"),
+    ({"project_slug": "a\n"}, 'project_slug "a\\n" cannot', "letters a-z"),
+    ({"project_slug": "a" * 65}, "65 characters", "at most 64"),
+    ({"project_slug": "lambda"}, "is a Python keyword", "lambda-job"),
+    ({"project_slug": "json"}, "hide a module of the standard library", "json-job"),
+    ({"project_slug": "test"}, "hide a module of the standard library", "test-job"),
+    ({"project_slug": "pyspark"}, "hide a package that the project installs", "pyspark-job"),
+    ({"project_slug": "ytsaurus-client"}, "hide a package", "ytsaurus-client-job"),
+    ({"project_slug": "yt"}, "hide a package", "yt-job"),
+    ({"project_slug": "minicluster"}, "hide a folder or module of the project", "minicluster-job"),
+    ({"queue_paths": "home/a"}, 'queue_paths: "home/a" is not a plain', "//home/team/job"),
+    ({"queue_paths": "/home/a"}, 'queue_paths: "/home/a" is not', "absolute"),
+    ({"queue_paths": "//home/a/"}, 'queue_paths: "//home/a/" is not', "none at the end"),
+    ({"queue_paths": "//home//a"}, 'queue_paths: "//home//a" is not', "single slashes"),
+    ({"queue_paths": "//"}, 'queue_paths: "//" is not', "absolute"),
+    ({"queue_paths": "//home/a/@x"}, 'queue_paths: "//home/a/@x" is not', "no attributes"),
+    ({"queue_paths": "<append=%true>//home/a"}, "queue_paths:", "no attributes"),
+    ({"queue_paths": "//home/a[#1:#2]"}, "queue_paths:", "ranges"),
+    ({"queue_paths": "//home/*"}, "queue_paths:", "wildcards"),
+    ({"queue_paths": "//home/a&"}, "queue_paths:", "letters a-z"),
+    ({"queue_paths": "//home/a,//home/b"}, "queue_paths:", "letters a-z"),
+    ({"queue_paths": "//home/../a"}, "queue_paths:", "absolute path"),
+    ({"queue_paths": "//a/b //c/d //a/b"}, '"//a/b" is there more than once', "each queue once"),
+    ({"queue_paths": "//a/b //a/b/c"}, '"//a/b/c" lies inside "//a/b"', "two tables"),
+    ({"cypress_root": "home"}, 'cypress_root: "home" is not a plain', "//home/team/job"),
+    ({"cypress_root": "//a b"}, 'cypress_root: "//a b" is not', "absolute"),
+    ({"cypress_root": DEFAULTS["queue_paths"]}, "is the queue", "folder of its own"),
+    ({"cypress_root": "//home"}, 'holds the queue "//home/ytstream/bids"', "folder of its own"),
+    ({"cypress_root": "//home/ytstream/bids/job"}, "lies inside the queue", "folder of its own"),
+    ({"yt_proxy": "a b"}, 'yt_proxy "a b" is not an address', "host:port"),
+    ({"yt_proxy": "http://yt.example.com/api"}, "is not an address", "without a path"),
+    ({"yt_proxy": "ftp://yt.example.com"}, "is not an address", "https://"),
+    ({"yt_proxy": "user:secret@yt.example.com"}, "is not an address", "host:port"),
+    ({"yt_proxy": "yt:"}, "is not an address", "host:port"),
+    ({"yt_proxy": "yt:0"}, "no port 0", "from 1 to 65535"),
+    ({"yt_proxy": "yt:65536"}, "no port 65536", "from 1 to 65535"),
+]
+ACCEPTED: list[dict[str, str]] = [
+    {"yt_proxy": "hahn"},
+    {"yt_proxy": "localhost:8000"},
+    {"yt_proxy": "https://yt.example.com:443"},
+    {"yt_proxy": "10.0.0.1"},
+    {"queue_paths": "//tmp/queue-1.v2 //tmp/queue_1=x"},
+    {"queue_paths": "//home/ytstream/jobs"},  # shares a prefix with the root, not a folder
+    {"project_slug": "a"},
+    {"project_slug": "my_job2"},
+]
+# Free text that must be accepted as it is.
+TEXTS = ['О\'Нил "the" best', "a\\b\nc", "🚀 $(id) `id` %s {} {{ 1 + 1 }} {% raw %}", "-x=y", "'"]
+
+
+@pytest.mark.parametrize(("given", "what", "remedy"), REFUSED, ids=lambda value: repr(value)[:50])
+def test_a_bad_answer_is_refused_on_one_line(
+    given: Mapping[str, str], what: str, remedy: str
+) -> None:
+    (problem,) = answers.problems({**DEFAULTS, **given})
+    assert what in problem
+    assert remedy in problem
+    assert problem.isprintable()
+
+
+@pytest.mark.parametrize("given", ACCEPTED, ids=repr)
+def test_a_good_answer_is_not_refused(given: Mapping[str, str]) -> None:
+    assert answers.problems({**DEFAULTS, **given}) == []
+
+
+@pytest.mark.parametrize("option", ["project_name", "description", "author"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_free_text_is_not_refused(option: str, text: str) -> None:
+    assert answers.problems({**DEFAULTS, option: text}) == []
+
+
+def test_all_problems_are_told_at_once() -> None:
+    bad = {"project_slug": "json", "queue_paths": "a", "cypress_root": "b", "yt_proxy": "c d"}
+    problems = answers.problems({**DEFAULTS, **bad})
+    assert [re.match(r"\w+", problem)[0] for problem in problems] == list(bad)  # type: ignore[index]
+
+
+def test_no_package_may_hide_an_installed_module() -> None:
+    for module in packages_distributions():
+        given = {**DEFAULTS, "project_slug": module.lower()}
+        assert answers.problems(given), f"{module} is installed: add it to answers._MODULES"
+
+
+@pytest.mark.parametrize("processing", ["window", "join", "deduplicate"])
+def test_idempotent_goes_with_map_only(processing: str) -> None:
+    given = {**DEFAULTS, "guarantee": "idempotent", "processing": processing}
+    (problem,) = answers.problems(given)
+    assert f"map only, not with {processing}: " in problem
+    assert f"transactional is exactly once for {processing} too" in problem
+    assert problem.endswith(answers.command({**given, "guarantee": "transactional"}))
+
+
+@pytest.mark.parametrize("processing", ["map", "window", "join", "deduplicate"])
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_the_other_guarantees_go_with_everything(guarantee: str, processing: str) -> None:
+    assert answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing}) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> None:
+    given = {
+        **DEFAULTS,
+        "project_name": text,
+        "description": text,
+        "author": text,
+        "queue_paths": "//a/b //c/d",
+        "spark_version": "3.5",
+        "ci": "gitlab",
+        "license": "MIT",
+    }
+    line = answers.command(given)
+    assert line.isprintable()
+    config = user_config(tmp_path)
+    words = f"{shlex.join(COOKIECUTTER)} --config-file {config} {line.removeprefix('cookiecutter')}"
+    subprocess.run(["sh", "-c", words], cwd=tmp_path, check=True, timeout=60)
+    (replay,) = (tmp_path / "replay").iterdir()
+    stored = json.loads(replay.read_text(encoding="utf-8"))["cookiecutter"]
+    assert {name: stored[name] for name in given} == given
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """cookiecutter's command line, into ``folder / "out"``."""
+    (folder / "out").mkdir()
+    return subprocess.run(
+        [
+            *COOKIECUTTER,
+            *arguments,
+            "-o",
+            str(folder / "out"),
+            "--config-file",
+            user_config(folder),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["project_slug=class", "queue_paths=//a//b", "queue_paths=//a/b //a/b", "description="],
+)
+def test_the_command_line_prints_one_line_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
+    done = run(tmp_path, str(ROOT), "--no-input", answer)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: " + answer.partition("=")[0])
+    assert len(done.stderr.splitlines()) == 1
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_bytes_that_are_not_text_are_refused_too(tmp_path: Path) -> None:
+    done = run(tmp_path, str(ROOT), "--no-input", "author=\udcff")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "author is not UTF-8" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
+    (first := tmp_path / "first").mkdir()
+    generate(first)
+    (replay,) = (first / "replay").iterdir()
+    replay.write_text(replay.read_text().replace("//home/ytstream/bids", "//home/ytstream//bids"))
+    done = run(tmp_path, str(ROOT), "--replay-file", str(replay))
+    assert done.returncode == 1
+    assert 'Error: queue_paths: "//home/ytstream//bids" is not a plain Cypress path' in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []

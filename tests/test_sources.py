@@ -1,0 +1,163 @@
+"""The template's own files as they stand: they parse, lint, and say each thing once."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment, FileSystemLoader
+
+from local_extensions import TemplateExtension, versions
+from tests.project import CONTEXT, OPTIONS, PROJECT, ROOT
+
+CONFIG = ROOT / "pyproject.toml"
+
+
+def listed() -> list[Path]:
+    """The template's files, as git sees them: committed, or new and not ignored."""
+    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    paths = (ROOT / name for name in sorted(set(names.split("\0"))) if name)
+    return [path for path in paths if path.is_file()]
+
+
+FILES = listed()
+
+
+def sources(*suffixes: str) -> list[Path]:
+    """The template's files with these suffixes."""
+    return [path for path in FILES if path.suffix in suffixes]
+
+
+def is_stub(path: Path) -> bool:
+    return path.read_text(encoding="utf-8").startswith("{% include ")
+
+
+# A stub whose own name is computed has no suffix before it is rendered.
+STUBS = [path for path in FILES if path.is_relative_to(PROJECT) and is_stub(path)]
+PYTHON = [path for path in sources(".py") if not is_stub(path)]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=relative)
+def test_python_parses_and_has_jinja_in_strings_only(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    if not path.is_relative_to(PROJECT) and not path.is_relative_to(ROOT / "templates"):
+        return
+    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    in_strings = sum(value.count("{{ cookiecutter") for value in strings if isinstance(value, str))
+    assert text.count("{{ cookiecutter") == in_strings
+    assert not re.search(r"\{%|\{#", text)
+
+
+@pytest.mark.parametrize("path", STUBS, ids=relative)
+def test_a_stub_is_one_include_without_a_line_end(path: Path) -> None:
+    # The included file ends with the line's end; the formatter refuses a second one.
+    assert re.fullmatch(r'\{% include "[^\n]+" %\}', path.read_text(encoding="utf-8"))
+
+
+def test_stubs_are_the_only_python_that_ruff_leaves_out() -> None:
+    excluded = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["tool"]["ruff"]["extend-exclude"]
+    patterns = [pattern for pattern in excluded if pattern.endswith(".py")]
+    matched = {path for path in sources(".py") for pattern in patterns if path.match(pattern)}
+    # The same glob must not reach into the files that the stubs include.
+    assert {relative(path) for path in matched} == {
+        relative(path) for path in STUBS if path.suffix == ".py"
+    }
+    assert all(any(stub.match(pattern) for stub in STUBS) for pattern in patterns)
+
+
+def test_no_sources_but_stubs_go_unlinted() -> None:
+    command = ["ruff", "check", "--config", str(CONFIG), "--show-files", "."]
+    shown = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {relative(path) for path in PYTHON} <= {relative(Path(line)) for line in shown}
+
+
+def test_every_included_file_is_there_for_every_choice() -> None:
+    loader = Environment(
+        loader=FileSystemLoader([PROJECT, ROOT / "templates"]), extensions=[TemplateExtension]
+    )
+    for guarantee in OPTIONS["guarantee"]:
+        for processing in OPTIONS["processing"]:
+            for queues in ("//a", "//a //b"):
+                answers = {"guarantee": guarantee, "processing": processing, "queue_paths": queues}
+                answers |= {"project_slug": "x", "license": "MIT", "ci": "none"}
+                for name, formula in CONTEXT.items():
+                    if name.startswith("__") and isinstance(formula, str) and "checked" not in name:
+                        answers[name] = loader.from_string(formula).render(cookiecutter=answers)
+                for stub in STUBS:
+                    text = stub.read_text(encoding="utf-8").removeprefix("{% include ")
+                    source = loader.compile_expression(text.removesuffix(" %}"))(
+                        cookiecutter=answers
+                    )
+                    assert (ROOT / "templates" / str(source)).is_file() or not rendered(
+                        stub.name, answers
+                    ), (source, answers)
+
+
+def rendered(name: str, answers: dict[str, str]) -> str:
+    """A file's computed name; empty when the choice leaves the file out."""
+    return Environment().from_string(name).render(cookiecutter=answers)
+
+
+def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
+    for command in (["check"], ["format", "--check"]):
+        words = [sys.executable, "-m", "ruff", *command, "--config", str(CONFIG), "."]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_mypy_has_nothing_to_say() -> None:
+    words = [sys.executable, "-m", "mypy", "--config-file", str(CONFIG)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_template_and_its_projects_lint_by_the_same_rules() -> None:
+    mine, theirs = (
+        tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["ruff"]
+        for path in (CONFIG, PROJECT / "pyproject.toml")
+    )
+    for key in ("select", "ignore"):
+        assert mine["lint"][key] == theirs["lint"][key]
+    assert mine["line-length"] == theirs["line-length"]
+
+
+def test_toml_that_is_not_made_by_a_loop_is_valid_before_rendering() -> None:
+    for path in (PROJECT / "pyproject.toml", CONFIG):
+        tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_every_pin_has_a_reason_and_stands_in_one_place() -> None:
+    assert all(len(entry.reason) > 5 for entry in versions.PINS)
+    names = {entry.name for entry in versions.PINS if entry.scope != "ci"}
+    pinned = re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})==\d")
+    for path in [*sources(".py", ".toml", ".md", ".yml", ".yaml", ".mk"), ROOT / "Makefile"]:
+        # Sentences like "ytsaurus-client 0.13.55" are for people; requirements come from the list.
+        assert not pinned.search(path.read_text(encoding="utf-8")), path
+
+
+def test_pins_from_the_command_line_are_requirement_lines() -> None:
+    words = [sys.executable, "-S", "local_extensions/versions.py", "dev", "3.5"]
+    printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == versions.requirements("dev", "3.5")
+    assert versions.requirement("pyspark", "3.5") in printed
+    assert "cookiecutter" not in printed
+
+
+def test_no_path_of_one_machine_is_in_the_files() -> None:
+    machine = re.compile(r"""["'` =(]/(root|work|tmp|Users|home/[a-z]+)/[A-Za-z0-9._-]""")
+    for path in sources(".py", ".toml", ".md", ".yml", ".yaml", ".mk", ".json"):
+        assert not machine.search(path.read_text(encoding="utf-8")), path
