@@ -35,8 +35,8 @@ def problem(batch_rows: int, write_batch: int, tablets: int) -> str | None:
     more = range(tablets + 1, _MOST_TABLETS)
     enough = next((n for n in more if overflow_risk(batch_rows, write_batch, n) <= RISK), None)
     return (
-        f"{tablets} tablets are too few for batches of {batch_rows} rows written {write_batch} at a "
-        f"time: the chance that one of them gets more than {LIMIT} rows is {risk:.1g} per batch; "
+        f"{tablets} tablets are too few for batches of {batch_rows} rows, {write_batch} per "
+        f"write: the chance that one of them gets more than {LIMIT} rows is {risk:.1g} per batch; "
         + (f"{enough} tablets would do" if enough else "no number of tablets would do")
     )
 

@@ -106,6 +106,7 @@ async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> No
     ("service", "method", "code", "message"),
     [
         ("ApiService", "MakeCoffee", 103, "Unknown method"),
+        ("ApiService", "StartOperation", 1, "StartOperation: not supported"),
         ("KitchenService", "MakeCoffee", 102, "Service is not registered"),
     ],
 )
@@ -433,6 +434,178 @@ async def test_a_bad_rowset_is_refused_whole(lab: Lab) -> None:
             RpcClient.open_response(await lab.client.read_message(), "")
     await lab.client.call("CommitTransaction", transaction_id=tx)
     assert await pull_all(lab.client) == []
+
+
+@in_lab()
+async def test_tables_are_cut_mounted_trimmed_and_described(lab: Lab) -> None:
+    client = lab.client
+    attributes = {"dynamic": True, "schema": COLUMNS, "tablet_count": 1}
+    await client.create("//home/q", TABLE, attributes)
+    await client.call("ReshardTable", path="//home/q", tablet_count=3)
+    await client.call("MountTable", path="//home/q")
+    assert await client.get("//home/q/@tablet_state") == "mounted"
+    tx = await start(client)
+    await modify(client, "//home/q", [row(n, "") for n in range(10)], tx)
+    await client.call("CommitTransaction", transaction_id=tx)
+    request = build("TReqGetTabletInfos", path="//home/q")
+    request.tablet_indexes.extend([0, 1, 2])
+
+    async def infos() -> list[tuple[int, int]]:
+        client.send("GetTabletInfos", request)
+        reply, _ = RpcClient.open_response(
+            await client.read_message(), f"{protos.API}TRspGetTabletInfos"
+        )
+        return [(tablet.total_row_count, tablet.trimmed_row_count) for tablet in reply.tablets]
+
+    counts = await infos()
+    assert sorted(counts) == [(0, 0), (0, 0), (10, 0)]
+    filled = counts.index((10, 0))
+    await client.call("TrimTable", path="//home/q", tablet_index=filled, trimmed_row_count=4)
+    assert (await infos())[filled] == (10, 4)
+    await client.call("UnmountTable", path="//home/q")
+    assert await client.get("//home/q/@tablet_state") == "unmounted"
+
+
+@in_lab()
+async def test_pivot_keys_go_in_and_out(lab: Lab) -> None:
+    keyed = [dict(COLUMNS[0], sort_order="ascending"), COLUMNS[1]]
+    schema = yson.to_yson_type(keyed, attributes={"strict": True, "unique_keys": True})
+    await lab.client.create("//home/t", TABLE, {"dynamic": True, "schema": schema})
+    request = build("TReqReshardTable", path="//home/t")
+    describe(request, ["n"])
+    pivots = [wire.encode([]), wire.encode([(0, wire.INT64, 10)])]
+    lab.client.send("ReshardTable", request, [wire.join(pivots)])
+    RpcClient.open_response(await lab.client.read_message(), f"{protos.API}TRspReshardTable")
+    reply, _ = await lab.client.call(
+        "GetTablePivotKeys", path="//home/t", represent_key_as_list=True
+    )
+    assert yson.loads(reply.value) == [[], [10]]
+
+
+@in_lab()
+async def test_registrations_are_listed(lab: Lab) -> None:
+    await make_queue(lab)
+    paths = {"queue_path": "//home/q", "consumer_path": "//home/c"}
+    await lab.client.call("UnregisterQueueConsumer", **paths)
+    with pytest.raises(RpcError, match="is not registered"):
+        await pull(lab.client, 0)
+    await lab.client.call("RegisterQueueConsumer", vital=False, **paths)
+    reply, _ = await lab.client.call("ListQueueConsumerRegistrations", queue_path="//home/q")
+    (found,) = reply.registrations
+    assert found.consumer_path == b'<"cluster"="minicluster">//home/c'
+    assert not found.vital
+    assert await pull(lab.client, 0) == []
+
+
+async def read_table(client: RpcClient, path: str) -> tuple[Any, list[Any]]:
+    """(meta, rows) of a bulk read."""
+    header = client.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
+    meta, rows, names, position = None, [], [], 0
+    while True:
+        parts = await client.read_message()
+        assert parts[0] is not None
+        if parts[0][:4] == b"rpco":
+            RpcClient.open_response(parts, f"{protos.API}TRspReadTable")
+            return meta, rows
+        for part in parts[1:]:
+            position += len(part or b"") or 1
+            if part is None:
+                continue
+            if meta is None:
+                meta = protos.api("TRspReadTableMeta").FromString(part)
+                continue
+            rowset, _statistics = unpack(part)
+            descriptor_data, data = unpack(rowset)
+            descriptor = protos.api("TRowsetDescriptor").FromString(descriptor_data)
+            names += [entry.name for entry in descriptor.name_table_entries]
+            rows += [wire.to_dict(found, names) for found in wire.split(data) if found]
+        client.send_feedback(header, position)
+
+
+def unpack(data: bytes) -> list[bytes]:
+    (count,) = struct.unpack_from("<I", data)
+    parts, position = [], 4
+    for _ in range(count):
+        (size,) = struct.unpack_from("<Q", data, position)
+        parts.append(data[position + 8 : position + 8 + size])
+        position += 8 + size
+    assert position == len(data)
+    return parts
+
+
+@in_lab()
+async def test_a_static_table_is_read_by_rows_and_columns(lab: Lab) -> None:
+    await lab.client.create("//home/s", TABLE, {"schema": COLUMNS})
+    count = 25_000
+    lab.cluster.tables.write("//home/s", [{"n": n, "s": str(n).encode()} for n in range(count)])
+    meta, found = await read_table(lab.client, "//home/s")
+    assert [column.name for column in meta.schema.columns] == ["n", "s"]
+    assert found == [{"n": n, "s": str(n).encode()} for n in range(count)]
+    meta, found = await read_table(lab.client, "//home/s{s}[#10:#12,#20]")
+    assert meta.start_row_index == 10
+    assert found == [{"s": b"10"}, {"s": b"11"}, {"s": b"20"}]
+
+
+@in_lab()
+async def test_partitions_cover_a_static_table(lab: Lab) -> None:
+    await lab.client.create("//home/s", TABLE, {"schema": COLUMNS})
+    rows = [{"n": n, "s": b"x" * 100} for n in range(1000)]
+    lab.cluster.tables.write("//home/s", rows)
+    request = build("TReqPartitionTables", partition_mode=1, data_weight_per_partition=10_000)
+    request.paths.append(b"//home/s")
+    lab.client.send("PartitionTables", request)
+    reply, _ = RpcClient.open_response(
+        await lab.client.read_message(), f"{protos.API}TRspPartitionTables"
+    )
+    assert len(reply.partitions) > 5
+    found = []
+    for partition in reply.partitions:
+        for cut in partition.table_ranges:
+            found += (await read_table(lab.client, cut.decode()))[1]
+    assert found == rows
+
+
+@in_lab()
+async def test_dynamic_tables_are_read_by_key_and_by_tablet(lab: Lab) -> None:
+    keyed = [dict(COLUMNS[0], sort_order="ascending"), COLUMNS[1]]
+    schema = yson.to_yson_type(keyed, attributes={"strict": True, "unique_keys": True})
+    attributes = {"dynamic": True, "schema": schema, "pivot_keys": [[], [5]]}
+    await lab.client.create("//home/t", TABLE, attributes)
+    await make_queue(lab)
+    lab.cluster.tables.mount("//home/t")
+    for path in ("//home/t", "//home/q"):
+        for n in range(10):
+            tx = await start(lab.client)
+            await modify(lab.client, path, [row(n, "")], tx)
+            await lab.client.call("CommitTransaction", transaction_id=tx)
+
+    async def numbers(path: str) -> list[int]:
+        return [found["n"] for found in (await read_table(lab.client, path))[1]]
+
+    def between(low: str, high: str) -> str:
+        return f"<ranges=[{{lower_limit={{{low}}};upper_limit={{{high}}}}}]>//home/"
+
+    assert await numbers("//home/t") == list(range(10))
+    assert await numbers(between("key=[3]", "key=[6]") + "t") == [3, 4, 5]
+    assert await numbers(between("key=[3]", "key=[6;<type=max>#]") + "t") == [3, 4, 5, 6]
+    assert await numbers(between("key=[<type=min>#]", "key=[2]") + "t") == [0, 1]
+    assert await numbers(between('key_bound=[">";[7]]', "") + "t") == [8, 9]
+    assert await numbers("<ranges=[{exact={key=[4]}}]>//home/t") == [4]
+    tablets = [
+        await numbers(between(f"tablet_index={index}", f"tablet_index={index + 1}") + "q")
+        for index in (0, 1)
+    ]
+    assert sorted(tablets[0] + tablets[1]) == list(range(10))
+    first = await numbers(between("tablet_index=1;row_index=1", "tablet_index=1;row_index=3") + "q")
+    assert first == tablets[1][1:3]
+    request = build("TReqPartitionTables", partition_mode=1)
+    request.paths.append(b"//home/t")
+    lab.client.send("PartitionTables", request)
+    reply, _ = RpcClient.open_response(
+        await lab.client.read_message(), f"{protos.API}TRspPartitionTables"
+    )
+    cuts = [await numbers(part.table_ranges[0].decode()) for part in reply.partitions]
+    assert cuts == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
 # Several proxies

@@ -31,6 +31,9 @@ class HangUp(Exception):
 class Proxy(Protocol):
     """What an RPC proxy offers, so that it can be taken down and up by its address."""
 
+    @property
+    def is_up(self) -> bool: ...
+
     async def down(self) -> None: ...
 
     async def up(self) -> None: ...
@@ -150,6 +153,12 @@ class Gate:
         self.rules[rule.id] = rule
         return rule.id
 
+    def rule(self, rule_id: int) -> Rule:
+        """Raises: YtError when there is no such rule."""
+        if rule_id not in self.rules:
+            raise generic(f"No such rule {rule_id}")
+        return self.rules[rule_id]
+
     async def remove(self, rule_id: int | None = None) -> None:
         """Removes one rule or all; calls that it delays go on at once."""
         if rule_id is None:
@@ -160,9 +169,7 @@ class Gate:
 
     async def wait_hit(self, rule_id: int, hits: int, timeout: float) -> dict[str, Any]:
         """Waits until the rule was hit so often (or is gone); a time-out is a YtError."""
-        rule = self.rules.get(rule_id)
-        if rule is None:
-            raise generic(f"No such rule {rule_id}")
+        rule = self.rule(rule_id)
         async with self._changed:
             try:
                 await asyncio.wait_for(

@@ -51,6 +51,15 @@ def api(name: str) -> Any:
     return message(API + name)
 
 
+def is_api_method(name: str) -> bool:
+    """Whether the API of a real cluster has that method, going by its request message."""
+    try:
+        api(f"TReq{name}")
+    except KeyError:
+        return False
+    return True
+
+
 def rpc(name: str) -> Any:
     """The class of a message of the core `rpc.proto`."""
     return message(RPC + name)

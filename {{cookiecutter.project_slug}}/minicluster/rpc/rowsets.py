@@ -21,6 +21,14 @@ def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[
     return names, rows
 
 
+def present(rows: Sequence[bytes | None]) -> list[bytes]:
+    """Rows that a client sends, none of which may be missing. Raises YtError."""
+    found = [row for row in rows if row is not None]
+    if len(found) != len(rows):
+        raise YtError(1, "Malformed rowset: a missing row")
+    return found
+
+
 def write(descriptor: Any, rowset: wire.Rowset) -> list[Part]:
     """Fills in the descriptor and returns the attachments."""
     describe(descriptor, rowset.columns)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import YtError, generic
+from ..errors import YtError, generic, not_supported
 from ..gate import Call, Gate
 from . import messages, protos
 from .bus import Part
@@ -110,15 +110,20 @@ class Service:
         await self._gate.enter(call)
         reply: list[Part] = []
         try:
-            if request.service not in self._services:
-                raise messages.no_such_service(request)
             if entry is None:
-                raise messages.no_such_method(request)
+                raise self._refusal(request)
             reply = await self._apply(entry, message, request, stream)
         except YtError as error:
             call.error = error
         await self._gate.leave(call)
         return messages.failure(request, call.error) if call.error else reply
+
+    def _refusal(self, request: Request) -> YtError:
+        if request.service not in self._services:
+            return messages.no_such_service(request)
+        if request.service == API_SERVICE and protos.is_api_method(request.method):
+            return not_supported(request.method)
+        return messages.no_such_method(request)
 
     async def _apply(
         self, entry: Method, message: Any, request: Request, stream: Stream

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import ids
 from ..clock import iso
+from ..errors import generic, not_supported
 from .branches import MISSING
 from .locks import Lock
-from .nodes import Node, kind
+from .nodes import Node, escape, kind
 from .transactions import Transaction
 
 if TYPE_CHECKING:
@@ -200,8 +201,29 @@ def populate(cluster: Cluster) -> None:
         cypress.create("map_node", path)
 
 
-def _object(cluster: Cluster, type: str, folder: str, name: str | None, **attributes: Any) -> None:
-    parent = cluster.cypress.resolve(f"//sys/{folder}")
-    node_name = name or ids.new(ids.TABLET_CELL)
-    given = {**attributes, "name": node_name} if name else attributes
-    cluster.cypress.create(type, f"{parent.path}/{node_name}", attributes=given)
+_FOLDERS = {
+    "account": "accounts",
+    "user": "users",
+    "group": "groups",
+    "tablet_cell_bundle": "tablet_cell_bundles",
+}
+
+
+def create(cluster: Cluster, type: str, attributes: dict[str, Any]) -> str:
+    """The id of a new object that has a name instead of a path."""
+    if type == "tablet_cell":
+        given = {"health": "good", "tablet_cell_bundle": "default", **attributes}
+        return _object(cluster, type, "tablet_cells", None, **given)
+    if type not in _FOLDERS:
+        raise not_supported(f'Creating an object of type "{type}"')
+    name = attributes.get("name")
+    if not isinstance(name, str) or not name:
+        raise generic('Attribute "name" is not found')
+    return _object(cluster, type, _FOLDERS[type], **attributes)
+
+
+def _object(cluster: Cluster, type: str, folder: str, name: str | None, **attributes: Any) -> str:
+    key = name or ids.new(ids.TABLET_CELL)
+    given = {**attributes, "name": key} if name else attributes
+    path = f"//sys/{folder}/{escape(key)}"
+    return cluster.cypress.create(type, path, attributes=given)

@@ -198,8 +198,8 @@ _RULES: Mapping[str, Rule] = {
     # Below, the driver would ask the cluster for the queues' ends in a tight loop.
     "trigger_seconds": (
         lambda value: type(value) in (int, float) and 0.1 <= value <= 3600,
-        "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then reads "
-        "everything in one batch and never moves the consumer)",
+        "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then "
+        "reads everything in one batch and never moves the consumer)",
     ),
     "max_rows_per_partition": _whole(1, 10_000_000),
     "dyn_batch_size": _whole(1, ROWS_PER_TABLET_AND_TRANSACTION),

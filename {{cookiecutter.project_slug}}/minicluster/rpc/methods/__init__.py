@@ -1,6 +1,16 @@
 """What each RPC method does, by area; each module registers its own in the table of methods."""
 
 from ..service import METHODS
-from . import cypress, files, proxy, queues, reading, tables, transactions
+from . import cypress, files, proxy, queues, reading, tables, tablets, transactions
 
-__all__ = ["METHODS", "cypress", "files", "proxy", "queues", "reading", "tables", "transactions"]
+__all__ = [
+    "METHODS",
+    "cypress",
+    "files",
+    "proxy",
+    "queues",
+    "reading",
+    "tables",
+    "tablets",
+    "transactions",
+]

@@ -8,6 +8,7 @@ from typing import Any
 from .. import rowsets
 from ..bus import Part
 from ..service import Invocation, method, path
+from .cypress import from_yson, to_yson
 from .transactions import tablet_transaction
 
 
@@ -55,3 +56,80 @@ def advance_consumer(call: Invocation) -> None:
         message.new_offset,
         tx=tablet_transaction(call),
     )
+
+
+@method("RegisterQueueConsumer")
+def register_queue_consumer(call: Invocation) -> None:
+    message = call.message
+    partitions = list(message.partitions.items) if message.HasField("partitions") else None
+    call.cluster.queues.register(
+        path(message.queue_path), path(message.consumer_path), message.vital, partitions
+    )
+
+
+@method("UnregisterQueueConsumer")
+def unregister_queue_consumer(call: Invocation) -> None:
+    message = call.message
+    call.cluster.queues.unregister(path(message.queue_path), path(message.consumer_path))
+
+
+@method("ListQueueConsumerRegistrations")
+def list_queue_consumer_registrations(call: Invocation) -> None:
+    message = call.message
+    found = call.cluster.queues.registrations(
+        path(message.queue_path) if message.HasField("queue_path") else None,
+        path(message.consumer_path) if message.HasField("consumer_path") else None,
+    )
+    for registration in found:
+        shown = call.reply.registrations.add()
+        shown.queue_path = _rich(call, registration.queue)
+        shown.consumer_path = _rich(call, registration.consumer)
+        shown.vital = registration.vital
+        if registration.partitions is not None:
+            shown.partitions.items.extend(registration.partitions)
+
+
+def _rich(call: Invocation, queue_or_consumer: str) -> bytes:
+    return f'<"cluster"="{call.cluster.name}">{queue_or_consumer}'.encode()
+
+
+@method("CreateQueueProducerSession")
+def create_queue_producer_session(call: Invocation) -> None:
+    message = call.message
+    session = call.cluster.producers.create_session(
+        path(message.producer_path),
+        path(message.queue_path),
+        message.session_id,
+        from_yson(message.user_meta) if message.HasField("user_meta") else None,
+    )
+    call.reply.sequence_number = session["sequence_number"]
+    call.reply.epoch = session["epoch"]
+    if session["user_meta"] is not None:
+        call.reply.user_meta = to_yson(session["user_meta"])
+
+
+@method("RemoveQueueProducerSession")
+def remove_queue_producer_session(call: Invocation) -> None:
+    message = call.message
+    call.cluster.producers.remove_session(
+        path(message.producer_path), path(message.queue_path), message.session_id
+    )
+
+
+@method("PushQueueProducer")
+def push_queue_producer(call: Invocation) -> None:
+    message = call.message
+    names, rows = rowsets.read(message.rowset_descriptor, call.attachments)
+    result = call.cluster.producers.push(
+        path(message.producer_path),
+        path(message.queue_path),
+        message.session_id,
+        message.epoch,
+        rowsets.present(rows),
+        names,
+        sequence_number=message.sequence_number if message.HasField("sequence_number") else None,
+        user_meta=from_yson(message.user_meta) if message.HasField("user_meta") else None,
+        tx=tablet_transaction(call),
+    )
+    call.reply.last_sequence_number = result["last_sequence_number"]
+    call.reply.skipped_row_count = result["skipped_row_count"]

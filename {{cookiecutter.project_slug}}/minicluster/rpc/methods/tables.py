@@ -1,4 +1,4 @@
-"""Dynamic tables: rows in and out, and what is done to tables as a whole."""
+"""Rows of dynamic tables, in and out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def modify_rows(call: Invocation) -> None:
         raise generic(f"{len(kinds)} modification types for {len(rows)} rows")
     call.cluster.tables.modify(
         path(message.path),
-        list(zip(kinds, rows, strict=True)),
+        list(zip(kinds, rowsets.present(rows), strict=True)),
         names,
         tx=tablet_transaction(call),
     )
@@ -39,7 +39,7 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     rowset = call.cluster.tables.lookup(
         path(message.path),
-        keys,
+        rowsets.present(keys),
         names,
         columns=list(message.columns) or None,
         timestamp=_timestamp(message.timestamp),
