@@ -112,7 +112,7 @@ def _refuse(client: Any, settings: Settings, what: str) -> None:
 
 
 class _Inspection:
-    """One method per kind of object; each yields what is wrong with it, the first obstacle alone."""
+    """One method per kind of object; each yields what is wrong with it."""
 
     def __init__(self, client: Any, settings: Settings) -> None:
         self._client = client
