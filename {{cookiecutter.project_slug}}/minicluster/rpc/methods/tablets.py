@@ -1,0 +1,101 @@
+"""What is done to tables as a whole: mounting, cutting into tablets, trimming, altering."""
+
+from __future__ import annotations
+
+from ...state import wire
+from .. import rowsets
+from ..service import Invocation, method, path
+from .cypress import from_yson, to_yson
+
+
+def _tablets(call: Invocation) -> tuple[int | None, int | None]:
+    """(first, last) tablet, both included."""
+    options = call.message.tablet_range_options
+    return (
+        options.first_tablet_index if options.HasField("first_tablet_index") else None,
+        options.last_tablet_index if options.HasField("last_tablet_index") else None,
+    )
+
+
+@method("MountTable")
+def mount_table(call: Invocation) -> None:
+    message = call.message
+    call.cluster.tables.mount(path(message.path), *_tablets(call), freeze=message.freeze)
+
+
+@method("UnmountTable")
+def unmount_table(call: Invocation) -> None:
+    call.cluster.tables.unmount(path(call.message.path), *_tablets(call))
+
+
+@method("RemountTable")
+def remount_table(call: Invocation) -> None:
+    call.cluster.tables.remount(path(call.message.path), *_tablets(call))
+
+
+@method("FreezeTable")
+def freeze_table(call: Invocation) -> None:
+    call.cluster.tables.freeze(path(call.message.path), *_tablets(call))
+
+
+@method("UnfreezeTable")
+def unfreeze_table(call: Invocation) -> None:
+    call.cluster.tables.unfreeze(path(call.message.path), *_tablets(call))
+
+
+@method("ReshardTable")
+def reshard_table(call: Invocation) -> None:
+    """Pivot keys come as a rowset, a count without one."""
+    message = call.message
+    pivots = None
+    if message.HasField("rowset_descriptor"):
+        _, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+        pivots = [
+            [wire.to_python(kind, value) for _, kind, value in wire.values(key)] if key else []
+            for key in keys
+        ]
+    first, last = _tablets(call)
+    call.cluster.tables.reshard(
+        path(message.path),
+        tablet_count=message.tablet_count if message.HasField("tablet_count") else None,
+        pivot_keys=pivots,
+        first=first,
+        last=last,
+    )
+
+
+@method("TrimTable")
+def trim_table(call: Invocation) -> None:
+    message = call.message
+    call.cluster.tables.trim(path(message.path), message.tablet_index, message.trimmed_row_count)
+
+
+@method("AlterTable")
+def alter_table(call: Invocation) -> None:
+    message = call.message
+    call.cluster.tables.alter(
+        path(message.path),
+        schema=from_yson(message.schema) if message.HasField("schema") else None,
+        dynamic=message.dynamic if message.HasField("dynamic") else None,
+    )
+
+
+@method("GetTabletInfos")
+def get_tablet_infos(call: Invocation) -> None:
+    message = call.message
+    infos = call.cluster.tables.tablet_infos(path(message.path), list(message.tablet_indexes))
+    for info in infos:
+        shown = call.reply.tablets.add()
+        for field in ("total_row_count", "trimmed_row_count", "last_write_timestamp"):
+            setattr(shown, field, info[field])
+
+
+@method("GetTablePivotKeys")
+def get_table_pivot_keys(call: Invocation) -> None:
+    """As lists, or else as maps by column, which is the older form."""
+    table_path = path(call.message.path)
+    _, table = call.cluster.tables.sorted(table_path)
+    keys = call.cluster.cypress.get(f"{table_path}/@pivot_keys")
+    if not call.message.represent_key_as_list:
+        keys = [dict(zip(table.schema.key_columns, key, strict=False)) for key in keys]
+    call.reply.value = to_yson(keys)
