@@ -58,6 +58,7 @@ def tools(folder: Path, **scripts: str) -> Path:
 
 
 JAVA_17 = """echo 'openjdk version "17.0.1" 2021-10-19' >&2"""
+JAVA_21 = """echo 'openjdk version "21" 2023-09-19' >&2"""
 
 
 @pytest.mark.parametrize("words", [(), ("help",)])
@@ -76,17 +77,23 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_missing_java_is_named_with_the_way_to_get_it(folder: Path, tmp_path: Path) -> None:
     message = one_line(make(folder, "prerequisites", path=tools(tmp_path)))
-    assert message.startswith("Java 17 is missing: 'java' is not there.")
+    assert message.startswith("Java 17 or 21 is missing: 'java' is not there.")
     assert "apt install openjdk-17" in message
     assert "brew install openjdk@17" in message
 
 
-@pytest.mark.parametrize("version", ["1.8.0_352", "11.0.2", "21", "170"])
+@pytest.mark.parametrize("version", ["1.8.0_352", "11.0.2", "25", "170"])
 def test_a_wrong_java_is_named_with_its_version(folder: Path, tmp_path: Path, version: str) -> None:
     java = f"""echo 'openjdk version "{version}" 2022-10-18' >&2"""
     message = one_line(make(folder, "prerequisites", path=tools(tmp_path, java=java)))
     assert f"'java' is version {version.split('.')[0]}." in message
     assert "JAVA_HOME" in message
+
+
+@pytest.mark.parametrize("java", [JAVA_17, JAVA_21])
+def test_a_supported_java_is_accepted(folder: Path, tmp_path: Path, java: str) -> None:
+    done = make(folder, "prerequisites", path=tools(tmp_path, java=java))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_java_home_goes_before_the_path(folder: Path, tmp_path: Path) -> None:

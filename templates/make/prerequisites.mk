@@ -1,12 +1,13 @@
-# What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this.
+# What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this. Java 21 is
+# accepted, because SPYT and Spark 4.1 support it; what is installed and tested with is $(JAVA).
 prerequisites:
 	@command -v git > /dev/null || { echo "git is missing. Debian: apt install git. macOS: xcode-select --install" >&2; exit 1; }
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
 	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
-	test "$$version" = $(JAVA) || { \
-	  echo "Java $(JAVA) is missing: '$$java' is $${version:+version }$${version:-not there}." \
+	case "$$version" in $(JAVA)|21) ;; *) \
+	  echo "Java $(JAVA) or 21 is missing: '$$java' is $${version:+version }$${version:-not there}." \
 	    "Debian: apt install openjdk-$(JAVA)-jre-headless. macOS: brew install openjdk@$(JAVA)." \
-	    "Several may live side by side: set JAVA_HOME." >&2; exit 1; }
+	    "Several may live side by side: set JAVA_HOME." >&2; exit 1;; esac
 
 # Sets $python to the first of these that is Python 3.11 or later and can make environments.
 find-python = for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3) ""; do \
