@@ -25,7 +25,8 @@ def _resource_usage(cluster: Cluster, node: Node) -> dict[str, Any]:
     builtin = kind_of(node).builtin
 
     def value(name: str) -> int:
-        return int(builtin[name](cluster, node)) if name in builtin else 0
+        found = builtin[name](cluster, node) if name in builtin else MISSING
+        return 0 if found is MISSING else int(found)
 
     size = value("uncompressed_data_size")
     return {
@@ -166,7 +167,8 @@ def names(cluster: Cluster, node: Node) -> list[str]:
     kind = kind_of(node)
     composite = COMPOSITE if kind.composite else {}
     candidates = [*COMMON, *composite, *kind.builtin, *DEFAULTS, *node.attributes]
-    return list(dict.fromkeys(candidates))
+    absent = kind.absent(node)
+    return [name for name in dict.fromkeys(candidates) if name not in absent]
 
 
 def read_all(cluster: Cluster, node: Node) -> dict[str, Any]:
@@ -231,9 +233,7 @@ def setter(node: Node, name: str) -> Callable[[Cluster, Node, Any], None] | None
     return kind_of(node).settable.get(name) or SETTABLE.get(name)
 
 
-def set_builtin(
-    cluster: Cluster, view: View, node: Node, name: str, value: Any
-) -> bool:
+def set_builtin(cluster: Cluster, view: View, node: Node, name: str, value: Any) -> bool:
     """Sets what is no plain user attribute; False leaves it to the caller.
 
     Builtins are not versioned here, so inside a transaction only a node it has made takes them.

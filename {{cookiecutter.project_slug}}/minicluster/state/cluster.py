@@ -8,6 +8,7 @@ from ..clock import Clock
 from ..errors import no_such_transaction
 from . import objects, table_kinds
 from .cypress import Cypress
+from .producers import Producers
 from .queues import Queues
 from .tables import Tables
 from .tablet_tx import TabletTransactions
@@ -37,6 +38,7 @@ class Cluster:
         self.tables = Tables(self)
         self.tablet_transactions = TabletTransactions(self)
         self.queues = Queues(self)
+        self.producers = Producers(self)
         objects.populate(self)
 
     def next_revision(self) -> int:

@@ -1,0 +1,123 @@
+"""`python -m minicluster`: serves a cluster on the loopback until it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from .errors import YtError
+from .gate import Gate
+from .http.server import HttpServer
+from .log import log_requests
+from .rpc import protos
+from .rpc.server import serve as serve_rpc
+from .state import persist
+from .state.cluster import Cluster
+
+HOST = "127.0.0.1"
+DEFAULT_HTTP_PORT = 18080
+
+BANNER = """\
+minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets everything.
+
+  HTTP   http://{http}
+  RPC    {rpc}
+
+  yt       export YT_PROXY=http://{http} YT_TOKEN=any; yt list /
+  Python   yt.wrapper.YtClient("http://{http}", token="any")
+  Spark    spark.hadoop.yt.proxy=http://{http}
+  faults   minicluster.client.Client("{http}").faults.add(...)
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    _allow_many_connections()
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            asyncio.run(_serve(options))
+        except (YtError, OSError, protos.ProtosUnavailableError) as error:
+            print(f"minicluster: {_reason(error, options)}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m minicluster", description="A YTsaurus cluster in memory, on the loopback."
+    )
+    parser.add_argument(
+        "--ready-file", type=Path, help="written, as JSON with the addresses, when it serves"
+    )
+    parser.add_argument(
+        "--http-port", type=int, default=DEFAULT_HTTP_PORT, help="default: %(default)s; 0: a free one"
+    )
+    parser.add_argument("--rpc-proxies", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--log", action="store_true", help="print each request")
+    parser.add_argument("--load", type=Path, help="a state that was saved before")
+    options = parser.parse_args(arguments)
+    if not 0 <= options.http_port <= 65535:
+        parser.error("--http-port must be between 0 and 65535")
+    if not 0 <= options.rpc_proxies <= 64:
+        parser.error("--rpc-proxies must be between 0 and 64")
+    return options
+
+
+def _reason(error: Exception, options: argparse.Namespace) -> str:
+    if isinstance(error, YtError):
+        return error.message
+    if isinstance(error, OSError) and error.errno in (98, 48):  # EADDRINUSE on Linux, on macOS
+        return (
+            f"port {options.http_port} is taken; stop what listens there or choose another --http-port"
+        )
+    return str(error)
+
+
+def _allow_many_connections() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    cluster = Cluster()
+    if options.load is not None:
+        persist.load(cluster, str(options.load))
+    gate = Gate(cluster.tick)
+    if options.log:
+        gate.listeners.append(log_requests(sys.stdout))
+    http = HttpServer(cluster, gate)
+    await http.start(HOST, options.http_port)
+    proxies = [await serve_rpc(cluster, gate, HOST) for _ in range(options.rpc_proxies)]
+    addresses = {"http": http.address, "rpc": [proxy.address for proxy in proxies]}
+    print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), flush=True)
+    if options.ready_file is not None:
+        _write_whole(options.ready_file, json.dumps({**addresses, "pid": os.getpid()}))
+    await stopping.wait()
+    await http.stop()
+    for proxy in proxies:
+        await proxy.down()
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Whoever waits for the file never sees a part of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""A client of the control interface: faults, journal, clock, proxies, saving and loading.
+
+    cluster = Client("127.0.0.1:18080")
+    rule = cluster.faults.add(method="CommitTransaction", action="lose_reply", skip=2)
+    ...
+    cluster.faults.wait(rule)
+    assert cluster.journal.count("CommitTransaction") == 3
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+REQUEST_TIMEOUT = 60.0
+
+
+class ControlError(Exception):
+    """The control interface refused a request; the text says why."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule as it was when asked for. `seen` counts matching calls, `hits` those acted upon."""
+
+    id: int
+    action: str
+    method: str | list[str] | None
+    when: str
+    where: dict[str, Any]
+    proxy: str | None
+    label: str | None
+    skip: int
+    times: int | None
+    error: dict[str, Any] | None
+    seconds: float | None
+    pid: int | None
+    pgid: int | None
+    seen: int
+    hits: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One request in the journal; `time` is the wall clock's, in seconds since the epoch."""
+
+    n: int
+    time: float
+    protocol: str
+    proxy: str
+    method: str
+    args: dict[str, Any]
+    label: str | None
+
+
+class Client:
+    """The cluster at `address` ("127.0.0.1:18080").
+
+    Every call raises ControlError when the cluster refuses it, OSError when it does not answer.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._root = f"http://{address.removeprefix('http://')}/minicluster"
+        # A proxy set in the environment must not come between a test and the loopback.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self.faults = Faults(self)
+        self.journal = Journal(self)
+        self.clock = ClusterClock(self)
+        self.proxies = Proxies(self)
+
+    def save(self, path: str) -> None:
+        """Saves the whole state to a file with an absolute name."""
+        self.request("POST", "/save", {"path": str(path)})
+
+    def load(self, path: str) -> None:
+        """Replaces the whole state by a saved one; faults and journal stay."""
+        self.request("POST", "/load", {"path": str(path)})
+
+    def set_label(self, label: str | None) -> None:
+        """Stamps the requests from now on, for rules and the journal to tell phases apart."""
+        self.request("POST", "/label", {"label": label})
+
+    def set_queue_agent_delay(self, seconds: float) -> None:
+        """How old the attributes that the queue agent reports may be; 0, the default: fresh."""
+        self.request("POST", "/queue_agent", {"delay": seconds})
+
+    def status(self) -> dict[str, Any]:
+        """{pid, cluster_name, nodes, requests}."""
+        found: dict[str, Any] = self.request("GET", "")
+        return found
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        timeout: float = REQUEST_TIMEOUT,
+    ) -> Any:
+        """One request to the control interface; the answer, parsed."""
+        request = urllib.request.Request(
+            self._root + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        try:
+            with self._opener.open(request, timeout=timeout) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode(errors="replace")
+            try:
+                raise ControlError(json.loads(text)["message"]) from None
+            except (ValueError, KeyError):
+                raise ControlError(text) from None
+
+
+class Faults:
+    """Rules that make chosen requests go wrong."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def add(
+        self,
+        *,
+        action: str,
+        method: str | list[str] | None = None,
+        when: str = "before",
+        where: dict[str, Any] | None = None,
+        proxy: str | None = None,
+        label: str | None = None,
+        skip: int = 0,
+        times: int | None = 1,
+        error: dict[str, Any] | None = None,
+        seconds: float | None = None,
+        pid: int | None = None,
+        pgid: int | None = None,
+    ) -> Fault:
+        """Adds a rule.
+
+        action: "fail" (answer `error`: {code, message}), "delay" (for `seconds`, or until the rule
+        is removed), "hang_up" (close the connection), "lose_reply" (apply, then close it), "kill"
+        (SIGKILL to `pid` or to the process group `pgid`), "proxy_down" (stop the RPC proxy).
+        method: a command of HTTP ("insert_rows"), a method of RPC ("ModifyRows"), a list of them,
+        or None for all. when: "before" or "after" the request is applied.
+        where: arguments as the journal shows them; a string with `*` is a pattern.
+        skip: matches to let pass first. times: how often to act, None for always.
+        """
+        given = {
+            "action": action,
+            "method": method,
+            "when": when,
+            "where": where or {},
+            "proxy": proxy,
+            "label": label,
+            "skip": skip,
+            "times": times,
+            "error": error,
+            "seconds": seconds,
+            "pid": pid,
+            "pgid": pgid,
+        }
+        return Fault(**self._client.request("POST", "/faults", given))
+
+    def list(self) -> list[Fault]:
+        return [Fault(**rule) for rule in self._client.request("GET", "/faults")]
+
+    def get(self, rule: Fault | int) -> Fault:
+        """The rule as it is now."""
+        return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
+
+    def remove(self, rule: Fault | int) -> None:
+        """Removes a rule; the calls that it delays go on."""
+        self._client.request("DELETE", f"/faults/{_id(rule)}")
+
+    def clear(self) -> None:
+        self._client.request("DELETE", "/faults")
+
+    def wait(self, rule: Fault | int, timeout: float = 60.0, *, hits: int = 1) -> Fault:
+        """Blocks until the rule was hit so often. Raises: ControlError after `timeout` seconds."""
+        given = {"hits": hits, "timeout": timeout}
+        path = f"/faults/{_id(rule)}/wait"
+        return Fault(**self._client.request("POST", path, given, timeout + REQUEST_TIMEOUT))
+
+
+class Journal:
+    """The requests that the cluster got, in their order; the last hundred thousand are kept."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __call__(self, method: str | None = None, *, since: int = 0) -> list[Entry]:
+        """Entries after number `since`, of one method or of all."""
+        query = urlencode({"since": since} | ({"method": method} if method else {}))
+        return [Entry(**entry) for entry in self._client.request("GET", f"/journal?{query}")]
+
+    def counts(self) -> dict[str, int]:
+        """How many requests of each method came, the forgotten ones included."""
+        found: dict[str, int] = self._client.request("GET", "/counts")
+        return found
+
+    def count(self, method: str) -> int:
+        return self.counts().get(method, 0)
+
+    def clear(self) -> None:
+        self._client.request("DELETE", "/journal")
+
+
+class ClusterClock:
+    """The cluster's own clock."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return float(self._client.request("GET", "/clock")["now"])
+
+    def advance(self, seconds: float) -> float:
+        """Moves it forward: transactions expire, retention ends. The new time."""
+        return float(self._client.request("POST", "/clock", {"advance": seconds})["now"])
+
+
+class Proxies:
+    """The RPC proxies."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def list(self) -> dict[str, bool]:
+        """Address -> whether it is up."""
+        found: dict[str, bool] = self._client.request("GET", "/proxies")
+        return found
+
+    def down(self, address: str) -> None:
+        """Like the death of the process: its connections and tablet transactions are gone."""
+        self._client.request("POST", "/proxies", {"address": address, "up": False})
+
+    def up(self, address: str) -> None:
+        """On the same address as before."""
+        self._client.request("POST", "/proxies", {"address": address, "up": True})
+
+
+def _id(rule: Fault | int) -> int:
+    return rule.id if isinstance(rule, Fault) else rule

@@ -1,0 +1,25 @@
+"""Several light commands in one request; each passes the gate like one of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import YtError, generic
+from ..registry import STRUCTURED, Invocation, command
+
+
+@command("execute_batch", output=STRUCTURED, volatile=True)
+async def execute_batch(call: Invocation) -> Any:
+    requests = call.require("requests")
+    if not isinstance(requests, list) or not all(isinstance(item, dict) for item in requests):
+        raise generic("Error reading parameter /requests: expected a list of maps")
+    results: list[dict[str, Any]] = []
+    for request in requests:
+        name, parameters = str(request.get("command")), dict(request.get("parameters") or {})
+        try:
+            output = await call.run(name, parameters, request.get("input"))
+        except YtError as error:
+            results.append({"error": error.to_dict()})
+        else:
+            results.append({} if output is None else {"output": output})
+    return {"results": results}

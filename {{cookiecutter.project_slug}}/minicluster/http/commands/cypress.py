@@ -1,0 +1,133 @@
+"""Commands on Cypress nodes, attributes and locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import ids
+from ...state import objects
+from ..registry import NULL, STRUCTURED, Invocation, command
+
+
+def answer(call: Invocation, name: str, value: Any) -> Any:
+    """API v4 answers maps, unless the client asks for the value alone."""
+    return value if call.flag("return_only_value") else {name: value}
+
+
+def node_id(identifier: str) -> dict[str, Any]:
+    return {"node_id": identifier, "cell_tag": ids.CELL_TAG}
+
+
+@command("get", output=STRUCTURED)
+def get(call: Invocation) -> Any:
+    value = call.cluster.cypress.get(
+        call.path(), tx=call.tx, attributes=call.get("attributes")
+    )
+    return answer(call, "value", value)
+
+
+@command("exists", output=STRUCTURED)
+def exists(call: Invocation) -> Any:
+    found = call.cluster.cypress.exists(call.path(), tx=call.tx)
+    return answer(call, "value", found)
+
+
+@command("list", output=STRUCTURED)
+def list_(call: Invocation) -> Any:
+    names = call.cluster.cypress.list(
+        call.path(),
+        tx=call.tx,
+        attributes=call.get("attributes"),
+        max_size=call.integer("max_size"),
+    )
+    return answer(call, "value", names)
+
+
+@command("set", input=STRUCTURED, volatile=True)
+def set_(call: Invocation) -> None:
+    call.cluster.cypress.set(
+        call.path(), call.input, tx=call.tx, **call.choose("recursive", "force")
+    )
+
+
+@command("multiset_attributes", input=STRUCTURED, volatile=True)
+def multiset_attributes(call: Invocation) -> None:
+    call.cluster.cypress.multiset_attributes(call.path(), call.input, tx=call.tx)
+
+
+@command("remove", volatile=True)
+def remove(call: Invocation) -> None:
+    call.cluster.cypress.remove(call.path(), tx=call.tx, **call.choose("recursive", "force"))
+
+
+@command("create", output=STRUCTURED, volatile=True)
+def create(call: Invocation) -> Any:
+    type = call.string("type")
+    attributes = call.mapping("attributes")
+    if "path" not in call.parameters:
+        return {"object_id": objects.create(call.cluster, type, attributes)}
+    made = call.cluster.cypress.create(
+        type,
+        call.path(),
+        tx=call.tx,
+        attributes=attributes,
+        **call.choose(
+            "recursive", "ignore_existing", "force", "lock_existing", "ignore_type_mismatch"
+        ),
+    )
+    return node_id(made)
+
+
+@command("link", output=STRUCTURED, volatile=True)
+def link(call: Invocation) -> Any:
+    made = call.cluster.cypress.link(
+        call.path("target_path"),
+        call.path("link_path"),
+        tx=call.tx,
+        attributes=call.mapping("attributes"),
+        **call.choose("recursive", "ignore_existing", "force", "lock_existing"),
+    )
+    return node_id(made)
+
+
+_COPY_FLAGS = (
+    "recursive",
+    "force",
+    "ignore_existing",
+    "lock_existing",
+    "preserve_account",
+    "preserve_owner",
+    "preserve_creation_time",
+    "preserve_modification_time",
+)
+
+
+@command("copy", output=STRUCTURED, volatile=True)
+def copy(call: Invocation) -> Any:
+    source, destination = call.path("source_path"), call.path("destination_path")
+    flags = call.choose(*_COPY_FLAGS)
+    return node_id(call.cluster.cypress.copy(source, destination, tx=call.tx, **flags))
+
+
+@command("move", output=STRUCTURED, volatile=True)
+def move(call: Invocation) -> Any:
+    source, destination = call.path("source_path"), call.path("destination_path")
+    flags = call.choose(*_COPY_FLAGS)
+    return node_id(call.cluster.cypress.move(source, destination, tx=call.tx, **flags))
+
+
+@command("lock", output=STRUCTURED, volatile=True)
+def lock(call: Invocation) -> Any:
+    return call.cluster.cypress.lock(
+        call.path(),
+        call.get("mode", "exclusive"),
+        tx=call.tx,
+        waitable=call.flag("waitable"),
+        child_key=call.get("child_key"),
+        attribute_key=call.get("attribute_key"),
+    )
+
+
+@command("unlock", output=NULL, volatile=True)
+def unlock(call: Invocation) -> None:
+    call.cluster.cypress.unlock(call.path(), tx=call.tx)

@@ -1,0 +1,67 @@
+"""Queues, consumers and producers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..registry import STRUCTURED, TABULAR, Invocation, command, rows
+
+
+@command("register_queue_consumer", volatile=True)
+def register_queue_consumer(call: Invocation) -> None:
+    call.cluster.queues.register(
+        call.path("queue_path"),
+        call.path("consumer_path"),
+        bool(call.require("vital")) and call.flag("vital"),
+        call.get("partitions"),
+    )
+
+
+@command("unregister_queue_consumer", volatile=True)
+def unregister_queue_consumer(call: Invocation) -> None:
+    call.cluster.queues.unregister(call.path("queue_path"), call.path("consumer_path"))
+
+
+@command("list_queue_consumer_registrations", output=STRUCTURED)
+def list_queue_consumer_registrations(call: Invocation) -> Any:
+    return call.cluster.queues.list_registrations(
+        call.path("queue_path") if call.get("queue_path") is not None else None,
+        call.path("consumer_path") if call.get("consumer_path") is not None else None,
+    )
+
+
+@command("pull_queue", output=TABULAR, heavy=True)
+def pull_queue(call: Invocation) -> Any:
+    rowset = call.cluster.queues.pull(
+        call.path("queue_path"),
+        call.number("partition_index"),
+        call.number("offset"),
+        call.integer("max_row_count"),
+        call.integer("max_data_weight"),
+    )
+    return rows(rowset)
+
+
+@command("pull_queue_consumer", "pull_consumer", output=TABULAR, heavy=True)
+def pull_queue_consumer(call: Invocation) -> Any:
+    rowset = call.cluster.queues.pull_consumer(
+        call.path("consumer_path"),
+        call.path("queue_path"),
+        call.number("partition_index"),
+        call.integer("offset"),
+        call.integer("max_row_count"),
+        call.integer("max_data_weight"),
+    )
+    return rows(rowset)
+
+
+@command("advance_queue_consumer", "advance_consumer", volatile=True)
+def advance_queue_consumer(call: Invocation) -> None:
+    call.cluster.queues.advance(
+        call.path("consumer_path"),
+        call.path("queue_path"),
+        call.number("partition_index"),
+        call.integer("old_offset"),
+        call.number("new_offset"),
+        tx=call.tablet_tx,
+    )

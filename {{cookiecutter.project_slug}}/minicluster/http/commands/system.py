@@ -1,0 +1,62 @@
+"""Commands about the cluster itself: features, permissions, accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import resolve
+from ...state.permissions import check
+from ..registry import STRUCTURED, Invocation, command
+
+VERSION = "25.2.0-minicluster"
+
+_TYPES = (
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double string bool utf8 json uuid date "
+    "datetime timestamp interval date32 datetime64 timestamp64 interval64 yson void null"
+).split()
+
+
+@command("get_supported_features", output=STRUCTURED)
+def get_supported_features(call: Invocation) -> Any:
+    return {
+        "features": {
+            "primitive_types": _TYPES,
+            "compression_codecs": ["none", "lz4", "snappy", "zlib_6", "zstd_3", "brotli_3"],
+            "erasure_codecs": ["none"],
+            "query_memory_limit_in_tablet_nodes": True,
+            "operation_statistics_descriptions": {},
+            "require_password_in_authentication_commands": True,
+        }
+    }
+
+
+@command("get_version", output=STRUCTURED)
+def get_version(call: Invocation) -> Any:
+    return {"version": VERSION}
+
+
+@command("check_permission", output=STRUCTURED)
+def check_permission(call: Invocation) -> Any:
+    user, permission = call.string("user"), call.string("permission")
+    if not call.cluster.cypress.exists(f"//sys/users/{user}"):
+        raise resolve(f"//sys/users/{user}", f'No such user "{user}"')
+    found = check(call.cluster, call.path(), user, permission, tx=call.tx)
+    columns = call.strings("columns")
+    if columns is not None:
+        found["columns"] = [{"action": found["action"]} for _ in columns]
+    return found
+
+
+@command("check_cluster_liveness")
+def check_cluster_liveness(call: Invocation) -> None:
+    """Answering at all is what it asks for."""
+
+
+@command("get_current_user", output=STRUCTURED)
+def get_current_user(call: Invocation) -> Any:
+    return {"user": "root"}
+
+
+@command("discover_proxies", output=STRUCTURED)
+def discover_proxies(call: Invocation) -> Any:
+    return {"proxies": [address for address, proxy in call.gate.proxies.items() if proxy.is_up]}

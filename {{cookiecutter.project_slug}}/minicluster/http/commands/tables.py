@@ -1,0 +1,112 @@
+"""Commands on dynamic tables: their tablets and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import not_supported
+from ...state.rows import DELETE, UPDATE, WRITE
+from ..registry import STRUCTURED, TABULAR, Invocation, command, rows
+
+
+def _tablet_range(call: Invocation) -> tuple[int | None, int | None]:
+    return call.integer("first_tablet_index"), call.integer("last_tablet_index")
+
+
+@command("mount_table", volatile=True)
+def mount_table(call: Invocation) -> None:
+    call.cluster.tables.mount(call.path(), *_tablet_range(call), freeze=call.flag("freeze"))
+
+
+@command("unmount_table", volatile=True)
+def unmount_table(call: Invocation) -> None:
+    call.cluster.tables.unmount(call.path(), *_tablet_range(call))
+
+
+@command("remount_table", volatile=True)
+def remount_table(call: Invocation) -> None:
+    call.cluster.tables.remount(call.path(), *_tablet_range(call))
+
+
+@command("freeze_table", volatile=True)
+def freeze_table(call: Invocation) -> None:
+    call.cluster.tables.freeze(call.path(), *_tablet_range(call))
+
+
+@command("unfreeze_table", volatile=True)
+def unfreeze_table(call: Invocation) -> None:
+    call.cluster.tables.unfreeze(call.path(), *_tablet_range(call))
+
+
+@command("reshard_table", volatile=True)
+def reshard_table(call: Invocation) -> None:
+    first, last = _tablet_range(call)
+    call.cluster.tables.reshard(
+        call.path(),
+        tablet_count=call.integer("tablet_count"),
+        pivot_keys=call.get("pivot_keys"),
+        first=first,
+        last=last,
+        trimmed_row_counts=call.get("trimmed_row_counts"),
+    )
+
+
+@command("trim_rows", volatile=True)
+def trim_rows(call: Invocation) -> None:
+    call.cluster.tables.trim(
+        call.path(), call.number("tablet_index"), call.number("trimmed_row_count")
+    )
+
+
+@command("get_tablet_infos", output=STRUCTURED)
+def get_tablet_infos(call: Invocation) -> Any:
+    indexes = [int(index) for index in call.require("tablet_indexes")]
+    return {"tablets": call.cluster.tables.tablet_infos(call.path(), indexes)}
+
+
+@command("insert_rows", input=TABULAR, volatile=True, heavy=True)
+def insert_rows(call: Invocation) -> None:
+    if call.flag("aggregate"):
+        raise not_supported("insert_rows with aggregation")
+    _modify(call, UPDATE if call.flag("update") else WRITE)
+
+
+@command("delete_rows", input=TABULAR, volatile=True, heavy=True)
+def delete_rows(call: Invocation) -> None:
+    _modify(call, DELETE)
+
+
+def _modify(call: Invocation, kind: int) -> None:
+    path, tables = call.path(), call.cluster.tables
+    transaction = call.tablet_tx
+    names, encoded = tables.encode(path, call.input)
+    tables.modify(path, [(kind, row) for row in encoded], names, tx=transaction)
+
+
+@command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
+def lookup_rows(call: Invocation) -> Any:
+    path, tables = call.path(), call.cluster.tables
+    names, keys = tables.encode(path, call.input)
+    rowset = tables.lookup(
+        path,
+        keys,
+        names,
+        columns=call.strings("column_names"),
+        timestamp=_timestamp(call),
+        keep_missing=call.flag("keep_missing_rows"),
+    )
+    return rows(rowset)
+
+
+@command("select_rows", output=TABULAR, heavy=True)
+def select_rows(call: Invocation) -> Any:
+    rowset = call.cluster.tables.select(call.string("query"), timestamp=_timestamp(call))
+    return rows(rowset)
+
+
+def _timestamp(call: Invocation) -> int | None:
+    """That of the transaction, or the one given; None for what is committed now."""
+    transaction = call.tablet_tx
+    if transaction is not None:
+        return transaction.start_timestamp
+    return call.integer("timestamp")

@@ -1,0 +1,210 @@
+"""Formats of parameters, values and rows: YSON and JSON, as YT's driver reads and writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from yt import yson
+
+from ..errors import YtError, generic, not_supported
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format's name and the attributes that matter: YSON's form, JSON's encoding."""
+
+    name: str
+    yson_form: str = "binary"
+    encode_utf8: bool = True
+
+    @classmethod
+    def parse(cls, given: Any) -> Format:
+        """From `<format=text>yson` in any of the ways clients write it.
+
+        Raises: YtError for a format that is not spoken here.
+        """
+        if isinstance(given, dict):  # JSON headers: {"$value": ..., "$attributes": ...}
+            attributes, name = given.get("$attributes") or {}, str(given.get("$value"))
+        else:
+            attributes, name = getattr(given, "attributes", None) or {}, str(given)
+        if name not in ("yson", "json"):
+            raise not_supported(f'Format "{name}"')
+        form = str(attributes.get("format", "binary"))
+        if form not in ("binary", "text", "pretty"):
+            raise generic(f'Error parsing YSON format "{form}"')
+        encode_utf8 = attributes.get("encode_utf8", True)
+        return cls(name, form, encode_utf8 in (True, "true", "%true"))
+
+
+YSON = Format("yson")
+YSON_TEXT = Format("yson", "text")
+JSON = Format("json")
+
+
+def of_header(text: str) -> Format:
+    """A format named in a header; without a header's value the caller decides."""
+    return Format.parse(load_yson(text.strip().rstrip(";").encode()))
+
+
+def load_yson(data: bytes) -> Any:
+    """Raises: YtError for what is no YSON."""
+    return _parsed(lambda: yson.loads(data, always_create_attributes=False))
+
+
+def _parsed(parse: Any) -> Any:
+    try:
+        return parse()
+    except RecursionError:
+        raise generic("Error parsing YSON: depth limit exceeded") from None
+    except (yson.YsonError, ValueError, TypeError) as error:
+        reason = getattr(error, "message", None) or str(error)
+        inner = [YtError.from_dict(item) for item in _inner(error)]
+        raise YtError(1, f"Error parsing YSON: {reason}", inner=inner) from None
+
+
+def _inner(error: Any) -> list[dict[str, Any]]:
+    return [
+        item if isinstance(item, dict) else item.simplify()
+        for item in getattr(error, "inner_errors", None) or ()
+    ]
+
+
+def load(data: bytes, given: Format) -> Any:
+    """One value. Raises: YtError."""
+    if given.name == "yson":
+        return load_yson(data)
+    return from_json(_json(data), given.encode_utf8)
+
+
+def load_rows(data: bytes, given: Format) -> list[dict[str, Any]]:
+    """Rows as maps of column names to values, strings being bytes. Raises: YtError."""
+    if given.name == "yson":
+        # Keys and strings may hold any bytes, so nothing is decoded but column names.
+        items = _parsed(
+            lambda: list(
+                yson.loads(
+                    data, yson_type="list_fragment", encoding=None, always_create_attributes=False
+                )
+            )
+        )
+        return [_row(item) for item in items]
+    rows = [from_json(_json(line), given.encode_utf8) for line in data.splitlines() if line.strip()]
+    return [_row(item) for item in rows]
+
+
+def _row(item: Any) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise generic("Unexpected row: a map was expected")
+    try:
+        return {_text(name): value for name, value in item.items()}
+    except UnicodeDecodeError:
+        raise generic("A column name is not UTF-8") from None
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def dump(value: Any, wanted: Format) -> bytes:
+    """One value."""
+    if wanted.name == "yson":
+        data: bytes = yson.dumps(value, yson_format=wanted.yson_form)
+        return data
+    return json.dumps(to_json(value, wanted.encode_utf8), ensure_ascii=False).encode()
+
+
+def dump_rows(rows: Iterable[dict[str, Any] | None], wanted: Format) -> bytes:
+    """Rows as a list fragment, or as one JSON object a line."""
+    if wanted.name == "yson":
+        data: bytes = yson.dumps(
+            list(rows), yson_type="list_fragment", yson_format=wanted.yson_form
+        )
+        return data
+    lines = [
+        json.dumps(to_json(row, wanted.encode_utf8), ensure_ascii=False) + "\n" for row in rows
+    ]
+    return "".join(lines).encode()
+
+
+def to_json(value: Any, encode_utf8: bool = True) -> Any:
+    """JSON as YT writes it: attributes beside values; with `encode_utf8` a char for each byte."""
+    attributes = getattr(value, "attributes", None)
+    plain = _plain_json(value, encode_utf8)
+    if attributes:
+        shown = {
+            _json_string(name, encode_utf8): to_json(item, encode_utf8)
+            for name, item in attributes.items()
+        }
+        return {"$value": plain, "$attributes": shown}
+    return plain
+
+
+def _plain_json(value: Any, encode_utf8: bool) -> Any:
+    match value:
+        case None | yson.YsonEntity():
+            return None
+        case bool() | yson.YsonBoolean():
+            return bool(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case dict():
+            return {
+                _json_key(name, encode_utf8): to_json(item, encode_utf8)
+                for name, item in value.items()
+            }
+        case list():
+            return [to_json(item, encode_utf8) for item in value]
+    return _json_string(value, encode_utf8)
+
+
+def _json_key(name: Any, encode_utf8: bool) -> str:
+    text = _json_string(name, encode_utf8)
+    return f"${text}" if text.startswith("$") else text
+
+
+def _json_string(value: Any, encode_utf8: bool) -> str:
+    if isinstance(value, str):
+        return value.encode().decode("latin-1") if encode_utf8 else str(value)
+    data = yson.get_bytes(value) if not isinstance(value, bytes) else value
+    return data.decode("latin-1") if encode_utf8 else data.decode("utf-8", "replace")
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise generic(f"Error parsing JSON: {error}") from None
+
+
+def from_json(value: Any, encode_utf8: bool = True) -> Any:
+    """The reverse of `to_json`."""
+    if isinstance(value, dict):
+        if "$value" in value:
+            attributes = from_json(value.get("$attributes") or {}, encode_utf8)
+            return yson.to_yson_type(from_json(value["$value"], encode_utf8), attributes=attributes)
+        return {
+            _from_json_string(name.removeprefix("$") if name.startswith("$$") else name, encode_utf8):
+                from_json(item, encode_utf8)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [from_json(item, encode_utf8) for item in value]
+    if isinstance(value, str):
+        return _from_json_string(value, encode_utf8)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 << 63:
+        return yson.YsonUint64(value)
+    return value
+
+
+def _from_json_string(value: str, encode_utf8: bool) -> str:
+    if not encode_utf8:
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

@@ -1,0 +1,193 @@
+"""The table of HTTP commands, and what a command is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import ids
+from ..errors import generic
+from ..gate import Gate
+from ..ypath import parse_rich
+
+if TYPE_CHECKING:
+    from ..state.cluster import Cluster
+    from ..state.tablet_tx import Transaction
+
+HTTP_PROXY = "http"
+"""The proxy that tablet transactions started over HTTP belong to."""
+
+NULL, STRUCTURED, TABULAR, BINARY = "null", "structured", "tabular", "binary"
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What a command works on: the cluster, the request's parameters, and its decoded input."""
+
+    cluster: Cluster
+    gate: Gate
+    run: Callable[[str, dict[str, Any], Any], Awaitable[Any]]
+    """Runs another command: what a batch needs."""
+    parameters: dict[str, Any]
+    input: Any = None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        value = self.parameters.get(name)
+        return default if value is None else value
+
+    def require(self, name: str) -> Any:
+        """Raises: YtError when the parameter is missing."""
+        value = self.parameters.get(name)
+        if value is None:
+            raise generic(f"Missing required parameter /{name}")
+        return value
+
+    def path(self, name: str = "path") -> str:
+        """A path without what may stand around it."""
+        return parse_rich(self._string(name, self.require(name))).path
+
+    def rich(self, name: str = "path") -> Any:
+        return self._string(name, self.require(name))
+
+    def string(self, name: str) -> str:
+        return str(self._string(name, self.require(name)))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.get(name, default)
+        if isinstance(value, str) and value in ("true", "false"):
+            return value == "true"
+        if not isinstance(value, int) or value not in (0, 1):
+            raise _wrong(name, "boolean", value)
+        return bool(value)
+
+    def integer(self, name: str, default: int | None = None) -> int | None:
+        value = self.get(name, default)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _wrong(name, "integer", value)
+        return int(value)
+
+    def number(self, name: str) -> int:
+        """A required integer."""
+        self.require(name)
+        value = self.integer(name)
+        assert value is not None
+        return value
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        value = self.get(name, {})
+        if not isinstance(value, dict):
+            raise _wrong(name, "map", value)
+        return dict(value)
+
+    def strings(self, name: str) -> list[str] | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise _wrong(name, "list", value)
+        return [str(item) for item in value]
+
+    def choose(self, *names: str, **renamed: str) -> dict[str, bool]:
+        """Keyword arguments for those flags that the request has."""
+        found = {name: self.flag(name) for name in names if name in self.parameters}
+        for argument, name in renamed.items():
+            if name in self.parameters:
+                found[argument] = self.flag(name)
+        return found
+
+    @property
+    def tx(self) -> str | None:
+        """The master transaction that the request is made in."""
+        transaction_id = self.get("transaction_id", ids.NULL)
+        if transaction_id == ids.NULL:
+            return None
+        if not is_master(str(transaction_id)):
+            raise generic(f"{transaction_id} is not a valid master transaction id")
+        return str(transaction_id)
+
+    @property
+    def tablet_tx(self) -> Transaction | None:
+        """The tablet transaction that the request is made in."""
+        transaction_id = str(self.get("transaction_id", ids.NULL))
+        if transaction_id == ids.NULL:
+            return None
+        if is_master(transaction_id):
+            raise generic("Dynamic table commands can not be performed under master transaction")
+        return self.cluster.tablet_transactions.get(transaction_id, HTTP_PROXY)
+
+    @staticmethod
+    def _string(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise _wrong(name, "string", value)
+        return value
+
+
+def is_master(transaction_id: str) -> bool:
+    """Raises: YtError for what is no id."""
+    if not ids.is_id(transaction_id):
+        raise generic(f'Error parsing GUID "{transaction_id}"')
+    return ids.type_of(transaction_id) in (ids.MASTER_TRANSACTION, ids.NESTED_TRANSACTION)
+
+
+def _wrong(name: str, expected: str, value: Any) -> Exception:
+    actual = {dict: "map", list: "list", str: "string", bool: "boolean", int: "int64"}.get(
+        next((t for t in (dict, list, str, bool, int) if isinstance(value, t)), object),
+        type(value).__name__,
+    )
+    return generic(
+        f'Error reading parameter /{name}: expected "{expected}", actual "{actual}"'
+    )
+
+
+Body = Callable[[Invocation], Any]
+"""Returns the result of its output type, or a coroutine that does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the API; the types say what its request's and its answer's bodies hold."""
+
+    name: str
+    body: Body
+    input: str = NULL
+    output: str = NULL
+    volatile: bool = False
+    heavy: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """As `GET /api/v4` lists it."""
+        return {
+            "name": self.name,
+            "input_type": self.input,
+            "output_type": self.output,
+            "is_volatile": self.volatile,
+            "is_heavy": self.heavy,
+        }
+
+    @property
+    def replayable(self) -> bool:
+        """Whether a retry with the same mutation id gets the first answer again."""
+        return self.volatile and not self.heavy
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def command(*names: str, **properties: Any) -> Callable[[Body], Body]:
+    """Registers a command under one or more names; properties are those of `Command`."""
+
+    def register(body: Body) -> Body:
+        for name in names:
+            COMMANDS[name] = Command(name, body, **properties)
+        return body
+
+    return register
+
+
+def rows(rowset: Any) -> list[dict[str, Any] | None]:
+    """What a command with tabular output returns."""
+    found: list[dict[str, Any] | None] = rowset.to_dicts()
+    return found

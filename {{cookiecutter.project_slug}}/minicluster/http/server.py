@@ -1,0 +1,207 @@
+"""The HTTP server: requests of the API into commands, results and errors into responses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
+
+from .. import ids
+from ..errors import YtError, generic
+from ..gate import Gate, HangUp
+from . import control, formats
+from .dispatch import COMMANDS, Dispatcher, command_of
+from .formats import Format
+from .registry import BINARY, NULL, STRUCTURED, TABULAR, Command
+
+if TYPE_CHECKING:
+    from ..state.cluster import Cluster
+
+MAX_BODY = 512 << 20
+"""A request is held in memory as a whole; clients cut what they write into far smaller chunks."""
+MAX_HEADER = 1 << 20
+"""Parameters travel in a header, a long query included."""
+MAX_ERROR_HEADER = 16 << 10
+"""A longer error goes into the body alone: Python's HTTP client refuses long header lines."""
+BACKLOG = 2048
+
+
+class HttpServer:
+    """The API on one address."""
+
+    def __init__(self, cluster: Cluster, gate: Gate) -> None:
+        self.address = ""
+        self._dispatcher = Dispatcher(cluster, gate)
+        self._runner = web.AppRunner(
+            self._application(cluster, gate),
+            access_log=None,
+            max_field_size=MAX_HEADER,
+            max_line_size=MAX_HEADER,
+            shutdown_timeout=1.0,
+        )
+
+    async def start(self, host: str, port: int) -> None:
+        """Listens. Raises: OSError for a taken port."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, backlog=BACKLOG)
+        await site.start()
+        self.address = "{}:{}".format(*self._runner.addresses[0])
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    def _application(self, cluster: Cluster, gate: Gate) -> web.Application:
+        application = web.Application(client_max_size=MAX_BODY, middlewares=[_answer_errors])
+        application.add_routes(
+            [
+                web.get("/", self._version),
+                web.get("/ping", self._ping),
+                web.get("/version", self._version),
+                web.get("/hosts", self._hosts),
+                web.get("/api", self._versions),
+                web.get("/api/{version}", self._commands),
+                web.route("*", "/api/{version}/{command}", self._command),
+                web.get("/auth/whoami", self._whoami),
+            ]
+        )
+        application.add_routes(control.routes(cluster, gate))
+        return application
+
+    async def _ping(self, request: web.Request) -> web.Response:
+        return web.Response()
+
+    async def _version(self, request: web.Request) -> web.Response:
+        return web.Response(text="minicluster\n")
+
+    async def _hosts(self, request: web.Request) -> web.Response:
+        return web.json_response([self.address])
+
+    async def _versions(self, request: web.Request) -> web.Response:
+        return web.json_response(["v4"])
+
+    async def _whoami(self, request: web.Request) -> web.Response:
+        return web.json_response({"login": "root", "realm": "minicluster"})
+
+    async def _commands(self, request: web.Request) -> web.Response:
+        _check_version(request)
+        return web.json_response([command.describe() for command in COMMANDS.values()])
+
+    async def _command(self, request: web.Request) -> web.Response:
+        _check_version(request)
+        name = request.match_info["command"]
+        if name not in COMMANDS:
+            return failure(generic(f'Unknown command "{name}"'), 404)
+        command = command_of(name)
+        body = await request.read()
+        parameters = _parameters(request, command, body)
+        given, defect = None, None
+        try:
+            given = _input(request, command, parameters, body)
+        except YtError as error:
+            defect = error
+        result = await self._dispatcher.run(name, parameters, given, defect)
+        return _response(request, command, parameters, result)
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Whatever goes wrong with a request becomes an answer, or the loss of its connection."""
+    try:
+        return await handler(request)
+    except YtError as error:
+        return failure(error)
+    except HangUp:
+        if request.transport is not None:
+            request.transport.abort()
+        raise asyncio.CancelledError from None
+    except HTTPRequestEntityTooLarge:
+        return failure(generic(f"Request body is larger than {MAX_BODY} bytes"), 413)
+    except HTTPException as error:
+        return failure(generic(f"{error.status} {error.reason}: {request.path}"), error.status)
+
+
+def failure(error: YtError, status: int = 400) -> web.Response:
+    """An error as YT's HTTP proxy sends it: in headers and, as JSON, in the body."""
+    text = json.dumps(formats.to_json(error.to_dict()))
+    headers = {"X-YT-Request-Id": ids.new(0)}
+    if len(text) <= MAX_ERROR_HEADER:
+        headers["X-YT-Error"] = text
+        headers["X-YT-Response-Code"] = str(error.code)
+        headers["X-YT-Response-Message"] = json.dumps(error.message[:1000])
+    return web.Response(
+        status=status, body=text.encode(), content_type="application/json", headers=headers
+    )
+
+
+def _check_version(request: web.Request) -> None:
+    version = request.match_info["version"]
+    if version != "v4":
+        raise generic(f'Unsupported API version "{version}"; "v4" is spoken here')
+
+
+def _header(request: web.Request, name: str) -> bytes:
+    return request.headers.get(name, "").encode("utf-8", "surrogateescape")
+
+
+def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str, Any]:
+    """From the query string, the header and, for a command without input, the body."""
+    spoken = formats.JSON
+    if "X-YT-Header-Format" in request.headers:
+        spoken = formats.of_header(request.headers["X-YT-Header-Format"])
+    found: dict[str, Any] = dict(request.query)
+    sources = [_header(request, "X-YT-Parameters")]
+    if command.input == NULL and request.method in ("POST", "PUT"):
+        sources.append(body)
+    for source in sources:
+        if not source.strip():
+            continue
+        given = formats.load(source, spoken)
+        if not isinstance(given, dict):
+            raise generic("Parameters of a request must be a map")
+        found.update(given)
+    return found
+
+
+def _format(request: web.Request, parameters: dict[str, Any], way: str, default: Format) -> Format:
+    """The format named by a parameter or a header; `way` is "input" or "output"."""
+    if f"{way}_format" in parameters:
+        return Format.parse(parameters[f"{way}_format"])
+    header = request.headers.get(f"X-YT-{way.title()}-Format")
+    return formats.of_header(header) if header else default
+
+
+def _input(
+    request: web.Request, command: Command, parameters: dict[str, Any], body: bytes
+) -> Any:
+    if command.input == BINARY:
+        return body
+    if command.input == STRUCTURED:
+        return formats.load(body, _format(request, parameters, "input", formats.YSON))
+    if command.input == TABULAR:
+        return formats.load_rows(body, _format(request, parameters, "input", formats.YSON))
+    return None
+
+
+def _response(
+    request: web.Request, command: Command, parameters: dict[str, Any], result: Any
+) -> web.Response:
+    headers = {"X-YT-Request-Id": ids.new(0)}
+    if command.output == NULL:
+        return web.Response(headers=headers)
+    if command.output == BINARY:
+        return web.Response(
+            body=result, content_type="application/octet-stream", headers=headers
+        )
+    wanted = _format(request, parameters, "output", formats.JSON)
+    dump = formats.dump_rows if command.output == TABULAR else formats.dump
+    content_type = "application/json" if wanted.name == "json" else "application/x-yt-yson-binary"
+    return web.Response(
+        body=dump(result, wanted), content_type=content_type, headers=headers
+    )

@@ -1,0 +1,94 @@
+"""A minicluster for the length of a test, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .client import Client
+
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 10.0
+
+
+class StartError(Exception):
+    """The minicluster did not start; the text is what it wrote."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running cluster: where it listens, the client of its control interface, its process."""
+
+    http: str
+    rpc: list[str]
+    client: Client
+    pid: int
+
+
+@contextmanager
+def start(
+    *, http_port: int = 0, rpc_proxies: int = 1, load: str | None = None, log: str | None = None
+) -> Iterator[Running]:
+    """A fresh cluster, or one that loads a saved state; stopped when the block is left.
+
+    `http_port` 0 takes a free one; `log` is a file for the log of requests.
+    Raises: StartError.
+    """
+    with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
+        ready, output = Path(folder, "ready.json"), Path(folder, "output.txt")
+        arguments = ["--ready-file", str(ready), "--http-port", str(http_port)]
+        arguments += ["--rpc-proxies", str(rpc_proxies)]
+        if load is not None:
+            arguments += ["--load", load]
+        if log is not None:
+            arguments += ["--log"]
+        with open(log or output, "ab") as sink:
+            process = subprocess.Popen(
+                [sys.executable, "-m", __package__, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+            )
+        try:
+            addresses = _wait_ready(process, ready, Path(log or output))
+            http = addresses["http"]
+            yield Running(http, addresses["rpc"], Client(http), process.pid)
+        finally:
+            _stop(process)
+
+
+def _environment() -> dict[str, str]:
+    """The child finds this very package, wherever the tests were started from."""
+    parent = str(Path(__file__).resolve().parents[1])
+    paths = [parent, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _wait_ready(process: subprocess.Popen[bytes], ready: Path, output: Path) -> dict[str, Any]:
+    deadline = time.monotonic() + START_TIMEOUT
+    while not ready.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise StartError(output.read_text(errors="replace").strip() or "no output")
+        # A file has no event to wait for that works everywhere.
+        time.sleep(0.01)
+    found: dict[str, Any] = json.loads(ready.read_text())
+    return found
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
