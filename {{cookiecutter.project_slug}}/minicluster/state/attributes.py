@@ -25,7 +25,7 @@ def _resource_usage(cluster: Cluster, node: Node) -> dict[str, Any]:
     builtin = kind_of(node).builtin
 
     def value(name: str) -> int:
-        found = builtin[name](cluster, node) if name in builtin else MISSING
+        found: Any = builtin[name](cluster, node) if name in builtin else 0
         return 0 if found is MISSING else int(found)
 
     size = value("uncompressed_data_size")

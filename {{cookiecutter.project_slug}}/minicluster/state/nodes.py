@@ -97,6 +97,8 @@ class Kind:
     """Children that are computed, as those of `//sys/transactions`."""
     freeze: Callable[[Any], Any] = _itself
     """A copy of the payload for a snapshot lock; payloads that never change need none."""
+    absent: Callable[[Node], frozenset[str]] = lambda node: frozenset()
+    """Builtins that this very node does not have; those that answer MISSING need no mention."""
     opaque: frozenset[str] = frozenset()
     """Builtins that `get` of all attributes shows as an entity, because they are costly."""
 

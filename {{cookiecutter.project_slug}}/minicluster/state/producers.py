@@ -39,7 +39,7 @@ PRODUCER_SCHEMA = sorted_schema(
 
 
 class Producers:
-    """`cluster.queues.producers`."""
+    """`cluster.producers`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -48,7 +48,7 @@ class QueueAgent:
         if self.delay:
             for node in self._cluster.cypress.nodes.values():
                 for name in REPORTS:
-                    if _has(node, name):
+                    if reports(node, name):
                         self._seen[node.id, name] = REPORTS[name](self._cluster, node, node.payload)
 
     def wake(self) -> None:
@@ -57,7 +57,7 @@ class QueueAgent:
 
     def report(self, node: Node, name: str) -> Any:
         """A status attribute, as of the last look; MISSING when the node is no such object."""
-        if not _has(node, name):
+        if not reports(node, name):
             return MISSING
         if not self.delay:
             return REPORTS[name](self._cluster, node, node.payload)
@@ -113,7 +113,7 @@ class QueueAgent:
         return end
 
 
-def _has(node: Node, name: str) -> bool:
+def reports(node: Node, name: str) -> bool:
     """Queues are ordered dynamic tables; consumers are marked as such."""
     table = node.payload
     if not isinstance(table, Table) or not table.dynamic:

@@ -14,7 +14,6 @@ from yt import yson
 from ..errors import YtError, access_denied, generic
 from . import rows, wire
 from .ordered import within_weight
-from .producers import Producers
 from .queue_agent import QueueAgent
 from .schema import sorted_schema
 from .tablet_tx import Transaction
@@ -61,7 +60,6 @@ class Queues:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.agent = QueueAgent(cluster)
-        self.producers = Producers(cluster)
         self._registrations: dict[tuple[str, str], Registration] = {}
 
     # Reading

@@ -15,7 +15,7 @@ from .nodes import kind
 from .ordered import OrderedData
 from .ordered import data_weight as row_weight
 from .producers import PRODUCER_SCHEMA
-from .queue_agent import REPORTS
+from .queue_agent import REPORTS, reports
 from .queues import CONSUMER_SCHEMA
 from .rows import Key
 from .tablets import MOUNTED, UNMOUNTED, Table, Tablet, new_table
@@ -173,7 +173,14 @@ BUILTIN: dict[str, Get] = {
 }
 
 # Shown as entities by a `get` of all attributes.
-OPAQUE = frozenset({"schema", "tablets", "pivot_keys", "tablet_statistics"}) | frozenset(REPORTS)
+_OF_TABLETS = frozenset({"tablets", "pivot_keys", "tablet_statistics"})
+OPAQUE = frozenset({"schema", *_OF_TABLETS, *REPORTS})
+
+
+def _absent(node: Node) -> frozenset[str]:
+    missing = {name for name in REPORTS if not reports(node, name)}
+    return frozenset(missing if _table(node).dynamic else missing | _OF_TABLETS)
+
 
 SETTABLE: dict[str, Callable[[Cluster, Node, Any], None]] = {
     "atomicity": _set_atomicity,
@@ -226,6 +233,7 @@ def _copy_data(data: OrderedData) -> OrderedData:
 _SHARED: dict[str, Any] = {
     "copy": _copy,
     "builtin": BUILTIN,
+    "absent": _absent,
     "settable": SETTABLE,
     "opaque": OPAQUE,
 }

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import ids
-from ..errors import NO_SUCH_TRANSACTION, YtError, generic, not_supported, tablet_lock_conflict
+from ..errors import (
+    NO_SUCH_TRANSACTION,
+    YtError,
+    generic,
+    no_such_tablet,
+    not_supported,
+    tablet_lock_conflict,
+)
 from . import rows, wire
 from .ordered import stamped
 from .rows import Key
@@ -134,13 +141,21 @@ class TabletTransactions:
         """
         transaction = self.get(transaction_id, proxy)
         del self._alive[transaction.id]
-        for buffered in transaction.buffered.values():
+        for node_id, buffered in transaction.buffered.items():
+            self._require_alive(node_id, buffered)
             _check(transaction, buffered)
         timestamp = self._cluster.clock.timestamp()
         for buffered in transaction.buffered.values():
             _apply(buffered, timestamp)
         self.last_commit = timestamp
         return timestamp
+
+    def _require_alive(self, node_id: str, buffered: Buffered) -> None:
+        """A removed table takes its tablets along; a moved one has a new node but the same."""
+        nodes = self._cluster.cypress.nodes
+        if node_id in nodes or any(node.payload is buffered.table for node in nodes.values()):
+            return
+        raise no_such_tablet(f"No such tablet {buffered.table.tablets[0].id}", path=buffered.path)
 
     @contextmanager
     def within(

@@ -44,9 +44,10 @@ _KEYWORDS = frozenset(
     {"from", "where", "group", "by", "having", "order", "limit", "offset", "as", "and", "or"}
     | {"not", "in", "between", "is", "null", "asc", "desc", "true", "false"}
 )
+# Reserved in YT's grammar as well; a column of such a name has to be written in brackets.
 _REFUSED = frozenset(
-    {"join", "left", "array", "with", "totals", "like", "ilike", "rlike", "regexp", "case"}
-    | {"when", "cast", "escape", "transform", "window", "over", "unnest", "index"}
+    {"join", "left", "array", "with", "totals", "like", "ilike", "rlike", "regexp", "escape"}
+    | {"case", "when", "cast"}
 )
 _COMPARISONS = {"=", "!=", "<>", "<", "<=", ">", ">="}
 _MAX_DEPTH = 50  # of brackets within brackets
