@@ -13,7 +13,7 @@ from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
 from .. import ids
 from ..errors import YtError, generic
 from ..gate import Gate, HangUp
-from . import control, formats
+from . import bodies, control, formats
 from .dispatch import COMMANDS, Dispatcher, command_of
 from .formats import Format
 from .registry import BINARY, NULL, STRUCTURED, TABULAR, Command
@@ -21,8 +21,6 @@ from .registry import BINARY, NULL, STRUCTURED, TABULAR, Command
 if TYPE_CHECKING:
     from ..state.cluster import Cluster
 
-MAX_BODY = 512 << 20
-"""A request is held in memory as a whole; clients cut what they write into far smaller chunks."""
 MAX_HEADER = 1 << 20
 """Parameters travel in a header, a long query included."""
 MAX_ERROR_HEADER = 16 << 10
@@ -39,6 +37,7 @@ class HttpServer:
         self._runner = web.AppRunner(
             self._application(cluster, gate),
             access_log=None,
+            auto_decompress=False,
             max_field_size=MAX_HEADER,
             max_line_size=MAX_HEADER,
             shutdown_timeout=1.0,
@@ -55,7 +54,7 @@ class HttpServer:
         await self._runner.cleanup()
 
     def _application(self, cluster: Cluster, gate: Gate) -> web.Application:
-        application = web.Application(client_max_size=MAX_BODY, middlewares=[_answer_errors])
+        application = web.Application(client_max_size=bodies.MAX_BODY, middlewares=[_answer_errors])
         application.add_routes(
             [
                 web.get("/", self._version),
@@ -96,7 +95,7 @@ class HttpServer:
         if name not in COMMANDS:
             return failure(generic(f'Unknown command "{name}"'), 404)
         command = command_of(name)
-        body = await request.read()
+        body = await bodies.read(request)
         parameters = _parameters(request, command, body)
         given, defect = None, None
         try:
@@ -122,7 +121,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
             request.transport.abort()
         raise asyncio.CancelledError from None
     except HTTPRequestEntityTooLarge:
-        return failure(generic(f"Request body is larger than {MAX_BODY} bytes"), 413)
+        return failure(generic(f"Request body is larger than {bodies.MAX_BODY} bytes"), 413)
     except HTTPException as error:
         return failure(generic(f"{error.status} {error.reason}: {request.path}"), error.status)
 

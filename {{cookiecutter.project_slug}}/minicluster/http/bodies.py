@@ -1,0 +1,63 @@
+"""Request bodies as clients send them: whole, within a limit, decompressed.
+
+What ytsaurus-client sends as "gzip" is in fact a zlib stream (`compression.py` there), which the HTTP
+library's own decompression refuses.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from aiohttp import web
+
+from ..errors import generic
+
+MAX_BODY = 512 << 20
+"""A request is held in memory as a whole; clients cut what they write into far smaller chunks."""
+_ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
+
+
+async def read(request: web.Request) -> bytes:
+    """Raises: YtError for what cannot be decompressed, HTTPRequestEntityTooLarge."""
+    data = await request.read()
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    match encoding:
+        case "identity" | "":
+            return data
+        case "gzip":
+            return _gunzip(data)
+        case "br":
+            return _brotli(data)
+    raise generic(f'Unsupported Content-Encoding "{encoding}"')
+
+
+def _gunzip(data: bytes) -> bytes:
+    pieces: list[bytes] = []
+    room = MAX_BODY
+    while data:
+        member = zlib.decompressobj(_ZLIB_OR_GZIP)
+        try:
+            piece = member.decompress(data, room)
+        except zlib.error as error:
+            raise generic(f"Error decompressing the request body: {error}") from None
+        room -= len(piece)
+        if member.unconsumed_tail or (room <= 0 and not member.eof):
+            raise web.HTTPRequestEntityTooLarge(max_size=MAX_BODY, actual_size=MAX_BODY + 1)
+        if not member.eof:
+            raise generic("Error decompressing the request body: it is cut short")
+        pieces.append(piece)
+        data = member.unused_data
+    return b"".join(pieces)
+
+
+def _brotli(data: bytes) -> bytes:
+    # A client uses it only if its environment has it, and that is the cluster's one as a rule.
+    try:
+        import brotli
+    except ImportError:
+        raise generic('Content-Encoding "br" needs the package "brotli" here as well') from None
+    try:
+        plain: bytes = brotli.decompress(data)
+    except brotli.error as error:
+        raise generic(f"Error decompressing the request body: {error}") from None
+    return plain
