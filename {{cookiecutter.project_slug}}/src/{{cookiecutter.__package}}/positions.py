@@ -64,7 +64,7 @@ def _queue(client: Any, cluster: str, consumer: str, path: str) -> Queue:
 def consumed(client: Any, cluster: str, consumer: str, queue: str) -> dict[int, int]:
     """The consumer's offsets on one queue: partition -> next row."""
     rows = client.select_rows(
-        f"partition_index, offset from [{consumer}] "
+        f"partition_index, [offset] from [{consumer}] "
         f'where queue_cluster = "{cluster}" and queue_path = "{queue}"'
     )
     return {int(row["partition_index"]): int(row["offset"]) for row in rows}
