@@ -114,8 +114,10 @@ def drained(client: Any, settings: Any) -> Callable[[], bool]:
 
 
 def _writes_per_batch(client: Any, settings: Any) -> int:
-    tablets = sum(int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues)
-    return tablets * -(-int(settings.max_rows_per_partition) // int(settings.dyn_batch_size))
+    provision = import_module(f"{PACKAGE}.provision")
+    tablets = sum(provision.queue_tablets(client, settings).values())
+    write = int(provision.sized(client, settings).dyn_batch_size)
+    return tablets * -(-int(settings.max_rows_per_partition) // write)
 
 
 def _pass_time(cluster: Any) -> str:

@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         level=logging.WARNING,
     )
     logging.getLogger("job").setLevel(logging.INFO)
+    # ytsaurus-client logs each retry with all headers; what it raises in the end is explained here.
+    logging.getLogger("Yt").setLevel(logging.CRITICAL)
     try:
         settings = load(arguments.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)

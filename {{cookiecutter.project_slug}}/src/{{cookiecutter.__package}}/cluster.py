@@ -13,7 +13,7 @@ from yt.common import YtError
 from .errors import JobError, RestartableError
 from .settings import Settings, token
 
-_ONE_SECOND = {"policy": "constant_time", "constant_time": 1_000}
+_RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
 
 #: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client): what cannot be cured by
 #: waiting.
@@ -30,11 +30,8 @@ def connect(settings: Settings) -> Any:
         token=token(settings),
         config={
             # The defaults try for two minutes before they say that nobody is there.
-            "proxy": {
-                "retries": {"count": 3, "backoff": _ONE_SECOND},
-                "request_timeout": 20_000,
-                "connect_timeout": 5_000,
-            },
+            "proxy": {"retries": _RETRIES, "request_timeout": 20_000, "connect_timeout": 5_000},
+            "dynamic_table_retries": _RETRIES,
             # A lost ping is reported to the supervisor, not raised in whichever thread runs.
             "ping_failed_mode": "pass",
         },
