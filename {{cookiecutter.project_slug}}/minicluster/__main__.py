@@ -56,9 +56,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--ready-file", type=Path, help="written, as JSON with the addresses, when it serves"
     )
-    parser.add_argument(
-        "--http-port", type=int, default=DEFAULT_HTTP_PORT, help="default: %(default)s; 0: a free one"
-    )
+    port = "default: %(default)s; 0 takes a free one"
+    parser.add_argument("--http-port", type=int, default=DEFAULT_HTTP_PORT, help=port)
     parser.add_argument("--rpc-proxies", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--log", action="store_true", help="print each request")
     parser.add_argument("--load", type=Path, help="a state that was saved before")
@@ -74,9 +73,7 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
     if isinstance(error, YtError):
         return error.message
     if isinstance(error, OSError) and error.errno in (98, 48):  # EADDRINUSE on Linux, on macOS
-        return (
-            f"port {options.http_port} is taken; stop what listens there or choose another --http-port"
-        )
+        return f"port {options.http_port} is taken: stop what listens there, or use --http-port"
     return str(error)
 
 

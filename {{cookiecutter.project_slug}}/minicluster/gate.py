@@ -24,7 +24,7 @@ JOURNAL_SIZE = 100_000
 """Entries kept; the counts go on beyond it."""
 
 
-class HangUp(Exception):
+class HangUp(Exception):  # noqa: N818 - an order, not an error
     """Close this client's connection at once and send nothing."""
 
 
@@ -41,7 +41,7 @@ class Proxy(Protocol):
 
 @dataclass(slots=True)
 class Call:
-    """One request. `args` holds what rules and people may look at: paths, ids, counts; never rows."""
+    """One request. `args` is what rules and people may look at: paths, ids, counts; never rows."""
 
     protocol: str
     proxy: str

@@ -29,7 +29,10 @@ _TEXT = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,8}){3}")
 def new(object_type: int) -> str:
     """A fresh identifier of an object of that type."""
     return from_words(
-        secrets.randbits(32), secrets.randbits(32), CELL_TAG << 16 | object_type, secrets.randbits(32)
+        secrets.randbits(32),
+        secrets.randbits(32),
+        CELL_TAG << 16 | object_type,
+        secrets.randbits(32),
     )
 
 

@@ -20,9 +20,9 @@ class Attr(str):
 class Path:
     """A parsed path.
 
-    `root` is "/" or an object id; each step is a child's name or index, or an `Attr`. `raw` tells for
-    0..len(steps) whether `&` after that many steps keeps a link from being followed. `star` is a
-    trailing `/*`.
+    `root` is "/" or an object id; each step is a child's name or index, or an `Attr`. `raw` tells
+    for 0..len(steps) whether `&` after that many steps keeps a link from being followed. `star` is
+    a trailing `/*`.
     """
 
     text: str

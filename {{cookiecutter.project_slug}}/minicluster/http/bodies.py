@@ -1,12 +1,13 @@
 """Request bodies as clients send them: whole, within a limit, decompressed.
 
-What ytsaurus-client sends as "gzip" is in fact a zlib stream (`compression.py` there), which the HTTP
-library's own decompression refuses.
+What ytsaurus-client sends as "gzip" is in fact a zlib stream (`compression.py` there), which the
+HTTP library's own decompression refuses.
 """
 
 from __future__ import annotations
 
 import zlib
+from importlib import import_module
 
 from aiohttp import web
 
@@ -53,7 +54,7 @@ def _gunzip(data: bytes) -> bytes:
 def _brotli(data: bytes) -> bytes:
     # A client uses it only if its environment has it, and that is the cluster's one as a rule.
     try:
-        import brotli
+        brotli = import_module("brotli")
     except ImportError:
         raise generic('Content-Encoding "br" needs the package "brotli" here as well') from None
     try:

@@ -54,7 +54,11 @@ class Dispatcher:
         self._answers: OrderedDict[str, Any] = OrderedDict()
 
     async def run(
-        self, name: str, parameters: dict[str, Any], given: Any = None, defect: YtError | None = None
+        self,
+        name: str,
+        parameters: dict[str, Any],
+        given: Any = None,
+        defect: YtError | None = None,
     ) -> Any:
         """The command's result; `defect` is what was wrong with its input.
 

@@ -188,8 +188,7 @@ def from_json(value: Any, encode_utf8: bool = True) -> Any:
             attributes = from_json(value.get("$attributes") or {}, encode_utf8)
             return yson.to_yson_type(from_json(value["$value"], encode_utf8), attributes=attributes)
         return {
-            _from_json_string(name.removeprefix("$") if name.startswith("$$") else name, encode_utf8):
-                from_json(item, encode_utf8)
+            _from_json_key(name, encode_utf8): from_json(item, encode_utf8)
             for name, item in value.items()
         }
     if isinstance(value, list):
@@ -199,6 +198,10 @@ def from_json(value: Any, encode_utf8: bool = True) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1 << 63:
         return yson.YsonUint64(value)
     return value
+
+
+def _from_json_key(name: str, encode_utf8: bool) -> str:
+    return _from_json_string(name[1:] if name.startswith("$$") else name, encode_utf8)
 
 
 def _from_json_string(value: str, encode_utf8: bool) -> str:

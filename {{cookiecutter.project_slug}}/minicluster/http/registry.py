@@ -125,6 +125,14 @@ class Invocation:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class WithParameters:
+    """A result that comes with response parameters, which travel in a header."""
+
+    result: Any
+    parameters: dict[str, Any]
+
+
 def is_master(transaction_id: str) -> bool:
     """Raises: YtError for what is no id."""
     if not ids.is_id(transaction_id):
@@ -137,9 +145,7 @@ def _wrong(name: str, expected: str, value: Any) -> Exception:
         next((t for t in (dict, list, str, bool, int) if isinstance(value, t)), object),
         type(value).__name__,
     )
-    return generic(
-        f'Error reading parameter /{name}: expected "{expected}", actual "{actual}"'
-    )
+    return generic(f'Error reading parameter /{name}: expected "{expected}", actual "{actual}"')
 
 
 Body = Callable[[Invocation], Any]

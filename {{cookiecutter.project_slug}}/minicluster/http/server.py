@@ -14,9 +14,9 @@ from .. import ids
 from ..errors import YtError, generic
 from ..gate import Gate, HangUp
 from . import bodies, control, formats
-from .dispatch import COMMANDS, Dispatcher, command_of
+from .dispatch import Dispatcher, command_of
 from .formats import Format
-from .registry import BINARY, NULL, STRUCTURED, TABULAR, Command
+from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters
 
 if TYPE_CHECKING:
     from ..state.cluster import Cluster
@@ -149,11 +149,15 @@ def _header(request: web.Request, name: str) -> bytes:
     return request.headers.get(name, "").encode("utf-8", "surrogateescape")
 
 
+def _spoken(request: web.Request) -> Format:
+    """The format of the headers."""
+    given = request.headers.get("X-YT-Header-Format")
+    return formats.of_header(given) if given else formats.JSON
+
+
 def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str, Any]:
     """From the query string, the header and, for a command without input, the body."""
-    spoken = formats.JSON
-    if "X-YT-Header-Format" in request.headers:
-        spoken = formats.of_header(request.headers["X-YT-Header-Format"])
+    spoken = _spoken(request)
     found: dict[str, Any] = dict(request.query)
     sources = [_header(request, "X-YT-Parameters")]
     if command.input == NULL and request.method in ("POST", "PUT"):
@@ -176,9 +180,7 @@ def _format(request: web.Request, parameters: dict[str, Any], way: str, default:
     return formats.of_header(header) if header else default
 
 
-def _input(
-    request: web.Request, command: Command, parameters: dict[str, Any], body: bytes
-) -> Any:
+def _input(request: web.Request, command: Command, parameters: dict[str, Any], body: bytes) -> Any:
     if command.input == BINARY:
         return body
     if command.input == STRUCTURED:
@@ -192,15 +194,16 @@ def _response(
     request: web.Request, command: Command, parameters: dict[str, Any], result: Any
 ) -> web.Response:
     headers = {"X-YT-Request-Id": ids.new(0)}
+    if isinstance(result, WithParameters):
+        spoken = formats.YSON_TEXT if _spoken(request).name == "yson" else formats.JSON
+        shown = formats.dump(result.parameters, spoken)
+        headers["X-YT-Response-Parameters"] = shown.decode("latin-1")
+        result = result.result
     if command.output == NULL:
         return web.Response(headers=headers)
     if command.output == BINARY:
-        return web.Response(
-            body=result, content_type="application/octet-stream", headers=headers
-        )
+        return web.Response(body=result, content_type="application/octet-stream", headers=headers)
     wanted = _format(request, parameters, "output", formats.JSON)
     dump = formats.dump_rows if command.output == TABULAR else formats.dump
     content_type = "application/json" if wanted.name == "json" else "application/x-yt-yson-binary"
-    return web.Response(
-        body=dump(result, wanted), content_type=content_type, headers=headers
-    )
+    return web.Response(body=dump(result, wanted), content_type=content_type, headers=headers)

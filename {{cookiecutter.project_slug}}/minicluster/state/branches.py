@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .cluster import Cluster
     from .transactions import Transaction
 
+
 class _Missing:
     """Singleton that survives pickling: "no such value", where None is one."""
 

@@ -50,9 +50,9 @@ class Cluster:
 
         Raises: YtError 11000.
         """
-        found = self.transactions.running.get(
+        found = self.transactions.running.get(transaction_id) or self.tablet_transactions.find(
             transaction_id
-        ) or self.tablet_transactions.find(transaction_id)
+        )
         if found is None:
             raise no_such_transaction(transaction_id)
         return found

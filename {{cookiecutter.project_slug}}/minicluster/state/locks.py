@@ -107,9 +107,8 @@ def _conflict(node: Node, request: Request, held: Lock) -> YtError:
     if request.child_key is not None and held.request.child_key is not None:
         what = f'child "{request.child_key}" of node {node.path} since this child is locked'
     elif request.attribute_key is not None and held.request.attribute_key is not None:
-        what = (
-            f'attribute "{request.attribute_key}" of node {node.path} since this attribute is locked'
-        )
+        name = request.attribute_key
+        what = f'attribute "{name}" of node {node.path} since this attribute is locked'
     else:
         error = lock_conflict(
             f'Cannot take "{request.mode}" lock for node {node.path} since '

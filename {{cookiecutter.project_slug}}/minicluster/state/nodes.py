@@ -22,10 +22,10 @@ DEFAULT_ACCOUNT = "default"
 class Node:
     """One Cypress node as it is outside any transaction.
 
-    A node never changes its place: moving makes a new one, as in YT. `attributes` are the ones users
-    set (everything computed is a builtin of the kind); `children` is used by map nodes only;
-    `payload` belongs to the kind: a scalar's or document's value, a file's bytes, a link's target, a
-    table.
+    A node never changes its place: moving makes a new one, as in YT. `attributes` are the ones
+    users set (everything computed is a builtin of the kind); `children` is used by map nodes only;
+    `payload` belongs to the kind: a scalar's or document's value, a file's bytes, a link's target,
+    a table.
     """
 
     id: str

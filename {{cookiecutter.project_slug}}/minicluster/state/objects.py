@@ -1,4 +1,4 @@
-"""Objects that are no Cypress nodes but can be asked by id, and the `//sys` tree that lists them."""
+"""Objects that are no Cypress nodes but can be asked by id, and `//sys`, which lists them."""
 
 from __future__ import annotations
 

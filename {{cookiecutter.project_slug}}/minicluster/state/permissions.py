@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 PERMISSIONS = frozenset(
-    "read write use administer create remove mount manage register_queue_consumer "
-    "register_queue_consumer_vital full_read".split()
+    {
+        "read",
+        "full_read",
+        "write",
+        "use",
+        "administer",
+        "create",
+        "remove",
+        "mount",
+        "manage",
+        "register_queue_consumer",
+        "register_queue_consumer_vital",
+    }
 )
 
 
@@ -25,8 +36,8 @@ def check(
 ) -> dict[str, Any]:
     """{action} with "allow" or "deny", and which entry of which object decided it.
 
-    A denial anywhere on the way up wins. Where no list says anything, the answer is to allow: a real
-    cluster has such an entry at its root (model).
+    A denial anywhere on the way up wins. Where no list says anything, the answer is to allow: a
+    real cluster has such an entry at its root (model).
     """
     if permission not in PERMISSIONS:
         raise generic(f'Error parsing permission "{permission}"')

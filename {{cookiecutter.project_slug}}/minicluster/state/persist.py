@@ -52,7 +52,7 @@ def save(cluster: Cluster, path: str) -> None:
 
 
 def load(cluster: Cluster, path: str) -> None:
-    """Replaces the cluster's state by a saved one. Raises: YtError, and then nothing has changed."""
+    """Replaces the state by a saved one. Raises: YtError, and then nothing has changed."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -86,7 +86,7 @@ class _Unpickler(pickle.Unpickler):
         return self._cluster
 
     def find_class(self, module: str, name: str) -> Any:
-        # A dotted name could reach what a module has imported, so it must be the module's own class.
+        # A dotted name could reach what a module has imported: only its own classes will do.
         found = super().find_class(module, name)
         own = module.startswith(f"{_PACKAGE}.state.") or module in _VALUES
         if found is MISSING or (module, name) in _PLAIN:

@@ -1,4 +1,4 @@
-"""Master transactions: nested, kept alive by pings, isolated by branches of the nodes they touch."""
+"""Master transactions: nested, kept alive by pings, isolated by branches of nodes."""
 
 from __future__ import annotations
 

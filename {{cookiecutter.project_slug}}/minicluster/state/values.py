@@ -51,7 +51,7 @@ def replaced(value: Any, steps: Sequence[str], new: Any, path: str, *, recursive
     if value is None and recursive:
         value = {}
     if not isinstance(value, dict):
-        raise resolve(path, f"Value has no child with key \"{step}\"")
+        raise resolve(path, f'Value has no child with key "{step}"')
     if rest and step not in value and not recursive:
         raise resolve(path, f'Value has no child with key "{step}"')
     changed = dict(value)

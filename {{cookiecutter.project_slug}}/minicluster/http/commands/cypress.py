@@ -20,9 +20,7 @@ def node_id(identifier: str) -> dict[str, Any]:
 
 @command("get", output=STRUCTURED)
 def get(call: Invocation) -> Any:
-    value = call.cluster.cypress.get(
-        call.path(), tx=call.tx, attributes=call.get("attributes")
-    )
+    value = call.cluster.cypress.get(call.path(), tx=call.tx, attributes=call.get("attributes"))
     return answer(call, "value", value)
 
 

@@ -65,3 +65,39 @@ def advance_queue_consumer(call: Invocation) -> None:
         call.number("new_offset"),
         tx=call.tablet_tx,
     )
+
+
+@command("create_queue_producer_session", output=STRUCTURED, volatile=True)
+def create_queue_producer_session(call: Invocation) -> Any:
+    return call.cluster.producers.create_session(
+        call.path("producer_path"),
+        call.path("queue_path"),
+        call.string("session_id"),
+        call.get("user_meta"),
+    )
+
+
+@command("remove_queue_producer_session", output=STRUCTURED, volatile=True)
+def remove_queue_producer_session(call: Invocation) -> Any:
+    call.cluster.producers.remove_session(
+        call.path("producer_path"), call.path("queue_path"), call.string("session_id")
+    )
+    return {}
+
+
+@command("push_queue_producer", input=TABULAR, output=STRUCTURED, volatile=True, heavy=True)
+def push_queue_producer(call: Invocation) -> Any:
+    queue = call.path("queue_path")
+    transaction = call.tablet_tx
+    names, encoded = call.cluster.tables.encode(queue, call.input)
+    return call.cluster.producers.push(
+        call.path("producer_path"),
+        queue,
+        call.string("session_id"),
+        call.number("epoch"),
+        encoded,
+        names,
+        sequence_number=call.integer("sequence_number"),
+        user_meta=call.get("user_meta"),
+        tx=transaction,
+    )

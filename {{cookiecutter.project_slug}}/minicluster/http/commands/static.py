@@ -1,1 +1,42 @@
-"""Static tables."""
+"""Rows of static tables, and bulk reads of dynamic ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...commands.read_table import read_table as read
+from ...errors import not_supported
+from ...state import wire
+from ...ypath import parse_rich
+from ..registry import TABULAR, Invocation, WithParameters, command, rows
+
+
+@command("read_table", output=TABULAR, heavy=True)
+def read_table(call: Invocation) -> Any:
+    path = call.rich()
+    asked = [name for name, wanted in call.mapping("control_attributes").items() if wanted]
+    if asked:
+        raise not_supported(f"read_table with control attributes ({', '.join(sorted(asked))})")
+    reading = read(call.cluster, path, tx=call.tx)
+    rowset = wire.Rowset(reading.rowset_columns, reading.rows)
+    parameters = {
+        "start_row_index": reading.start_row_index,
+        "approximate_row_count": len(reading.rows),
+    }
+    return WithParameters(rows(rowset), parameters)
+
+
+@command("write_table", input=TABULAR, volatile=True, heavy=True)
+def write_table(call: Invocation) -> None:
+    rich = parse_rich(call.rich())
+    append = rich.attributes.get("append") in (True, "true")
+    call.cluster.tables.write(rich.path, call.input, append=append, tx=call.tx)
+
+
+@command("alter_table", volatile=True)
+def alter_table(call: Invocation) -> None:
+    for name in ("schema_id", "upstream_replica_id", "replication_progress", "constraints"):
+        if call.get(name) is not None:
+            raise not_supported(f'alter_table with "{name}"')
+    dynamic = call.flag("dynamic") if call.get("dynamic") is not None else None
+    call.cluster.tables.alter(call.path(), schema=call.get("schema"), dynamic=dynamic)

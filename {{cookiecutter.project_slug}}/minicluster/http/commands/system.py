@@ -10,10 +10,34 @@ from ..registry import STRUCTURED, Invocation, command
 
 VERSION = "25.2.0-minicluster"
 
-_TYPES = (
-    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double string bool utf8 json uuid date "
-    "datetime timestamp interval date32 datetime64 timestamp64 interval64 yson void null"
-).split()
+_TYPES = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float",
+    "double",
+    "string",
+    "bool",
+    "utf8",
+    "json",
+    "uuid",
+    "date",
+    "datetime",
+    "timestamp",
+    "interval",
+    "date32",
+    "datetime64",
+    "timestamp64",
+    "interval64",
+    "yson",
+    "void",
+    "null",
+]
 
 
 @command("get_supported_features", output=STRUCTURED)

@@ -1,0 +1,278 @@
+"""Changing nodes: locks first, then a branch of the node or, outside a transaction, the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from yt import yson
+
+from .. import ids
+from ..errors import generic, resolve
+from ..ypath import Attr, Path
+from . import attributes as attrs
+from . import locks, values
+from .branches import MISSING, Branch, View
+from .locks import EXCLUSIVE, SHARED, Request
+from .nodes import KINDS, Kind, Node, kind_of, type_of_value
+from .tree import Spot, Tree
+
+MAX_NAME_LENGTH = 4096
+"""`max_map_node_key_length` of the master's default configuration."""
+
+
+class Editor(Tree):
+    """What every command that changes Cypress is made of."""
+
+    # Locks and branches
+
+    def _claim(self, view: View, node: Node, request: Request) -> None:
+        """Takes the lock that a change needs; outside a transaction checks that nobody has it."""
+        if kind_of(node).virtual is not None:
+            raise generic(f"Node {node.path} cannot be changed")
+        if view.transaction is None:
+            locks.check(node, None, request)
+        else:
+            now = self._cluster.clock.now()
+            locks.take(node, view.transaction, request, now, implicit=True)
+
+    def _claim_subtree(self, view: View, node: Node) -> None:
+        for below in view.walk(node):
+            self._claim(view, below, Request(EXCLUSIVE))
+
+    @contextmanager
+    def _change(self, view: View, node: Node, request: Request) -> Iterator[Branch]:
+        """The branch to put a change into; without a transaction it is applied at once."""
+        self._claim(view, node, request)
+        if view.transaction is None:
+            branch = Branch(node)
+        else:
+            branch = self._cluster.transactions.branch(view.transaction, node)
+        yield branch
+        branch.modified = self._cluster.clock.now()
+        branch.revision = self._cluster.next_revision()
+        if view.transaction is None:
+            branch.apply()
+
+    # Values and attributes
+
+    def _set_payload(self, view: View, node: Node, payload: Any) -> None:
+        with self._change(view, node, Request(EXCLUSIVE)) as branch:
+            branch.payload = payload
+
+    def _set_attribute(
+        self,
+        view: View,
+        node: Node,
+        steps: Sequence[str],
+        value: Any,
+        path: str,
+        *,
+        recursive: bool,
+    ) -> None:
+        effective = view.effective(node)
+        if not steps[0]:
+            self._set_all_attributes(view, node, value)
+            return
+        name, whole = attrs.prepare(
+            self._cluster, effective, steps, value, path, recursive=recursive
+        )
+        request = Request(SHARED, attribute_key=name)
+        with self._change(view, node, request) as branch:
+            if not attrs.set_builtin(self._cluster, view, node, name, whole):
+                branch.attributes[name] = whole
+
+    def _set_all_attributes(self, view: View, node: Node, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise generic("Attributes are set from a map")
+        effective = view.effective(node)
+        for name in value:
+            attrs.prepare(self._cluster, effective, [name], value[name], node.path, recursive=False)
+        with self._change(view, node, Request(EXCLUSIVE)) as branch:
+            branch.attributes.update(dict.fromkeys(effective.attributes, MISSING))
+            for name, item in value.items():
+                if not attrs.set_builtin(self._cluster, view, node, name, item):
+                    branch.attributes[name] = item
+
+    def _remove_attribute(
+        self, view: View, node: Node, steps: Sequence[str], path: str, *, force: bool
+    ) -> None:
+        effective = view.effective(node)
+        name, rest = str(steps[0]), steps[1:]
+        if name and attrs.getter(node, name) is not None:
+            raise generic(f'Builtin attribute "{name}" cannot be removed')
+        if name and name not in effective.attributes:
+            if force:
+                return
+            raise resolve(path, f'Attribute "{name}" is not found')
+        with self._change(view, node, Request(SHARED, attribute_key=name or None)) as branch:
+            if not name:
+                branch.attributes.update(dict.fromkeys(effective.attributes, MISSING))
+            elif rest:
+                branch.attributes[name] = values.removed(effective.attributes[name], rest, path)
+            else:
+                branch.attributes[name] = MISSING
+
+    def _set_map(self, view: View, node: Node, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise generic(f'Cannot set "{node.type}" node {node.path} from another type')
+        made = {name: self._value_node(name, item) for name, item in value.items()}
+        self._remove_children(view, node)
+        for name, child in made.items():
+            self._insert(view, Spot(node, (name,)), child)
+
+    # Making nodes
+
+    def _check_insertion(self, path: Path, spot: Spot, *, recursive: bool) -> None:
+        """Whether a node may be made where the path leads."""
+        if any(isinstance(step, Attr) for step in spot.rest) or path.star:
+            raise generic(f"Path {path.text} does not name a node")
+        if not spot.rest:
+            if spot.node.parent is None:
+                raise generic("Root node cannot be replaced")
+            return
+        if not kind_of(spot.node).composite or (len(spot.rest) > 1 and not recursive):
+            raise self._missing(path, spot)
+        for name in spot.rest:
+            if len(name.encode()) > MAX_NAME_LENGTH:
+                raise generic(
+                    f"Map node cannot contain items with key longer than {MAX_NAME_LENGTH}"
+                )
+
+    def _make(self, kind: Kind, name: str, given: dict[str, Any]) -> Node:
+        """A node that is not in the tree yet."""
+        now = self._cluster.clock.now()
+        payload = kind.create(self._cluster, given)
+        type = kind.stored_as
+        # Tablet cells are listed under their ids.
+        identifier = name if type == "tablet_cell" else ids.new(KINDS[type].code)
+        node = Node(identifier, type, None, name, payload=payload)
+        node.created = node.modified = node.accessed = now
+        attrs.initial(self._cluster, node, given)
+        return node
+
+    def _value_node(self, name: str, value: Any) -> Node:
+        node = self._make(KINDS[type_of_value(value)], name, {})
+        node.attributes.update(getattr(value, "attributes", None) or {})
+        if node.type == "map_node":
+            for key, item in value.items():
+                child = self._value_node(key, item)
+                child.parent, node.children[key] = node, child
+        else:
+            node.payload = value
+        return node
+
+    def _copy_tree(
+        self, view: View, original: Node, name: str, move: bool, preserve: dict[str, bool]
+    ) -> Node:
+        source = view.effective(original)
+        now = self._cluster.clock.now()
+        kind = kind_of(source)
+        node = Node(
+            ids.new(kind.code),
+            source.type,
+            None,
+            name,
+            dict(source.attributes),
+            kind.copy(self._cluster, source, move),
+            created=source.created if preserve.get("preserve_creation_time") else now,
+            modified=source.modified if preserve.get("preserve_modification_time") else now,
+            accessed=now,
+        )
+        if move or preserve.get("preserve_account"):
+            node.account = source.account
+        if move or preserve.get("preserve_owner"):
+            node.owner = source.owner
+        if kind.virtual is None:
+            for key, child in view.children(original).items():
+                clone = self._copy_tree(view, child, key, move, preserve)
+                clone.parent, node.children[key] = node, clone
+        return node
+
+    # Putting nodes into the tree and taking them out
+
+    def _insert(self, view: View, spot: Spot, node: Node) -> None:
+        """Puts a new node where `spot` says, with the map nodes that are missing on the way."""
+        if spot.rest:
+            parent = spot.node
+            for name in reversed(spot.rest[:-1]):
+                between = self._make(KINDS["map_node"], name, {})
+                between.children[node.name] = node
+                node.parent, node = between, between
+        else:
+            assert spot.node.parent is not None
+            parent = spot.node.parent
+            self._claim_subtree(view, spot.node)
+        with self._change(view, parent, Request(SHARED, child_key=node.name)) as branch:
+            node.parent = parent
+            branch.children[node.name] = node
+            self._adopt(view, node)
+        if not spot.rest and view.transaction is None:
+            self.destroy(spot.node)
+
+    def _adopt(self, view: View, node: Node) -> None:
+        """Makes a new subtree known; in a transaction it belongs to that one alone."""
+        node.revision = node.attribute_revision = node.content_revision = (
+            self._cluster.next_revision()
+        )
+        self.nodes[node.id] = node
+        if view.transaction is not None:
+            node.made_in = view.transaction.id
+            view.transaction.made.append(node)
+            self._claim(view, node, Request(EXCLUSIVE))
+        for child in node.children.values():
+            self._adopt(view, child)
+
+    def _detach(self, view: View, node: Node) -> None:
+        assert node.parent is not None
+        self._claim_subtree(view, node)
+        with self._change(view, node.parent, Request(SHARED, child_key=node.name)) as branch:
+            branch.children[node.name] = None
+        if view.transaction is None:
+            self.destroy(node)
+
+    def _remove_children(self, view: View, node: Node) -> None:
+        children = list(view.children(node).values())
+        for child in children:
+            self._claim_subtree(view, child)
+        for child in children:
+            self._detach(view, child)
+
+    # The life of nodes
+
+    def destroy(self, node: Node) -> None:
+        """Lets go of a subtree that was taken out of the tree; snapshot locks keep their nodes."""
+        for child in node.children.values():
+            self.destroy(child)
+        for lock in list(node.locks):
+            if lock.state == locks.PENDING:
+                locks.release(lock)
+        if not node.locks:
+            self.forget(node)
+
+    def forget(self, node: Node) -> None:
+        self.nodes.pop(node.id, None)
+
+    def _attached(self, node: Node) -> bool:
+        while node.parent is not None:
+            if node.made_in is None and node.parent.children.get(node.name) is not node:
+                return False
+            node = node.parent
+        return node is self.root
+
+
+def scalar(node: Node, value: Any) -> Any:
+    """Numbers convert into each other's nodes when nothing is lost; all else must match."""
+    given = type_of_value(value)
+    if given == node.type:
+        return value
+    if node.type == "uint64_node" and given == "int64_node" and value >= 0:
+        return yson.YsonUint64(value)
+    if node.type == "int64_node" and given == "uint64_node" and value < 1 << 63:
+        return int(value)
+    if node.type == "double_node" and given in ("int64_node", "uint64_node"):
+        return float(value)
+    raise generic(
+        f'Cannot update {node.path}: expected "{node.type}", actual "{given}"',
+    )

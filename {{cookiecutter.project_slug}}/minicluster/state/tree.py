@@ -1,0 +1,203 @@
+"""Finding nodes by path, and reading what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from .. import ids
+from ..errors import YtError, resolve
+from ..ypath import Attr, Path, parse
+from . import attributes as attrs
+from . import objects, values
+from .branches import View
+from .nodes import KINDS, VALUES, Node, escape, kind_of
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+MAX_LINK_DEPTH = 255
+UNSUPPORTED_METHOD = 103
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """How far a path leads: the last node that exists, and the steps left from there."""
+
+    node: Node
+    rest: tuple[str, ...]
+
+
+class Tree:
+    """All nodes, and the ways through them; what a transaction sees is a View."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        now = cluster.clock.now()
+        self.root = Node(ids.new(KINDS["map_node"].code), "map_node", None, "")
+        self.root.created = self.root.modified = self.root.accessed = now
+        self.nodes: dict[str, Node] = {self.root.id: self.root}
+
+    # Reading
+
+    def get(self, path: str, *, tx: str | None = None, attributes: Any = None) -> Any:
+        """The value at `path`: a tree of maps for map nodes, an entity for what is no value.
+
+        `attributes` names those that every node of the tree is to carry.
+        """
+        view, parsed = self._open(path, tx)
+        spot = self._walk(parsed, view)
+        node = view.effective(spot.node)
+        if attrs.is_attribute(spot.rest):
+            return attrs.get(self._cluster, node, spot.rest, path)
+        if spot.rest:
+            if node.type in ("document", "list_node"):
+                return values.get(node.payload, spot.rest, path)
+            raise self._missing(parsed, spot)
+        node.accessed = self._cluster.clock.now()
+        return self._tree(view, spot.node, wanted_names(attributes), root=True)
+
+    def exists(self, path: str, *, tx: str | None = None) -> bool:
+        view, parsed = self._open(path, tx)
+        try:
+            spot = self._walk(parsed, view)
+        except YtError as error:
+            if error.code == 500:
+                return False
+            raise
+        node = view.effective(spot.node)
+        if attrs.is_attribute(spot.rest):
+            return attrs.has(self._cluster, node, spot.rest)
+        if spot.rest and node.type in ("document", "list_node"):
+            return values.exists(node.payload, spot.rest)
+        return not spot.rest
+
+    def list(
+        self,
+        path: str,
+        *,
+        tx: str | None = None,
+        attributes: Any = None,
+        max_size: int | None = None,
+    ) -> Any:
+        """Names of children, in no promised order; cut at `max_size` and then marked incomplete."""
+        view, parsed = self._open(path, tx)
+        spot = self._walk(parsed, view)
+        node = view.effective(spot.node)
+        if attrs.is_attribute(spot.rest):
+            if not spot.rest[0]:
+                return attrs.names(self._cluster, node)
+            return _keys(attrs.get(self._cluster, node, spot.rest, path))
+        if node.type in ("document", "list_node"):
+            return _keys(values.get(node.payload, spot.rest, path))
+        if spot.rest:
+            raise self._missing(parsed, spot)
+        if not kind_of(node).composite:
+            raise YtError(UNSUPPORTED_METHOD, '"List" method is not supported')
+        children = view.children(node)
+        wanted = wanted_names(attributes)
+        found: list[Any] = []
+        for name, child in children.items():
+            if max_size is not None and len(found) >= max_size:
+                return yson.to_yson_type(found, attributes={"incomplete": True})
+            if wanted:
+                shown = attrs.read_named(self._cluster, view.effective(child), wanted)
+                found.append(yson.to_yson_type(name, attributes=shown))
+            else:
+                found.append(name)
+        return found
+
+    def resolve(self, path: str, *, tx: str | None = None, follow: bool = True) -> Node:
+        """The node at `path` as the transaction sees it.
+
+        Links are followed, the last one only with `follow`. Raises: YtError 500.
+        """
+        view, parsed = self._open(path, tx)
+        return view.effective(self._node(parsed, view, follow=follow))
+
+    def _tree(self, view: View, node: Node, wanted: Sequence[str], *, root: bool = False) -> Any:
+        effective = view.effective(node)
+        shown = attrs.read_named(self._cluster, effective, wanted) if wanted else {}
+        value: Any = None
+        if kind_of(node).composite:
+            if not root and effective.attributes.get("opaque"):
+                return yson.to_yson_type(None, attributes={**shown, "opaque": True})
+            value = {
+                name: self._tree(view, child, wanted) for name, child in view.children(node).items()
+            }
+        elif node.type in VALUES:
+            value = effective.payload
+        return yson.to_yson_type(value, attributes=shown) if shown else value
+
+    # Finding
+
+    def _open(self, path: str, tx: str | None) -> tuple[View, Path]:
+        transaction = self._cluster.transactions.find(tx)
+        return View(self._cluster, transaction), parse(path)
+
+    def _walk(self, path: Path, view: View, *, follow: bool = True, depth: int = 0) -> Spot:
+        node, steps = self._root_of(path, view), path.steps
+        for position in range(len(steps) + 1):
+            rest = steps[position:]
+            if node.type == "link" and position not in path.raw and (rest or follow):
+                node = self._target(node, view, depth)
+            if not rest or isinstance(rest[0], Attr) or not kind_of(node).composite:
+                return Spot(node, rest)
+            child = view.child(node, rest[0])
+            if child is None:
+                return Spot(node, rest)
+            node = child
+        raise AssertionError("unreachable")
+
+    def _root_of(self, path: Path, view: View) -> Node:
+        if path.root == "/":
+            return self.root
+        node = self.nodes.get(path.root)
+        if node is not None and view.visible(node):
+            return node
+        found = objects.find(self._cluster, path.root)
+        if found is None:
+            raise resolve(path.text, f"No such object {path.root}")
+        return found
+
+    def _target(self, link: Node, view: View, depth: int) -> Node:
+        target = parse(view.payload(link))
+        if depth > MAX_LINK_DEPTH:
+            raise resolve(target.text, "Too many levels of symbolic links")
+        spot = self._walk(target, view, depth=depth + 1)
+        if spot.rest:
+            raise self._missing(target, spot)
+        return spot.node
+
+    def _node(self, path: Path, view: View, *, follow: bool = True) -> Node:
+        spot = self._walk(path, view, follow=follow)
+        if spot.rest:
+            raise self._missing(path, spot)
+        return spot.node
+
+    @staticmethod
+    def _missing(path: Path, spot: Spot) -> YtError:
+        if not spot.rest:
+            return resolve(path.text, f"Node {spot.node.path} is not what the path asks for")
+        if not kind_of(spot.node).composite:
+            return resolve(path.text, f"Node {spot.node.path} cannot have children")
+        name = escape(spot.rest[0])
+        return resolve(path.text, f'Node {spot.node.path} has no child with key "{name}"')
+
+
+def wanted_names(attributes: Any) -> list[str]:
+    """The `attributes` option of get and list: a list of names, or {keys, paths}."""
+    if not attributes:
+        return []
+    if isinstance(attributes, dict):
+        attributes = [*(attributes.get("keys") or ()), *(attributes.get("paths") or ())]
+    return [str(name).lstrip("/@") for name in attributes]
+
+
+def _keys(value: Any) -> list[str]:
+    if not isinstance(value, dict):
+        raise YtError(UNSUPPORTED_METHOD, '"List" method is not supported')
+    return list(value)
