@@ -178,6 +178,31 @@ def test_rows_in_table_order_are_stored_byte_for_byte(cluster: Cluster) -> None:
     assert stored.tablets[0].data.rows == [row]
 
 
+def test_what_spyt_writes_into_a_queue_is_stored_without_its_nulls(cluster: Cluster) -> None:
+    system = [{"name": "$timestamp", "type": "uint64"}]
+    table(cluster, T, [*PLAIN, *system], mount=False)
+    row: list[tuple[int, int, wire.Value]] = [(0, wire.INT64, 1), (1, wire.STRING, b"x")]
+    reader = cluster.tables.node(T)[1].reader(["a", "b", "$timestamp"], T)
+    assert reader.written(wire.encode([*row, (2, wire.NULL, None)])) == (None, wire.encode(row))
+    wrong: list[tuple[int, int, wire.Value]] = [
+        (2, wire.UINT64, 1),
+        (1, wire.NULL, None),
+        (3, wire.NULL, None),
+    ]
+    for value in wrong:
+        with pytest.raises(YtError):
+            reader.written(wire.encode([*row, value]))
+
+
+def test_a_column_twice_is_refused(cluster: Cluster) -> None:
+    table(cluster, T, PLAIN)
+    values: list[tuple[int, int, wire.Value]] = [(0, wire.INT64, 1), (1, wire.INT64, 2)]
+    with pytest.raises(YtError, match='Duplicate column "a"'):
+        cluster.tables.modify(T, [(WRITE, wire.encode(values))], ["a", "a"])
+    with pytest.raises(YtError, match='Duplicate column "a"'):
+        cluster.tables.modify(T, [(WRITE, wire.encode([values[0]] * 2))], ["a", "b"])
+
+
 def test_rows_under_another_name_table_are_renumbered(cluster: Cluster) -> None:
     table(cluster, T, PLAIN)
     row = wire.encode([(0, wire.STRING, b"x"), (3, wire.INT64, 1)])

@@ -99,14 +99,18 @@ class RowReader:
             )
         return result
 
-    def _is_stored_form(self, row: bytes) -> bool:
-        """Whether the row is valid, complete and numbered as the schema is."""
+    def _stored_form(self, row: bytes) -> bytes | None:
+        """The row if it is valid, complete and numbered as the schema is; else None.
+
+        Nulls for the server's own columns at its end are cut off: SPYT writes them.
+        """
         expected = self._fast
         if expected is None:
-            return False
+            return None
         words = _words(len(row)).unpack(row)
-        if words[0] != len(expected):
-            return False
+        tail = words[0] - len(expected)
+        if tail and (tail < 0 or self._mapping[len(expected) :][:tail] != [_SYSTEM] * tail):
+            return None
         position = 1
         for column in expected:
             header = words[position]
@@ -116,7 +120,7 @@ class RowReader:
                     if column.bounds:
                         value = words[position + 1]
                         if value >> 63 or not column.bounds[0] <= value <= column.bounds[1]:
-                            return False  # negative or wrong: the slow path tells them apart
+                            return None  # negative or wrong: the long way tells them apart
                     position += 2
                 else:
                     length = header >> 32
@@ -125,18 +129,24 @@ class RowReader:
                         try:
                             str(row[start : start + length], "utf-8")
                         except UnicodeDecodeError:
-                            return False
+                            return None
                     position += 1 + (length + 7 >> 3)
             elif low == column.null:
                 position += 1
             else:
-                return False
-        return True
+                return None
+        if not tail:
+            return row
+        nulls = [len(expected) + place | wire.NULL << 16 for place in range(tail)]
+        if [header & 0xFFFFFFFF for header in words[position:]] != nulls:
+            return None
+        return len(expected).to_bytes(8, "little") + row[8 : position << 3]
 
     def written(self, row: bytes) -> tuple[int | None, bytes]:
         """(tablet index if the row names one, stored row) of a row written whole."""
-        if self._is_stored_form(row):
-            return None, row
+        stored = self._stored_form(row)
+        if stored is not None:
+            return None, stored
         tablet, pieces = self._pieces(row)
         for index in self._stored:
             if index not in pieces:
@@ -165,8 +175,12 @@ class RowReader:
         tablet: int | None = None
         pieces: dict[int, bytes] = {}
         keys = self.schema.key_count
-        for client_id, chunk in wire.chunks(row).items():
-            ((_, kind, value),) = wire.values(wire.from_chunks([chunk]))
+        chunks = wire.chunks(row)
+        given = wire.values(row)
+        if len(chunks) != len(given):
+            raise _duplicate(self.names, [client_id for client_id, _, _ in given])
+        for client_id, kind, value in given:
+            chunk = chunks[client_id]
             if client_id >= len(self._mapping):
                 raise YtError(
                     1,
@@ -184,6 +198,8 @@ class RowReader:
                     raise YtError(1, f'Cannot write to column "{self.names[client_id]}"')
             elif index < 0:
                 raise YtError(1, f'Unexpected column "{self.names[client_id]}"')
+            elif index in pieces:
+                raise _duplicate([column.name for column in self.schema.columns], [index] * 2)
             else:
                 column = self.schema.columns[index]
                 if chunk[3] & wire.AGGREGATE:
@@ -195,6 +211,11 @@ class RowReader:
                 name = self.schema.columns[index].name
                 raise YtError(1, f'Missing key column "{name}"')
         return tablet, pieces
+
+
+def _duplicate(names: Sequence[str], ids: Sequence[int]) -> YtError:
+    name = next((names[i] for i in ids if ids.count(i) > 1 and i < len(names)), "")
+    return YtError(1, f'Duplicate column "{name}" in table schema')
 
 
 def key_of(row: bytes, count: int) -> Key:
@@ -264,12 +285,11 @@ def _encoder(index: int, column: Column) -> Callable[[Any], bytes]:
     def encode_one(value: Any) -> bytes:
         plain = type(value)
         if wanted == wire.STRING:
-            if plain is str:
-                value = value.encode()
             if plain is str or plain is bytes:
-                length = len(value)
+                text: bytes = value.encode() if plain is str else value
+                length = len(text)
                 header = _STRING_HEADER.pack(index, wire.STRING, 0, length)
-                return header + value + _PADDING[length & 7]
+                return header + text + _PADDING[length & 7]
         elif plain in _PLAIN_NUMBERS:
             kind, packer = _PLAIN_NUMBERS[plain]
             if kind == wanted and (plain is not int or -(1 << 63) <= value < 1 << 63):
@@ -288,6 +308,7 @@ def encode(
     of the same schema, first.
     """
     names = [column.name for column in schema.columns]
+    places = frozenset(names)
     encoders = [
         (column.name, _encoder(index, column)) for index, column in enumerate(schema.columns)
     ]
@@ -303,7 +324,7 @@ def encode(
             if (value := get(name, _ABSENT)) is not _ABSENT
         ]
         if len(pieces) < len(item):
-            for name in item.keys() - set(names):
+            for name in [name for name in item if name not in places]:
                 index = extra.setdefault(name, len(names) + len(extra))
                 pieces.append(wire.encode_value(index, *wire.guess(item[name])))
         result.append(wire.from_chunks(pieces))

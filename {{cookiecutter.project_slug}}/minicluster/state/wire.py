@@ -236,4 +236,23 @@ def to_python(kind: int, value: Value) -> Any:
 
 def to_dict(row: bytes, names: Sequence[str]) -> dict[str, Any]:
     """The row as a map; values as in `to_python`."""
-    return {names[column]: to_python(kind, value) for column, kind, value in values(row)}
+    result: dict[str, Any] = {}
+    position = 8
+    for _ in range(_WORD.unpack_from(row)[0]):
+        column, kind, _flags, length = _HEADER.unpack_from(row, position)
+        position += 8
+        value: Any = None
+        if kind in FIXED:
+            value = _NUMBER[kind].unpack_from(row, position)[0]
+            position += 8
+            if kind == BOOLEAN:
+                value = value != 0
+            elif kind == UINT64:
+                value = yson.YsonUint64(value)
+        elif kind != NULL:
+            value = row[position : position + length]
+            position += length + 7 & ~7
+            if kind != STRING:
+                value = yson.loads(value, encoding=None)
+        result[names[column]] = value
+    return result
