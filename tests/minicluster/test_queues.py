@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from yt import yson
 
 from minicluster.errors import YtError
+from minicluster.state import persist
 from minicluster.state.cluster import Cluster
 from tests.minicluster.tables_lab import PLAIN, pull, select, table, write
 
@@ -405,3 +407,15 @@ def test_paths_with_any_letters_are_queues_too(cluster: Cluster) -> None:
     quoted = path.replace('"', '\\"')
     (row,) = select(cluster, f'[offset] from [{C}] where queue_path = "{quoted}"')
     assert row == {"offset": yson.YsonUint64(1)}
+
+
+def test_tables_survive_saving_and_loading(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.queues.advance(C, Q, 0, None, 4)
+    persist.save(cluster, str(tmp_path / "state"))
+    loaded = Cluster()
+    persist.load(loaded, str(tmp_path / "state"))
+    assert consumed(loaded) == [4, 5, 6, 7, 8, 9]
+    write(loaded, Q, {"a": 10, "$tablet_index": 0})
+    loaded.queues.advance(C, Q, 0, 4, 10)
+    assert consumed(loaded) == [10]
+    assert consumed(cluster) == [4, 5, 6, 7, 8, 9]

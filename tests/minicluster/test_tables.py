@@ -476,6 +476,8 @@ def test_attributes_of_a_sorted_table(cluster: Cluster) -> None:
     assert get(f"{T}/@schema").attributes == {"strict": True, "unique_keys": True}
     assert get(f"{T}/@schema/@unique_keys") is True
     assert get(f"{T}/@tablets/0/state") == "mounted"
+    cell = get(f"{T}/@tablets/0/cell_id")
+    assert get(f"//sys/tablet_cells/{cell}/@health") == "good"
     assert not cluster.cypress.exists(f"{T}/@queue_partitions")
 
 

@@ -14,7 +14,7 @@ from ..clock import iso
 from ..errors import YtError, generic
 from .branches import MISSING
 from .ordered import OrderedData
-from .tablets import UNMOUNTED, Table
+from .tablets import UNMOUNTED, Table, cell_of
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -149,7 +149,7 @@ def _queue_partitions(cluster: Cluster, node: Node, table: Table) -> Report:
                 "trimmed_data_weight": 0,
                 "write_row_count_rate": _RATE,
                 "write_data_weight_rate": _RATE,
-                "cell_id": tablet.id,
+                "cell_id": cell_of(cluster, tablet),
             }
         )
     return result

@@ -132,6 +132,8 @@ class Queues:
         """
         node, table = self.consumer(consumer)
         queue_node, queue_table = self._cluster.tables.ordered(queue)
+        # model: stricter than the native client, which looks for the queue and its registration
+        # only on a pull (client/api/queue_transaction_mixin.cpp).
         self._require_registration(queue_node, node)
         if new_offset < 0:
             # client/api/queue_transaction_mixin.cpp

@@ -18,7 +18,7 @@ from .producers import PRODUCER_SCHEMA
 from .queue_agent import REPORTS, reports
 from .queues import CONSUMER_SCHEMA
 from .rows import Key
-from .tablets import MOUNTED, UNMOUNTED, Table, Tablet, new_table
+from .tablets import MOUNTED, UNMOUNTED, Table, Tablet, cell_of, new_table
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -54,14 +54,17 @@ def pivot_to_yson(pivot: Key) -> list[Any]:
     ]
 
 
-def _tablets(table: Table) -> list[dict[str, Any]]:
+def _tablets(cluster: Cluster, node: Node) -> Any:
+    table = _table(node)
+    if not table.dynamic:
+        return MISSING
     result = []
     for index, tablet in enumerate(table.tablets):
         described: dict[str, Any] = {
             "index": index,
             "tablet_id": tablet.id,
             "state": tablet.state,
-            "cell_id": tablet.id,
+            "cell_id": cell_of(cluster, tablet),
             "mount_revision": yson.YsonUint64(tablet.mount_revision),
             "statistics": {"unmerged_row_count": len(tablet.data.rows), "tablet_count": 1},
         }
@@ -163,7 +166,7 @@ BUILTIN: dict[str, Get] = {
     "tablet_count": _dynamic(lambda table: len(table.tablets)),
     "tablet_state": _of(lambda table: table.state),
     "tablet_statistics": _dynamic(_statistics),
-    "tablets": _dynamic(_tablets),
+    "tablets": _tablets,
     "uncompressed_data_size": _of(_weight),
     # Stores count as flushed as soon as they are written (model).
     "unflushed_timestamp": _flushed,

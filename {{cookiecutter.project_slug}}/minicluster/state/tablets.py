@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ids
 from ..errors import YtError, generic, no_such_tablet, tablet_not_mounted
@@ -15,6 +15,9 @@ from .ordered import OrderedData
 from .rows import Key, RowReader
 from .schema import TableSchema
 from .sorted import SortedData
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
 
 MOUNTED = "mounted"
 UNMOUNTED = "unmounted"
@@ -105,6 +108,13 @@ def not_mounted(tablet: Tablet, path: str, reading: bool = False) -> YtError:
     return tablet_not_mounted(
         message, tablet_id=tablet.id, is_tablet_unmounted=tablet.state == UNMOUNTED
     )
+
+
+def cell_of(cluster: Cluster, tablet: Tablet) -> str:
+    """The tablet cell that serves a tablet: all are on the first one; none while unmounted."""
+    if tablet.state == UNMOUNTED:
+        return ids.NULL
+    return str(cluster.cypress.list("//sys/tablet_cells")[0])
 
 
 def tablet_at(table: Table, index: int, path: str) -> Tablet:
