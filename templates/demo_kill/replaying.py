@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 PLACE = "between two writes of one micro-batch"
+#: Tasks that write at the same time, on the two cores of the demonstration.
+_WRITERS = 2
 
 
-def arm(faults: Any, *, output: str, pgid: int, writes_per_batch: int) -> Any:
-    """Kill the process group in the second batch, when its first write is in the output.
+def arm(faults: Any, settings: Any, *, pgid: int, writes_per_batch: int) -> Any:
+    """Kill the process group in the second batch, when at least one of its writes is in the output.
 
-    SPYT sends one ``modify_rows`` at a time, each in a transaction of its own, so the writes before
-    the one that is stopped are committed. Returns the rule, whose hits can be waited for.
+    Each task waits for its write, a transaction of its own, before the next one: with one write more
+    under way than there are writers, the first is committed. Returns the rule, whose hits can be read.
     """
     return faults.add(
         method="ModifyRows",
-        where={"path": output},
+        where={"path": settings.output},
         when="before",
-        skip=writes_per_batch + 1,
+        skip=writes_per_batch + _WRITERS,
         action="kill",
         pgid=pgid,
     )

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-PLACE = "after Spark wrote commits/1 and before the batch's transaction committed"
+PLACE = "after Spark wrote commits/1, before the batch's transaction committed"
 
 
-def arm(faults: Any, *, output: str, pgid: int, writes_per_batch: int) -> Any:
-    """Kill the process group when the second batch moves the consumer, which SPYT does in the
-    batch's transaction after Spark has written ``commits/1`` and just before the commit.
+def arm(faults: Any, settings: Any, *, pgid: int, writes_per_batch: int) -> Any:
+    """Kill the process group as soon as ``commits/1`` has its name.
 
-    Returns the rule, whose hits can be waited for.
+    Spark writes a log entry under a temporary name and moves it; SPYT commits the batch's transaction
+    after that (MicroBatchExecutionDecorators.runBatch). Returns the rule, whose hits can be read.
     """
-    del output, writes_per_batch
-    return faults.add(method="AdvanceConsumer", when="before", skip=1, action="kill", pgid=pgid)
+    del writes_per_batch
+    return faults.add(
+        method="MoveNode",
+        where={"destination_path": f"{settings.checkpoint}/commits/1"},
+        when="after",
+        action="kill",
+        pgid=pgid,
+    )

@@ -74,7 +74,7 @@ def _run_until_killed(cluster: Any, client: Any, settings: Any, log: Path, watch
     with running(cluster.http, log) as job:
         rule = kill.arm(
             cluster.client.faults,
-            output=settings.output,
+            settings,
             pgid=job.pgid,
             writes_per_batch=_writes_per_batch(client, settings),
         )

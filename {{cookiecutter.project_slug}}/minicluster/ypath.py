@@ -114,8 +114,8 @@ def parse_rich(text: str | Any) -> RichPath:
     columns, ranges = attributes.get("columns"), attributes.get("ranges")
     if match:
         path, suffix = path[: match.start()], path[match.start() :]
-        if suffix.startswith("{"):
-            end = suffix.index("}") if "}" in suffix else len(suffix)
+        if suffix.startswith("{") and "}" in suffix:
+            end = suffix.index("}")
             columns = _strings(suffix[1:end])
             suffix = suffix[end + 1 :]
         if suffix.startswith("[") and suffix.endswith("]"):
@@ -139,7 +139,14 @@ def _leading_attributes(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _strings(text: str) -> list[str]:
-    return [str(yson.loads(part.strip().encode())) for part in text.split(",") if part.strip()]
+    return [str(_value(part)) for part in text.split(",") if part.strip()]
+
+
+def _value(text: str) -> Any:
+    try:
+        return yson.loads(text.strip().encode())
+    except yson.YsonError:
+        raise generic(f'Unexpected "{text}" in a path') from None
 
 
 def _range(text: str) -> dict[str, Any]:
@@ -156,7 +163,7 @@ def _range(text: str) -> dict[str, Any]:
 
 def _limit(text: str) -> dict[str, Any]:
     text = text.strip()
-    if text.startswith("#"):
+    if text.startswith("#") and text[1:].isdecimal():
         return {"row_index": int(text[1:])}
     keys = text.strip("()").split(",")
-    return {"key": [yson.loads(key.strip().encode()) for key in keys if key.strip()]}
+    return {"key": [_value(key) for key in keys if key.strip()]}

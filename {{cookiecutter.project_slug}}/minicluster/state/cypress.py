@@ -247,7 +247,9 @@ class Cypress(Editor):
         node = self._node(parsed, view)
         branch = view.transaction.branches.get(node.id)
         if branch is not None and branch.changed:
-            raise generic(f"Node {node.path} is modified by transaction and cannot be unlocked")
+            raise generic(
+                f'Node #{node.id} is modified by transaction "{tx}" and cannot be unlocked'
+            )
         for lock in [lock for lock in node.locks if lock.transaction is view.transaction]:
             if not lock.implicit:
                 locks.release(lock)

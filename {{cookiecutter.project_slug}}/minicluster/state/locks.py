@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import ids
 from ..errors import (
+    DESCENDANT_TRANSACTION_LOCK_CONFLICT,
     PENDING_LOCK_CONFLICT,
     SAME_TRANSACTION_LOCK_CONFLICT,
     YtError,
@@ -84,41 +85,54 @@ class Lock:
 
 
 def check(node: Node, transaction: Transaction | None, request: Request) -> None:
-    """Raises YtError 400 or 402 when `transaction` (None: outside any) cannot have the lock now."""
+    """Raises YtError 400..402 when `transaction` (None: outside any) cannot have the lock now."""
     for held in node.locks:
         if held.state != ACQUIRED:
             continue
-        if held.transaction is transaction:
-            if (held.request.mode == SNAPSHOT) != (request.mode == SNAPSHOT):
-                raise lock_conflict(
-                    f'Cannot take "{request.mode}" lock for node {node.path} since '
-                    f'"{held.request.mode}" lock is already taken by same transaction '
-                    f"{held.transaction.id}",
-                    SAME_TRANSACTION_LOCK_CONFLICT,
-                )
-            continue
-        if transaction is not None and transaction.descends_from(held.transaction):
-            continue
+        if transaction is not None:
+            _check_related(node, transaction, request, held)
+            if transaction.descends_from(held.transaction):
+                continue
         if request.collides(held.request):
             raise _conflict(node, request, held)
 
 
+def _check_related(node: Node, transaction: Transaction, request: Request, held: Lock) -> None:
+    """Snapshot and other locks exclude each other within a transaction and its nested ones."""
+    snapshot, held_snapshot = request.mode == SNAPSHOT, held.request.mode == SNAPSHOT
+    if snapshot == held_snapshot:
+        return
+    taken = f'Cannot take "{request.mode}" lock for node {node.path} since '
+    taken += f'"{held.request.mode}" lock is already taken by'
+    if held.transaction is transaction:
+        raise lock_conflict(
+            f"{taken} same transaction {transaction.id}", SAME_TRANSACTION_LOCK_CONFLICT
+        )
+    if held_snapshot and transaction.descends_from(held.transaction):
+        raise lock_conflict(
+            f"{taken} parent transaction {held.transaction.id}", SAME_TRANSACTION_LOCK_CONFLICT
+        )
+    if snapshot and held.transaction.descends_from(transaction):
+        raise lock_conflict(
+            f"{taken} a descendant transaction", DESCENDANT_TRANSACTION_LOCK_CONFLICT
+        )
+
+
 def _conflict(node: Node, request: Request, held: Lock) -> YtError:
-    if request.child_key is not None and held.request.child_key is not None:
+    by = f"by concurrent transaction {held.transaction.id}"
+    if request.child_key is not None:
         what = f'child "{request.child_key}" of node {node.path} since this child is locked'
-    elif request.attribute_key is not None and held.request.attribute_key is not None:
+        message = f"Cannot take lock for {what} {by}"
+    elif request.attribute_key is not None:
         name = request.attribute_key
         what = f'attribute "{name}" of node {node.path} since this attribute is locked'
+        message = f"Cannot take lock for {what} {by}"
     else:
-        error = lock_conflict(
+        message = (
             f'Cannot take "{request.mode}" lock for node {node.path} since '
-            f'"{held.request.mode}" lock is taken by concurrent transaction {held.transaction.id}'
+            f'"{held.request.mode}" lock is taken {by}'
         )
-        error.attributes["winner_transaction"] = held.transaction.describe()
-        return error
-    error = lock_conflict(
-        f"Cannot take lock for {what} by concurrent transaction {held.transaction.id}"
-    )
+    error = lock_conflict(message)
     error.attributes["winner_transaction"] = held.transaction.describe()
     return error
 
@@ -133,14 +147,6 @@ def take(
     waitable: bool = False,
 ) -> Lock:
     """Takes or queues a lock; an implicit one that the transaction has already is not repeated."""
-    if implicit:
-        for held in node.locks:
-            if (
-                held.state == ACQUIRED
-                and held.transaction is transaction
-                and held.request.covers(request)
-            ):
-                return held
     queued = any(lock.state == PENDING for lock in node.locks)
     try:
         check(node, transaction, request)
@@ -157,6 +163,11 @@ def take(
     else:
         state = ACQUIRED
     acquired = now if state == ACQUIRED else None
+    if implicit:
+        for held in node.locks:
+            mine = held.state == ACQUIRED and held.transaction is transaction
+            if mine and held.request.covers(request):
+                return held
     lock = Lock(ids.new(ids.LOCK), node, transaction, request, implicit, state, now, acquired)
     node.locks.append(lock)
     transaction.locks[lock.id] = lock
