@@ -1,0 +1,130 @@
+"""A Spark session with the real SPYT, driven by JSON lines on stdin; runs under either Spark.
+
+Each line is {"do": name, ...}; the answer is one line on stdout, {"ok": value} or {"error": text}.
+Only pyspark and spyt are needed here, so that any environment with them can run it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import spyt  # noqa: F401  before pyspark: it patches it
+
+KEYS = {
+    "__spyt_streaming_src_tablet_index": "tablet_index",
+    "__spyt_streaming_src_row_index": "row_index",
+}
+
+
+class Worker:
+    """What a test can ask for, by method name."""
+
+    def __init__(self, proxy: str) -> None:
+        spec = find_spec("spyt")
+        assert spec is not None
+        assert spec.origin is not None
+        # Brings SPYT's jars and the agent that makes the transactional mode take effect.
+        os.environ["SPARK_CONF_DIR"] = str(Path(spec.origin).parent / "conf")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]")
+        for key, value in {
+            "spark.hadoop.yt.proxy": f"http://{proxy}",
+            "spark.hadoop.yt.user": "root",
+            "spark.hadoop.yt.token": "any",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.port": "0",
+            "spark.blockManager.port": "0",
+            "spark.ui.enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.stopTimeout": "60000",
+            "spark.yt.write.dynBatchSize": "50",
+        }.items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+        self.spark.sparkContext.setLogLevel("ERROR")
+
+    def stream(
+        self,
+        queue: str,
+        consumer: str,
+        output: str,
+        checkpoint: str,
+        limit: int,
+        transactional: bool = False,
+        kind: str = "copy",
+    ) -> dict[str, Any]:
+        """Runs a query until its queue is empty; returns the rows of each batch."""
+        from pyspark.sql import functions as F
+
+        self.spark.conf.set("spark.yt.streaming.transactional", str(transactional).lower())
+        events = (
+            self.spark.readStream.format("yt")
+            .option("consumer_path", consumer)
+            .option("parsing_type_v3", "true")
+            .option("include_service_columns", str(kind == "keyed").lower())
+            .option("max_rows_per_partition", str(limit))
+            .load(queue)
+        )
+        if kind == "keyed":
+            result = events.withColumnsRenamed(KEYS).drop("$timestamp", "$cumulative_data_weight")
+        elif kind == "window":
+            result = (
+                events.withWatermark("at", "0 seconds")
+                .groupBy(F.window("at", "10 seconds").alias("window"))
+                .agg(F.count("*").alias("rows"), F.sum("id").alias("total"))
+                .select(F.col("window.start").cast("long").alias("start"), "rows", "total")
+            )
+        else:
+            result = events.select("id", "text", "price", "at")
+        query = (
+            result.writeStream.format("yt")
+            .option("checkpointLocation", f"yt:/{checkpoint}")
+            .option("write_type_v3", "true")
+            .trigger(processingTime="200 milliseconds")
+            .start(output)
+        )
+        try:
+            query.processAllAvailable()
+            progress = [json.loads(_json(item)) for item in query.recentProgress]
+        finally:
+            query.stop()
+        return {"batches": [item["numInputRows"] for item in progress if item["numInputRows"]]}
+
+    def read(self, path: str, where: str = "true", columns: list[str] | None = None) -> Any:
+        """Rows of a table through Spark's batch reader, as lists."""
+        frame = self.spark.read.format("yt").load(f"yt:/{path}").where(where)
+        return [list(row) for row in frame.select(*(columns or ["*"])).collect()]
+
+    def count(self, path: str) -> int:
+        return int(self.spark.read.format("yt").load(f"yt:/{path}").count())
+
+    def version(self) -> str:
+        return str(self.spark.version)
+
+
+def _json(progress: Any) -> str:
+    # Spark 3.5 has objects here, 4.1 maps.
+    return json.dumps(progress, default=str) if isinstance(progress, dict) else str(progress.json)
+
+
+def main() -> None:
+    worker = Worker(sys.argv[1])
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"ok": getattr(worker, request.pop("do"))(**request)}
+        except Exception as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer, default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main()

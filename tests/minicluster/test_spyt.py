@@ -1,0 +1,346 @@
+"""The real SPYT on the real Spark, on both of its versions, against the minicluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from yt.wrapper import YtClient
+from yt.yson import YsonUint64, to_yson_type
+
+from minicluster import testing
+
+pytestmark = pytest.mark.spark
+
+WORKER = Path(__file__).with_name("spyt_worker.py")
+PROXIES = 3
+NO_RETRIES = {"proxy": {"retries": {"enable": False}}}
+
+COLUMNS = [
+    {"name": "id", "type": "int64"},
+    {"name": "text", "type": "utf8"},
+    {"name": "price", "type": "double"},
+    {"name": "at", "type": "timestamp"},
+]
+SERVICE = [
+    {"name": "$timestamp", "type": "uint64"},
+    {"name": "$cumulative_data_weight", "type": "int64"},
+]
+KEYS = [
+    {"name": "tablet_index", "type": "int64", "sort_order": "ascending"},
+    {"name": "row_index", "type": "int64", "sort_order": "ascending"},
+]
+WINDOWS = [
+    {"name": "start", "type": "int64"},
+    {"name": "rows", "type": "int64"},
+    {"name": "total", "type": "int64"},
+]
+
+
+class WorkerError(Exception):
+    """What Spark said."""
+
+
+class Worker:
+    """A process with a Spark session; `kill` ends it, its JVM too, as SIGKILL would a driver."""
+
+    def __init__(self, environment: Path, proxy: str, log: Path) -> None:
+        self._log = log
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [str(environment / "bin" / "python"), str(WORKER), proxy],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                start_new_session=True,
+                text=True,
+            )
+        self.group = self._process.pid
+
+    def begin(self, do: str, **arguments: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
+        self._process.stdin.flush()
+
+    def end(self) -> Any:
+        """The answer. Raises WorkerError, EOFError when the process is dead."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise EOFError(self._log.read_text(errors="replace")[-2000:])
+        answer = json.loads(line)
+        if "error" in answer:
+            raise WorkerError(answer["error"])
+        return answer["ok"]
+
+    def ask(self, do: str, **arguments: Any) -> Any:
+        self.begin(do, **arguments)
+        return self.end()
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self.group, signal.SIGKILL)
+        self._process.wait()
+
+
+@dataclass
+class Lab:
+    """A cluster with several RPC proxies, a Python client of it and a Spark session on it."""
+
+    cluster: testing.Running
+    yt: YtClient
+    worker: Worker
+    environment: Path
+    folder: Path
+
+    @contextmanager
+    def another_worker(self) -> Iterator[Worker]:
+        worker = Worker(self.environment, self.cluster.http, self.folder / "another.log")
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+
+@pytest.fixture(scope="module", params=["4.1", "3.5"])
+def lab(
+    request: pytest.FixtureRequest,
+    environments: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("spyt")
+    environment = environments[request.param]
+    with testing.start(rpc_proxies=PROXIES) as cluster:
+        worker = Worker(environment, cluster.http, folder / "worker.log")
+        try:
+            assert worker.ask("version").startswith(request.param)
+            yt = YtClient(f"http://{cluster.http}", token="any", config=NO_RETRIES)
+            yield Lab(cluster, yt, worker, environment, folder)
+        finally:
+            worker.kill()
+
+
+@dataclass
+class Job:
+    """The Cypress objects of one streaming job, and what its query is started with."""
+
+    lab: Lab
+    folder: str
+    kind: str
+    transactional: bool
+    limit: int = 100
+
+    def create(self, tablets: int = 3) -> None:
+        output, sort = {
+            "copy": (COLUMNS, False),
+            "keyed": (KEYS + COLUMNS, True),
+            "window": (WINDOWS, False),
+        }[self.kind]
+        schema = to_yson_type(output, attributes={"strict": True, "unique_keys": sort})
+        yt = self.lab.yt
+        for name, kind, attributes in (
+            ("queue", "table", {"schema": COLUMNS + SERVICE, "tablet_count": tablets}),
+            ("output", "table", {"schema": schema} | ({} if sort else {"tablet_count": 2})),
+            ("consumer", "queue_consumer", {}),
+        ):
+            attributes |= {"dynamic": True} if kind == "table" else {}
+            yt.create(kind, f"{self.folder}/{name}", recursive=True, attributes=attributes)
+            yt.mount_table(f"{self.folder}/{name}", sync=True)
+        yt.register_queue_consumer(f"{self.folder}/queue", f"{self.folder}/consumer", vital=True)
+
+    def put(self, first: int, last: int) -> None:
+        """Rows first..last-1, spread over the tablets, one second apart."""
+        rows = [
+            {
+                "id": n,
+                "text": f"строка {n}",
+                "price": n / 4,
+                "at": YsonUint64(n * 1_000_000),
+                "$tablet_index": n % 3,
+            }
+            for n in range(first, last)
+        ]
+        self.lab.yt.insert_rows(f"{self.folder}/queue", rows)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "queue": f"{self.folder}/queue",
+            "consumer": f"{self.folder}/consumer",
+            "output": f"{self.folder}/output",
+            "checkpoint": f"{self.folder}/checkpoint",
+            "limit": self.limit,
+            "transactional": self.transactional,
+            "kind": self.kind,
+        }
+
+    def run(self, worker: Worker | None = None) -> Any:
+        return (worker or self.lab.worker).ask("stream", **self.arguments)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.lab.yt.select_rows(f"* from [{self.folder}/output]"))
+
+    def offsets(self) -> dict[int, int]:
+        rows = self.lab.yt.select_rows(f"* from [{self.folder}/consumer]")
+        return {row["partition_index"]: row["offset"] for row in rows}
+
+
+@pytest.fixture
+def job(lab: Lab, request: pytest.FixtureRequest) -> Job:
+    """`@pytest.mark.parametrize("job", [(kind, transactional)], indirect=True)`."""
+    kind, transactional = getattr(request, "param", ("copy", True))
+    name = request.node.name.translate(str.maketrans("[].", "---"))
+    made = Job(lab, f"//home/{name}", kind, transactional)
+    made.create()
+    lab.cluster.client.faults.clear()
+    lab.cluster.client.journal.clear()
+    return made
+
+
+def ids(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted(row["id"] for row in rows)
+
+
+MODES = [("copy", False), ("copy", True)]
+
+
+@pytest.mark.parametrize("job", MODES, indirect=True)
+def test_every_row_arrives_once(job: Job) -> None:
+    job.put(0, 900)
+    batches = job.run()["batches"]
+    assert batches == [300, 300, 300]
+    rows = job.rows()
+    assert ids(rows) == list(range(900))
+    assert all(row["text"] == f"строка {row['id']}" for row in rows)
+    assert all(row["price"] == row["id"] / 4 for row in rows)
+    assert all(row["at"] == row["id"] * 1_000_000 for row in rows)
+    # Without transactions the consumer stays one batch behind.
+    moved = 300 if job.transactional else 200
+    assert job.offsets() == dict.fromkeys(range(3), moved)
+
+
+def test_the_transactional_job_makes_the_calls_it_should(job: Job) -> None:
+    job.put(0, 300)
+    job.run()
+    counts = Counter(entry.method for entry in job.lab.cluster.client.journal())
+    assert counts["AttachTransaction"] == counts["PullConsumer"] == 3
+    assert counts["ModifyRows"] == 6
+    assert counts["AdvanceConsumer"] == 3
+    writes = job.lab.cluster.client.journal("ModifyRows")
+    assert len({entry.args["transaction"] for entry in writes}) == 1
+    assert len({entry.proxy for entry in writes}) == 1
+
+
+@pytest.mark.parametrize("job", [("keyed", False), ("keyed", True)], indirect=True)
+def test_rows_are_keyed_by_position(job: Job) -> None:
+    job.put(0, 300)
+    job.run()
+    rows = job.rows()
+    assert ids(rows) == list(range(300))
+    assert all(row["tablet_index"] == row["id"] % 3 for row in rows)
+    assert all(row["row_index"] == row["id"] // 3 for row in rows)
+
+
+def test_a_stopped_job_goes_on_where_it_was(job: Job) -> None:
+    job.put(0, 300)
+    job.run()
+    job.put(300, 700)
+    job.run()
+    assert ids(job.rows()) == list(range(700))
+
+
+@pytest.mark.parametrize("job", MODES, indirect=True)
+def test_a_killed_driver_is_started_again(job: Job) -> None:
+    """Killed between two writes of the second batch, with a backlog waiting."""
+    job.put(0, 900)
+    faults = job.lab.cluster.client.faults
+    with job.lab.another_worker() as victim:
+        victim.ask("version")
+        fault = faults.add(method="ModifyRows", action="kill", skip=8, pgid=victim.group)
+        with pytest.raises(EOFError):
+            job.run(victim)
+    assert faults.get(fault).hits == 1
+    # The dead driver's transaction ends when its time is up.
+    job.lab.cluster.client.clock.advance(600)
+    job.run()
+    found = Counter(ids(job.rows()))
+    assert set(found) == set(range(900))
+    repeated = sum(found.values()) - 900
+    assert repeated == 0 if job.transactional else 0 < repeated <= 300
+
+
+def test_a_failed_write_fails_the_batch_and_leaves_nothing(job: Job) -> None:
+    job.put(0, 300)
+    error = {"code": 1, "message": "no luck today"}
+    job.lab.cluster.client.faults.add(method="ModifyRows", action="fail", skip=3, error=error)
+    with pytest.raises(WorkerError):
+        job.run()
+    assert job.rows() == []
+    assert job.offsets() == {}
+    job.run()
+    assert ids(job.rows()) == list(range(300))
+
+
+def test_a_proxy_that_goes_down_takes_the_batch_with_it(job: Job) -> None:
+    job.put(0, 300)
+    client = job.lab.cluster.client
+    client.faults.add(method="ModifyRows", action="proxy_down", skip=3)
+    with pytest.raises(WorkerError):
+        job.run()
+    (down,) = [address for address, is_up in client.proxies.list().items() if not is_up]
+    assert job.rows() == []
+    job.run()
+    assert ids(job.rows()) == list(range(300))
+    client.proxies.up(down)
+
+
+@pytest.mark.parametrize("job", [("window", False), ("window", True)], indirect=True)
+def test_windows_keep_their_state_over_a_restart(job: Job) -> None:
+    job.limit = 20
+    job.put(0, 125)
+    job.run()
+    job.put(125, 300)
+    job.run()
+    rows = {row["start"]: (row["rows"], row["total"]) for row in job.rows()}
+    assert len(rows) == len(job.rows())
+    expected = {start: (10, sum(range(start, start + 10))) for start in range(0, 290, 10)}
+    assert rows == expected
+
+
+@pytest.mark.parametrize("job", [("keyed", True)], indirect=True)
+def test_tables_are_read_back_in_batch(job: Job) -> None:
+    """A sorted and an ordered dynamic table and a static one, whole and by a filter on the key."""
+    worker, yt = job.lab.worker, job.lab.yt
+    job.put(0, 600)
+    job.run()
+    output, queue, static = (f"{job.folder}/{name}" for name in ("output", "queue", "static"))
+    columns = ["id", "text", "price"]
+    expected = [[n, f"строка {n}", n / 4] for n in range(600)]
+    assert sorted(worker.ask("read", path=output, columns=columns)) == expected
+    assert sorted(worker.ask("read", path=queue, columns=columns)) == expected
+    keyed = worker.ask("read", path=output, columns=["id"], where="tablet_index = 1")
+    assert sorted(row[0] for row in keyed) == list(range(1, 600, 3))
+    schema = [
+        {"name": "n", "type": "int64", "sort_order": "ascending"},
+        {"name": "s", "type": "string"},
+        {"name": "l", "type_v3": {"type_name": "list", "item": "int64"}},
+    ]
+    yt.create("table", static, attributes={"schema": schema})
+    yt.write_table(static, [{"n": n, "s": str(n), "l": [n, n + 1]} for n in range(100)])
+    assert worker.ask("count", path=static) == 100
+    some = worker.ask("read", path=static, where="n >= 10 and n < 13")
+    assert sorted(some) == [[n, str(n), [n, n + 1]] for n in (10, 11, 12)]
+
+
+def test_the_worker_reports_what_the_cluster_says(lab: Lab) -> None:
+    with pytest.raises(WorkerError, match="PATH_NOT_FOUND"):
+        lab.worker.ask("read", path="//home/nothing")
