@@ -79,12 +79,16 @@ class Rule:
             raise generic(f'"when" is "before" or "after", not "{self.when}"')
         if self.action == "kill" and (self.pid is None) == (self.pgid is None):
             raise generic('"kill" needs either "pid" or "pgid"')
-        if (self.pid or self.pgid or 2) <= 1:
-            raise generic('"pid" and "pgid" must be greater than 1')
+        for victim in (self.pid, self.pgid):
+            # 0, 1 and negative numbers mean groups and processes that nobody wants to kill.
+            if victim is not None and (not isinstance(victim, int) or victim <= 1):
+                raise generic('"pid" and "pgid" must be whole numbers greater than 1')
         if self.action == "lose_reply":
             self.when = "after"
-        if self.error is not None and "message" not in self.error:
+        if self.error is not None and not isinstance(self.error.get("message"), str):
             raise generic('"error" needs a "message"')
+        if not isinstance(self.where, dict):
+            raise generic('"where" is a map of arguments')
 
     def matches(self, call: Call, when: str) -> bool:
         methods = [self.method] if isinstance(self.method, str) else self.method

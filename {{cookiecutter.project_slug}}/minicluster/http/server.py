@@ -64,7 +64,7 @@ class HttpServer:
                 web.get("/api", self._versions),
                 web.get("/api/{version}", self._commands),
                 web.route("*", "/api/{version}/{command}", self._command),
-                web.get("/auth/whoami", self._whoami),
+                web.route("*", "/auth/whoami", self._whoami),
             ]
         )
         application.add_routes(control.routes(cluster, gate))

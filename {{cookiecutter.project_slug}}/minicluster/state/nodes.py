@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from yt import yson
+from yt.yson import yson_types
 
 from ..errors import generic
 
@@ -152,7 +153,7 @@ def type_of_value(value: Any) -> str:
             return "int64_node"
         case float():
             return "double_node"
-        case str() | bytes():
+        case str() | bytes() | yson_types.YsonStringProxy():
             return "string_node"
         case dict():
             return "map_node"

@@ -14,7 +14,7 @@ from ..ypath import Attr, Path, parse
 from . import attributes as attrs
 from . import objects, values
 from .branches import View
-from .nodes import KINDS, VALUES, Node, escape, kind_of
+from .nodes import KINDS, VALUES, Node, escape, kind_of, type_of_value
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -128,6 +128,8 @@ class Tree:
             value = {
                 name: self._tree(view, child, wanted) for name, child in view.children(node).items()
             }
+        elif node.type == "list_node" and "type" in wanted:
+            value = _typed(effective.payload)
         elif node.type in VALUES:
             value = effective.payload
         return yson.to_yson_type(value, attributes=shown) if shown else value
@@ -195,6 +197,22 @@ def wanted_names(attributes: Any) -> list[str]:
     if isinstance(attributes, dict):
         attributes = [*(attributes.get("keys") or ()), *(attributes.get("paths") or ())]
     return [str(name).lstrip("/@") for name in attributes]
+
+
+def _typed(value: Any) -> Any:
+    """An item of a list node: clients that walk a tree expect it to be a node with a type."""
+    if isinstance(value, dict):
+        items: Any = {name: _with_type(item) for name, item in value.items()}
+    elif isinstance(value, list):
+        items = [_with_type(item) for item in value]
+    else:
+        items = value
+    return items
+
+
+def _with_type(value: Any) -> Any:
+    type = "document" if value is None else type_of_value(value)
+    return yson.to_yson_type(_typed(value), attributes={"type": type})
 
 
 def _keys(value: Any) -> list[str]:

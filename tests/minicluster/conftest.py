@@ -1,0 +1,69 @@
+"""A running minicluster, the official client on it, and a folder of its own for each test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yt.wrapper as yt
+
+from minicluster import testing
+from minicluster.state.cluster import Cluster
+from minicluster.state.cypress import Cypress
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """The state alone, in this process."""
+    return Cluster()
+
+
+@pytest.fixture
+def cypress(cluster: Cluster) -> Cypress:
+    return cluster.cypress
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[testing.Running]:
+    """A cluster in a process of its own, shared by all tests; faults and clock are not for it."""
+    with testing.start() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def fresh() -> Iterator[testing.Running]:
+    """A cluster in a process of its own for one test alone."""
+    with testing.start(rpc_proxies=2) as cluster:
+        yield cluster
+
+
+Connect = Callable[..., Any]
+
+
+def connect(cluster: testing.Running, *, retries: bool = False) -> Any:
+    """A ytsaurus-client; without retries an error is seen at once and as it is."""
+    client = yt.YtClient(f"http://{cluster.http}", token="any")
+    backoff = {"policy": "constant_time", "constant_time": 10}
+    for group in ("proxy/retries", "write_retries", "read_retries", "dynamic_table_retries"):
+        config = client.config
+        for part in group.split("/"):
+            config = config[part]
+        config["enable"] = retries
+        config["backoff"] = backoff
+    return client
+
+
+@pytest.fixture
+def client(running: testing.Running) -> Any:
+    return connect(running)
+
+
+@pytest.fixture
+def root(client: Any, request: pytest.FixtureRequest) -> str:
+    """An empty folder on the shared cluster."""
+    path = "//tmp/tests/" + re.sub(r"\W+", "-", request.node.nodeid)
+    client.remove(path, recursive=True, force=True)
+    client.create("map_node", path, recursive=True)
+    return path

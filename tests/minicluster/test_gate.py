@@ -1,0 +1,208 @@
+"""Fault rules and the journal, at the gate itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from minicluster.errors import YtError
+from minicluster.gate import Call, Gate, HangUp, Rule
+
+
+def run(scenario: Callable[[Gate], Awaitable[None]]) -> None:
+    async def body() -> None:
+        await scenario(Gate(lambda: None))
+
+    asyncio.run(asyncio.wait_for(body(), 30))
+
+
+async def outcomes(gate: Gate, *calls: Call) -> list[str]:
+    """What becomes of each call: "ok", "fail", "hang up"."""
+    found = []
+    for call in calls:
+        try:
+            await gate.enter(call)
+            await gate.leave(call)
+        except YtError:
+            found.append("fail")
+        except HangUp:
+            found.append("hang up")
+        else:
+            found.append("ok")
+    return found
+
+
+def call(method: str = "get", proxy: str = "http", label: str | None = None, **args: Any) -> Call:
+    return Call("http", proxy, method, args, label)
+
+
+def test_skip_and_times() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("fail", "get", skip=1, times=2))
+        calls = [call("get"), call("set"), call("get"), call("get"), call("get")]
+        assert await outcomes(gate, *calls) == ["ok", "ok", "fail", "fail", "ok"]
+        assert (gate.rule(rule).seen, gate.rule(rule).hits) == (4, 2)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hit"),
+    [
+        ({"where": {"path": "//a"}}, True),
+        ({"where": {"path": "//"}}, False),
+        ({"where": {"path": "*/commits/*"}}, False),
+        ({"where": {"path": "//*"}}, True),
+        ({"where": {"n": 5}}, True),
+        ({"where": {"n": 6}}, False),
+        ({"where": {"absent": 1}}, False),
+        ({"where": {"paths": "//y"}}, True),
+        ({"method": ["set", "get"]}, True),
+        ({"method": "set"}, False),
+        ({"proxy": "http"}, True),
+        ({"proxy": "127.0.0.1:1"}, False),
+        ({"label": "phase 2"}, True),
+        ({"label": "phase 1"}, False),
+    ],
+)
+def test_what_a_rule_matches(rule: dict[str, Any], hit: bool) -> None:
+    async def scenario(gate: Gate) -> None:
+        await gate.add(Rule("fail", **rule))
+        found = await outcomes(gate, call(label="phase 2", path="//a", n=5, paths=["//x", "//y"]))
+        assert found == (["fail"] if hit else ["ok"])
+
+    run(scenario)
+
+
+def test_failures_carry_the_given_error_before_and_after() -> None:
+    async def scenario(gate: Gate) -> None:
+        for when in ("before", "after"):
+            error = {"code": 901, "message": when, "attributes": {"user": "x"}}
+            await gate.add(Rule("fail", when=when, error=error))
+        first = call()
+        with pytest.raises(YtError) as caught:
+            await gate.enter(first)
+        assert (caught.value.code, caught.value.message) == (901, "before")
+        await gate.enter(first)
+        with pytest.raises(YtError) as caught:
+            await gate.leave(first)
+        assert (caught.value.attributes, caught.value.message) == ({"user": "x"}, "after")
+
+    run(scenario)
+
+
+def test_a_lost_reply_is_applied_first() -> None:
+    async def scenario(gate: Gate) -> None:
+        await gate.add(Rule("lose_reply"))
+        lost = call()
+        await gate.enter(lost)
+        with pytest.raises(HangUp):
+            await gate.leave(lost)
+
+    run(scenario)
+
+
+def test_a_delay_ends_when_its_rule_is_removed() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("delay", "get"))
+        held = asyncio.create_task(outcomes(gate, call("get")))
+        await gate.wait_hit(rule, 1, 10)
+        assert await outcomes(gate, call("set")) == ["ok"]
+        assert not held.done()
+        await gate.remove(rule)
+        assert await held == ["ok"]
+
+    run(scenario)
+
+
+def test_a_delay_ends_by_itself() -> None:
+    async def scenario(gate: Gate) -> None:
+        await gate.add(Rule("delay", seconds=0.01))
+        assert await outcomes(gate, call()) == ["ok"]
+
+    run(scenario)
+
+
+def test_waiting_for_a_hit_that_does_not_come() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("fail"))
+        with pytest.raises(YtError, match="was hit 0 times, not 1"):
+            await gate.wait_hit(rule, 1, 0.01)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("of", ["pid", "pgid"])
+def test_kill(of: str) -> None:
+    async def scenario(gate: Gate) -> None:
+        sleeper = "import time; time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", sleeper], start_new_session=True) as victim:
+            await gate.add(Rule("kill", "commit", **{of: victim.pid}))
+            assert await outcomes(gate, call("get"), call("commit")) == ["ok", "hang up"]
+            assert victim.wait(10) == -signal.SIGKILL
+
+    run(scenario)
+
+
+class FakeProxy:
+    """What the gate wants of an RPC proxy."""
+
+    is_up = True
+
+    async def down(self) -> None:
+        self.is_up = False
+
+    async def up(self) -> None:
+        self.is_up = True
+
+
+def test_proxy_down() -> None:
+    async def scenario(gate: Gate) -> None:
+        proxy = FakeProxy()
+        gate.proxies["p"] = proxy
+        await gate.add(Rule("proxy_down", proxy="p"))
+        assert await outcomes(gate, call(proxy="q"), call(proxy="p")) == ["ok", "hang up"]
+        assert not proxy.is_up
+        await gate.set_proxy("p", up=True)
+        assert proxy.is_up
+        with pytest.raises(YtError, match="No such proxy"):
+            await gate.set_proxy("nowhere", up=False)
+
+    run(scenario)
+
+
+def test_the_journal() -> None:
+    async def scenario(gate: Gate) -> None:
+        gate.label = "warm-up"
+        await outcomes(gate, call("get", path="//a"), call("get", label="own"), call("set"))
+        assert gate.counts == {"get": 2, "set": 1}
+        shown = [(entry["method"], entry["args"], entry["label"]) for entry in gate.journal]
+        assert shown[0] == ("get", {"path": "//a"}, "warm-up")
+        assert [label for *_, label in shown] == ["warm-up", "own", "warm-up"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"action": "explode"},
+        {"action": "fail", "when": "during"},
+        {"action": "kill"},
+        {"action": "kill", "pid": 1},
+        {"action": "kill", "pgid": 0},
+        {"action": "kill", "pid": -5},
+        {"action": "kill", "pid": os.getpid(), "pgid": os.getpid()},
+        {"action": "fail", "error": {"code": 1}},
+    ],
+)
+def test_wrong_rules(wrong: dict[str, Any]) -> None:
+    with pytest.raises(YtError):
+        Rule(**wrong)

@@ -1,0 +1,66 @@
+"""Paths (documentation, "YPath")."""
+
+from __future__ import annotations
+
+import pytest
+from yt import yson
+
+from minicluster.errors import YtError
+from minicluster.ypath import Attr, parse, parse_rich
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("/", ()),
+        ("//a/b", ("a", "b")),
+        ("//a\\/b/c\\@d", ("a/b", "c@d")),
+        ("//\\x41/ж", ("A", "ж")),
+        ("//a/@", ("a", Attr(""))),
+        ("//@x/y/0", (Attr("x"), "y", "0")),
+        ("//a/@schema/@strict", ("a", Attr("schema"), Attr("strict"))),
+        ('//a b/"quoted"', ("a b", '"quoted"')),
+    ],
+)
+def test_steps(text: str, steps: tuple[str, ...]) -> None:
+    parsed = parse(text)
+    assert parsed.steps == steps
+    assert [isinstance(step, Attr) for step in parsed.steps] == [
+        isinstance(step, Attr) for step in steps
+    ]
+
+
+def test_object_root_ampersand_and_star() -> None:
+    assert parse("#1-2-3-4/@type").root == "1-2-3-4"
+    assert parse("//a&/@target_path").raw == {1}
+    assert parse("//a/*").star
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "/a", "//", "//a/", "//a//b", "//a/@/b", "//a\\", "#12", "//a/*/b", "//a{b}"]
+)
+def test_what_is_no_path_is_refused(text: str) -> None:
+    with pytest.raises(YtError):
+        parse(text)
+
+
+def test_rich_path() -> None:
+    rich = parse_rich('<append=%true;x=">">//a/b{k,"v v"}[#1:#5,(7):]')
+    assert rich.path == "//a/b"
+    assert rich.attributes == {"append": True, "x": ">"}
+    assert rich.columns == ["k", "v v"]
+    assert rich.ranges == [
+        {"lower_limit": {"row_index": 1}, "upper_limit": {"row_index": 5}},
+        {"lower_limit": {"key": [7]}},
+    ]
+
+
+def test_rich_path_as_a_string_with_attributes() -> None:
+    path = yson.to_yson_type("//a", attributes={"columns": ["k"]})
+    assert parse_rich(path).columns == ["k"]
+
+
+@pytest.mark.parametrize("text", ["<append=%true//a", "//a[#x]", "//a{b", "//a[1:2"])
+def test_broken_rich_path(text: str) -> None:
+    with pytest.raises(YtError):
+        parse_rich(text)
