@@ -89,10 +89,12 @@ async def test_health_check_is_bare_and_acknowledged(lab: Lab) -> None:
 @in_lab()
 async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> None:
     header = protos.rpc("TRequestHeader")(service="ApiService", method="ExistsNode")
-    header.request_id.first = header.request_id.second = 1
     body = build("TReqExistsNode", path="/").SerializeToString()
-    request = [b"rpci" + header.SerializeToString(), struct.pack("<II", 0, len(body)) + body]
-    sent = [lab.client.send_packet(list(request), acknowledge=True) for _ in range(20)]
+    sent = []
+    for number in range(20):
+        header.request_id.first, header.request_id.second = number, 1
+        request = [b"rpci" + header.SerializeToString(), struct.pack("<II", 0, len(body)) + body]
+        sent.append(lab.client.send_packet([*request], acknowledge=True))
     acknowledged: list[bytes] = []
     answers = 0
     while len(acknowledged) < 20 or answers < 20:

@@ -180,6 +180,19 @@ def no_such_service(request: Request) -> YtError:
     return YtError(NO_SUCH_SERVICE, "Service is not registered", {"service": request.service})
 
 
+def text(value: str | bytes) -> str:
+    """The value of a string field: Python's protobuf hands out bytes when they are not UTF-8.
+
+    Raises: YtError.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise YtError(PROTOCOL, f"{value!r} is not UTF-8") from None
+
+
 def guid(message: Any) -> str:
     """The text of a TGuid."""
     return ids.from_parts(message.first, message.second)

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import YtError
 from ..state import wire
 from .bus import Part
+from .messages import text
 
 WIRE_FORMAT_VERSION = 1
 
@@ -16,7 +17,7 @@ def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[
     """(names by column id, rows) of a TRowsetDescriptor and its attachments. Raises YtError."""
     if descriptor.wire_format_version != WIRE_FORMAT_VERSION:
         raise YtError(1, f"Unsupported wire format version {descriptor.wire_format_version}")
-    names = [entry.name for entry in descriptor.name_table_entries]
+    names = [text(entry.name) for entry in descriptor.name_table_entries]
     rows = wire.split(b"".join([part for part in attachments if part]))
     return names, rows
 

@@ -133,6 +133,8 @@ class Connection(asyncio.Protocol):
     def _take(self, message: messages.Incoming) -> None:
         match message:
             case Request():
+                if message.id in self._streams:
+                    raise MessageError("two requests with one id")
                 stream = Stream(message, self._send, self._drain)
                 self._streams[message.id] = stream
                 task = asyncio.create_task(self._serve(message, stream))

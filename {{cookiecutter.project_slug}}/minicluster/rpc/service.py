@@ -19,7 +19,7 @@ from ..errors import YtError, generic, not_supported
 from ..gate import Call, Gate
 from . import messages, protos
 from .bus import Part
-from .messages import Request
+from .messages import Request, text
 
 if TYPE_CHECKING:
     from ..state.cluster import Cluster
@@ -150,23 +150,15 @@ class Service:
         return messages.response(request, invocation.reply, result or ())
 
 
-def path(value: bytes) -> str:
-    """A YPath as it stands in a message."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise generic(f"Path {value!r} is not UTF-8") from None
-
-
 ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "path": ("path", path),
-    "paths": ("paths", lambda paths: [path(item) for item in paths]),
-    "src_path": ("source_path", path),
-    "src_paths": ("source_paths", lambda paths: [path(item) for item in paths]),
-    "dst_path": ("destination_path", path),
-    "queue_path": ("queue", path),
-    "consumer_path": ("consumer", path),
-    "producer_path": ("producer", path),
+    "path": ("path", text),
+    "paths": ("paths", lambda paths: [text(item) for item in paths]),
+    "src_path": ("source_path", text),
+    "src_paths": ("source_paths", lambda paths: [text(item) for item in paths]),
+    "dst_path": ("destination_path", text),
+    "queue_path": ("queue", text),
+    "consumer_path": ("consumer", text),
+    "producer_path": ("producer", text),
     "transaction_id": ("transaction", messages.guid),
     "id": ("id", messages.guid),
     "row_modification_types": ("rows", len),
@@ -174,20 +166,20 @@ ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "offset": ("offset", int),
     "old_offset": ("old_offset", int),
     "new_offset": ("new_offset", int),
-    "query": ("query", str),
+    "query": ("query", text),
     "type": ("type", int),
     "recursive": ("recursive", bool),
     "force": ("force", bool),
     "tablet_index": ("tablet_index", int),
     "trimmed_row_count": ("trimmed_row_count", int),
-    "session_id": ("session_id", str),
+    "session_id": ("session_id", text),
     "vital": ("vital", bool),
 }
 """Request field -> what it is called in the journal and in fault rules, and how it is shown."""
 
 
 def arguments(message: Any) -> dict[str, Any]:
-    """What the journal keeps of a request. Raises YtError for a path that is none."""
+    """What the journal keeps of a request. Raises YtError for text that is none."""
     shown: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.name in ARGUMENTS:

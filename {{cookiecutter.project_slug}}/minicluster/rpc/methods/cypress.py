@@ -6,10 +6,10 @@ from typing import Any
 
 from yt import yson
 
-from ...errors import YtError, generic
+from ...errors import YtError, generic, not_supported
 from ...state.nodes import KINDS
-from ..messages import set_guid
-from ..service import Invocation, method, path
+from ..messages import set_guid, text
+from ..service import Invocation, method
 
 LOCK_MODES = {1: "snapshot", 2: "shared", 3: "exclusive"}
 
@@ -29,15 +29,18 @@ def from_yson(data: bytes) -> Any:
 
 def attributes(dictionary: Any) -> dict[str, Any]:
     """The value of a TAttributeDictionary."""
-    return {item.key: from_yson(item.value) for item in dictionary.attributes}
+    return {text(item.key): from_yson(item.value) for item in dictionary.attributes}
 
 
 def wanted_attributes(message: Any) -> list[str] | None:
     """Which attributes a Get or List asks for beside each node; None for none."""
     if message.HasField("legacy_attributes"):
-        return list(message.legacy_attributes.keys)
+        if message.legacy_attributes.all:
+            raise not_supported("All attributes beside a value")
+        return [text(key) for key in message.legacy_attributes.keys]
     if message.HasField("attributes"):
-        return [*message.attributes.keys, *message.attributes.paths]
+        keys = [*message.attributes.keys, *message.attributes.paths]
+        return [text(key) for key in keys]
     return None
 
 
@@ -45,7 +48,7 @@ def wanted_attributes(message: Any) -> list[str] | None:
 def get_node(call: Invocation) -> None:
     message = call.message
     value = call.cluster.cypress.get(
-        path(message.path), tx=call.transaction, attributes=wanted_attributes(message)
+        text(message.path), tx=call.transaction, attributes=wanted_attributes(message)
     )
     call.reply.value = to_yson(value)
 
@@ -54,21 +57,21 @@ def get_node(call: Invocation) -> None:
 def list_node(call: Invocation) -> None:
     message = call.message
     names = call.cluster.cypress.list(
-        path(message.path), tx=call.transaction, attributes=wanted_attributes(message)
+        text(message.path), tx=call.transaction, attributes=wanted_attributes(message)
     )
     call.reply.value = to_yson(names)
 
 
 @method("ExistsNode")
 def exists_node(call: Invocation) -> None:
-    call.reply.exists = call.cluster.cypress.exists(path(call.message.path), tx=call.transaction)
+    call.reply.exists = call.cluster.cypress.exists(text(call.message.path), tx=call.transaction)
 
 
 @method("SetNode")
 def set_node(call: Invocation) -> None:
     message = call.message
     call.cluster.cypress.set(
-        path(message.path),
+        text(message.path),
         from_yson(message.value),
         tx=call.transaction,
         recursive=message.recursive,
@@ -79,10 +82,8 @@ def set_node(call: Invocation) -> None:
 @method("MultisetAttributesNode")
 def multiset_attributes_node(call: Invocation) -> None:
     message = call.message
-    values = [(item.attribute, from_yson(item.value)) for item in message.subrequests]
-    for attribute, value in values:
-        target = f"{path(message.path).rstrip('/')}/{attribute}"
-        call.cluster.cypress.set(target, value, tx=call.transaction, force=message.force)
+    given = {text(item.attribute): from_yson(item.value) for item in message.subrequests}
+    call.cluster.cypress.multiset_attributes(text(message.path), given, tx=call.transaction)
 
 
 @method("CreateNode")
@@ -90,7 +91,7 @@ def create_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.create(
         node_type(message.type),
-        path(message.path),
+        text(message.path),
         tx=call.transaction,
         attributes=attributes(message.attributes),
         recursive=message.recursive,
@@ -107,14 +108,14 @@ def node_type(code: int) -> str:
     for kind in KINDS.values():
         if kind.code == code:
             return kind.type
-    raise generic(f"Objects of type {code} cannot be created: not supported by minicluster")
+    raise not_supported(f"Creating an object of type {code}")
 
 
 @method("RemoveNode")
 def remove_node(call: Invocation) -> None:
     message = call.message
     call.cluster.cypress.remove(
-        path(message.path), tx=call.transaction, recursive=message.recursive, force=message.force
+        text(message.path), tx=call.transaction, recursive=message.recursive, force=message.force
     )
 
 
@@ -122,8 +123,8 @@ def remove_node(call: Invocation) -> None:
 def copy_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.copy(
-        path(message.src_path),
-        path(message.dst_path),
+        text(message.src_path),
+        text(message.dst_path),
         tx=call.transaction,
         recursive=message.recursive,
         force=message.force,
@@ -136,8 +137,8 @@ def copy_node(call: Invocation) -> None:
 def move_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.move(
-        path(message.src_path),
-        path(message.dst_path),
+        text(message.src_path),
+        text(message.dst_path),
         tx=call.transaction,
         recursive=message.recursive,
         force=message.force,
@@ -149,8 +150,8 @@ def move_node(call: Invocation) -> None:
 def link_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.link(
-        path(message.src_path),
-        path(message.dst_path),
+        text(message.src_path),
+        text(message.dst_path),
         tx=call.transaction,
         attributes=attributes(message.attributes),
         recursive=message.recursive,
@@ -167,12 +168,12 @@ def lock_node(call: Invocation) -> None:
     if mode is None:
         raise YtError(1, f"Unknown lock mode {message.mode}")
     lock = call.cluster.cypress.lock(
-        path(message.path),
+        text(message.path),
         mode,
         tx=call.transaction,
         waitable=message.waitable,
-        child_key=message.child_key or None,
-        attribute_key=message.attribute_key or None,
+        child_key=text(message.child_key) or None,
+        attribute_key=text(message.attribute_key) or None,
     )
     set_guid(call.reply.node_id, lock["node_id"])
     set_guid(call.reply.lock_id, lock["lock_id"])
@@ -181,4 +182,4 @@ def lock_node(call: Invocation) -> None:
 
 @method("UnlockNode")
 def unlock_node(call: Invocation) -> None:
-    call.cluster.cypress.unlock(path(call.message.path), tx=call.transaction)
+    call.cluster.cypress.unlock(text(call.message.path), tx=call.transaction)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..messages import set_guid
+from ..messages import set_guid, text
 from ..protos import api
-from ..service import Invocation, method, path
+from ..service import Invocation, method
 
 BLOCK = 1 << 20
 """Bytes an attachment of ReadFile holds at most, so that a window of the client's fills evenly."""
@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 async def read_file(call: Invocation) -> None:
     """Meta, data, a null attachment, then the response; the client has ended its side already."""
     message = call.message
-    target = path(message.path)
+    target = text(message.path)
     data = call.cluster.cypress.read_file(
         target,
         tx=call.transaction,
@@ -38,4 +38,4 @@ async def write_file(call: Invocation) -> None:
     message = call.message
     call.stream.end()
     data = b"".join([chunk async for chunk in call.stream.chunks()])
-    call.cluster.cypress.write_file(path(message.path), data, tx=call.transaction)
+    call.cluster.cypress.write_file(text(message.path), data, tx=call.transaction)

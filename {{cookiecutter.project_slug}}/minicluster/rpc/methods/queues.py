@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import rowsets
 from ..bus import Part
-from ..service import Invocation, method, path
+from ..messages import text
+from ..service import Invocation, method
 from .cypress import from_yson, to_yson
 from .transactions import tablet_transaction
 
@@ -25,7 +26,7 @@ def _limits(message: Any) -> tuple[int | None, int | None]:
 def pull_queue(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull(
-        path(message.queue_path), message.partition_index, message.offset, *_limits(message)
+        text(message.queue_path), message.partition_index, message.offset, *_limits(message)
     )
     call.reply.start_offset = message.offset
     return rowsets.write(call.reply.rowset_descriptor, rowset)
@@ -35,8 +36,8 @@ def pull_queue(call: Invocation) -> Sequence[Part]:
 def pull_consumer(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull_consumer(
-        path(message.consumer_path),
-        path(message.queue_path),
+        text(message.consumer_path),
+        text(message.queue_path),
         message.partition_index,
         message.offset if message.HasField("offset") else None,
         *_limits(message),
@@ -49,8 +50,8 @@ def pull_consumer(call: Invocation) -> Sequence[Part]:
 def advance_consumer(call: Invocation) -> None:
     message = call.message
     call.cluster.queues.advance(
-        path(message.consumer_path),
-        path(message.queue_path),
+        text(message.consumer_path),
+        text(message.queue_path),
         message.partition_index,
         message.old_offset if message.HasField("old_offset") else None,
         message.new_offset,
@@ -63,22 +64,22 @@ def register_queue_consumer(call: Invocation) -> None:
     message = call.message
     partitions = list(message.partitions.items) if message.HasField("partitions") else None
     call.cluster.queues.register(
-        path(message.queue_path), path(message.consumer_path), message.vital, partitions
+        text(message.queue_path), text(message.consumer_path), message.vital, partitions
     )
 
 
 @method("UnregisterQueueConsumer")
 def unregister_queue_consumer(call: Invocation) -> None:
     message = call.message
-    call.cluster.queues.unregister(path(message.queue_path), path(message.consumer_path))
+    call.cluster.queues.unregister(text(message.queue_path), text(message.consumer_path))
 
 
 @method("ListQueueConsumerRegistrations")
 def list_queue_consumer_registrations(call: Invocation) -> None:
     message = call.message
     found = call.cluster.queues.registrations(
-        path(message.queue_path) if message.HasField("queue_path") else None,
-        path(message.consumer_path) if message.HasField("consumer_path") else None,
+        text(message.queue_path) if message.HasField("queue_path") else None,
+        text(message.consumer_path) if message.HasField("consumer_path") else None,
     )
     for registration in found:
         shown = call.reply.registrations.add()
@@ -97,9 +98,9 @@ def _rich(call: Invocation, queue_or_consumer: str) -> bytes:
 def create_queue_producer_session(call: Invocation) -> None:
     message = call.message
     session = call.cluster.producers.create_session(
-        path(message.producer_path),
-        path(message.queue_path),
-        message.session_id,
+        text(message.producer_path),
+        text(message.queue_path),
+        text(message.session_id),
         from_yson(message.user_meta) if message.HasField("user_meta") else None,
     )
     call.reply.sequence_number = session["sequence_number"]
@@ -112,7 +113,7 @@ def create_queue_producer_session(call: Invocation) -> None:
 def remove_queue_producer_session(call: Invocation) -> None:
     message = call.message
     call.cluster.producers.remove_session(
-        path(message.producer_path), path(message.queue_path), message.session_id
+        text(message.producer_path), text(message.queue_path), text(message.session_id)
     )
 
 
@@ -121,9 +122,9 @@ def push_queue_producer(call: Invocation) -> None:
     message = call.message
     names, rows = rowsets.read(message.rowset_descriptor, call.attachments)
     result = call.cluster.producers.push(
-        path(message.producer_path),
-        path(message.queue_path),
-        message.session_id,
+        text(message.producer_path),
+        text(message.queue_path),
+        text(message.session_id),
         message.epoch,
         rowsets.present(rows),
         names,

@@ -12,9 +12,10 @@ from ...errors import not_supported
 from ...state import wire
 from ...state.ordered import data_weight
 from ...state.schema import Column
+from ..messages import text
 from ..protos import api
 from ..rowsets import describe
-from ..service import Invocation, method, path
+from ..service import Invocation, method
 
 ROWS = 10_000
 """Rows of one attachment at most."""
@@ -34,7 +35,7 @@ def partition_tables(call: Invocation) -> None:
         or DEFAULT_PARTITION
     )
     for item in message.paths:
-        for cut in partition_table(call.cluster, path(item), weight, tx=call.transaction):
+        for cut in partition_table(call.cluster, text(item), weight, tx=call.transaction):
             partition = call.reply.partitions.add()
             partition.table_ranges.append(cut.encode())
 
@@ -47,7 +48,7 @@ async def read_rows(call: Invocation) -> None:
         raise not_supported(
             'Reading in another format than wire (a table with "optimize_for=scan")'
         )
-    reading = read_table(call.cluster, path(message.path), tx=call.transaction)
+    reading = read_table(call.cluster, text(message.path), tx=call.transaction)
     statistics = _statistics(reading, len(reading.rows))
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
     meta.statistics.CopyFrom(statistics)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ...errors import generic
 from .. import rowsets
 from ..bus import Part
-from ..service import Invocation, method, path
+from ..messages import text
+from ..service import Invocation, method
 from .transactions import tablet_transaction
 
 SYNC_LAST_COMMITTED = 0x3FFFFFFFFFFFFF01
@@ -26,7 +27,7 @@ def modify_rows(call: Invocation) -> None:
     if len(kinds) != len(rows):
         raise generic(f"{len(kinds)} modification types for {len(rows)} rows")
     call.cluster.tables.modify(
-        path(message.path),
+        text(message.path),
         list(zip(kinds, rowsets.present(rows), strict=True)),
         names,
         tx=tablet_transaction(call),
@@ -38,10 +39,10 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     rowset = call.cluster.tables.lookup(
-        path(message.path),
+        text(message.path),
         rowsets.present(keys),
         names,
-        columns=list(message.columns) or None,
+        columns=[text(name) for name in message.columns] or None,
         timestamp=_timestamp(message.timestamp),
         keep_missing=message.keep_missing_rows,
     )
@@ -51,5 +52,7 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
 @method("SelectRows")
 def select_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
-    rowset = call.cluster.tables.select(message.query, timestamp=_timestamp(message.timestamp))
+    rowset = call.cluster.tables.select(
+        text(message.query), timestamp=_timestamp(message.timestamp)
+    )
     return rowsets.write(call.reply.rowset_descriptor, rowset)

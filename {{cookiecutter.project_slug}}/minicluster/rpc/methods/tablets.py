@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...state import wire
 from .. import rowsets
-from ..service import Invocation, method, path
+from ..messages import text
+from ..service import Invocation, method
 from .cypress import from_yson, to_yson
 
 
@@ -20,27 +21,27 @@ def _tablets(call: Invocation) -> tuple[int | None, int | None]:
 @method("MountTable")
 def mount_table(call: Invocation) -> None:
     message = call.message
-    call.cluster.tables.mount(path(message.path), *_tablets(call), freeze=message.freeze)
+    call.cluster.tables.mount(text(message.path), *_tablets(call), freeze=message.freeze)
 
 
 @method("UnmountTable")
 def unmount_table(call: Invocation) -> None:
-    call.cluster.tables.unmount(path(call.message.path), *_tablets(call))
+    call.cluster.tables.unmount(text(call.message.path), *_tablets(call))
 
 
 @method("RemountTable")
 def remount_table(call: Invocation) -> None:
-    call.cluster.tables.remount(path(call.message.path), *_tablets(call))
+    call.cluster.tables.remount(text(call.message.path), *_tablets(call))
 
 
 @method("FreezeTable")
 def freeze_table(call: Invocation) -> None:
-    call.cluster.tables.freeze(path(call.message.path), *_tablets(call))
+    call.cluster.tables.freeze(text(call.message.path), *_tablets(call))
 
 
 @method("UnfreezeTable")
 def unfreeze_table(call: Invocation) -> None:
-    call.cluster.tables.unfreeze(path(call.message.path), *_tablets(call))
+    call.cluster.tables.unfreeze(text(call.message.path), *_tablets(call))
 
 
 @method("ReshardTable")
@@ -56,7 +57,7 @@ def reshard_table(call: Invocation) -> None:
         ]
     first, last = _tablets(call)
     call.cluster.tables.reshard(
-        path(message.path),
+        text(message.path),
         tablet_count=message.tablet_count if message.HasField("tablet_count") else None,
         pivot_keys=pivots,
         first=first,
@@ -67,14 +68,14 @@ def reshard_table(call: Invocation) -> None:
 @method("TrimTable")
 def trim_table(call: Invocation) -> None:
     message = call.message
-    call.cluster.tables.trim(path(message.path), message.tablet_index, message.trimmed_row_count)
+    call.cluster.tables.trim(text(message.path), message.tablet_index, message.trimmed_row_count)
 
 
 @method("AlterTable")
 def alter_table(call: Invocation) -> None:
     message = call.message
     call.cluster.tables.alter(
-        path(message.path),
+        text(message.path),
         schema=from_yson(message.schema) if message.HasField("schema") else None,
         dynamic=message.dynamic if message.HasField("dynamic") else None,
     )
@@ -83,7 +84,7 @@ def alter_table(call: Invocation) -> None:
 @method("GetTabletInfos")
 def get_tablet_infos(call: Invocation) -> None:
     message = call.message
-    infos = call.cluster.tables.tablet_infos(path(message.path), list(message.tablet_indexes))
+    infos = call.cluster.tables.tablet_infos(text(message.path), list(message.tablet_indexes))
     for info in infos:
         shown = call.reply.tablets.add()
         for field in ("total_row_count", "trimmed_row_count", "last_write_timestamp"):
@@ -93,7 +94,7 @@ def get_tablet_infos(call: Invocation) -> None:
 @method("GetTablePivotKeys")
 def get_table_pivot_keys(call: Invocation) -> None:
     """As lists, or else as maps by column, which is the older form."""
-    table_path = path(call.message.path)
+    table_path = text(call.message.path)
     _, table = call.cluster.tables.sorted(table_path)
     keys = call.cluster.cypress.get(f"{table_path}/@pivot_keys")
     if not call.message.represent_key_as_list:
