@@ -144,7 +144,8 @@ def test_kill(of: str) -> None:
     async def scenario(gate: Gate) -> None:
         sleeper = "import time; time.sleep(60)"
         with subprocess.Popen([sys.executable, "-c", sleeper], start_new_session=True) as victim:
-            await gate.add(Rule("kill", "commit", **{of: victim.pid}))
+            rule: dict[str, Any] = {of: victim.pid}
+            await gate.add(Rule("kill", "commit", **rule))
             assert await outcomes(gate, call("get"), call("commit")) == ["ok", "hang up"]
             assert victim.wait(10) == -signal.SIGKILL
 

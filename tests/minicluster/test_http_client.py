@@ -89,10 +89,15 @@ def test_master_transaction(client: Any, running: testing.Running, root: str) ->
             outside.set(f"{root}/x", 5)
         assert caught.value.is_concurrent_transaction_lock_conflict()
     assert outside.get(root) == {"x": 1, "y": 2}
-    with pytest.raises(ZeroDivisionError), client.Transaction():
-        client.remove(root, recursive=True)
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        _remove_and_fail(client, root)
     assert client.exists(f"{root}/x")
+
+
+def _remove_and_fail(client: Any, path: str) -> None:
+    with client.Transaction():
+        client.remove(path, recursive=True)
+        raise ZeroDivisionError
 
 
 def test_waitable_lock(client: Any, running: testing.Running, root: str) -> None:
@@ -180,12 +185,12 @@ def test_tablet_transactions(client: Any, running: testing.Running, root: str) -
         client.insert_rows(table, [{"k": 1, "v": "a"}])
         assert list(outside.lookup_rows(table, [{"k": 1}])) == []
     assert len(list(outside.lookup_rows(table, [{"k": 1}]))) == 1
-    with (
-        pytest.raises(YtTabletTransactionLockConflict),
-        client.Transaction(type="tablet"),
-    ):
+    transaction = client.start_transaction(type="tablet")
+    with client.Transaction(transaction_id=transaction, type="tablet"):
         client.insert_rows(table, [{"k": 1, "v": "b"}])
-        outside.insert_rows(table, [{"k": 1, "v": "c"}])
+    outside.insert_rows(table, [{"k": 1, "v": "c"}])
+    with pytest.raises(YtTabletTransactionLockConflict):
+        client.commit_transaction(transaction)
 
 
 def test_tablets(client: Any, root: str) -> None:

@@ -100,9 +100,9 @@ async def _serve(options: argparse.Namespace) -> None:
     await http.start(HOST, options.http_port)
     proxies = [await serve_rpc(cluster, gate, HOST) for _ in range(options.rpc_proxies)]
     addresses = {"http": http.address, "rpc": [proxy.address for proxy in proxies]}
-    print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), flush=True)
     if options.ready_file is not None:
         _write_whole(options.ready_file, json.dumps({**addresses, "pid": os.getpid()}))
+    print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), flush=True)
     await stopping.wait()
     await http.stop()
     for proxy in proxies:
