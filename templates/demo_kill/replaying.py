@@ -12,8 +12,9 @@ _WRITERS = 2
 def arm(faults: Any, settings: Any, *, pgid: int, writes_per_batch: int) -> Any:
     """Kill the process group in the second batch, when at least one of its writes is in the output.
 
-    Each task waits for its write, a transaction of its own, before the next one: with one write more
-    under way than there are writers, the first is committed. Returns the rule, whose hits can be read.
+    Each task waits for its write, a transaction of its own, before the next one: with one write
+    more under way than there are writers, the first is committed. Returns the rule, whose hits can
+    be read.
     """
     return faults.add(
         method="ModifyRows",

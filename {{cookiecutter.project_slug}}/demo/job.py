@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGE = "{{ cookiecutter.__package }}"
+ROOT = Path(__file__).parents[1]
 #: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
 PATIENCE_SECONDS = 180.0
 
@@ -20,15 +21,15 @@ class Job:
 
     def __init__(self, proxy: str, log: Path) -> None:
         self.log = log
-        environment = {**os.environ, "YT_PROXY": proxy}
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", PACKAGE, "run"],
-                env=environment,
+                env=_environment(proxy),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
+                cwd=ROOT,
                 start_new_session=True,
             )
 
@@ -64,6 +65,12 @@ class Job:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
+def _environment(proxy: str) -> dict[str, str]:
+    # Found where it lies, installed or not.
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
+
+
 @contextmanager
 def running(proxy: str, log: Path) -> Iterator[Job]:
     """A job that is dead at the end, whatever happens."""
@@ -78,7 +85,8 @@ def run_command(proxy: str, *words: str) -> str:
     """The output of ``python -m <package> ...``. Raises CalledProcessError when it fails."""
     return subprocess.run(
         [sys.executable, "-m", PACKAGE, *words],
-        env={**os.environ, "YT_PROXY": proxy},
+        env=_environment(proxy),
+        cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,
         text=True,

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import bids, kill, tables
 from .expected import COLUMNS, expected
-from .job import PACKAGE, PATIENCE_SECONDS, Job, run_command, running
+from .job import PACKAGE, PATIENCE_SECONDS, ROOT, Job, run_command, running
 
 #: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
@@ -37,7 +37,7 @@ class Result:
 def play(cluster: Any, rows: int, log: Path, say: Say, watch: Watch) -> Result:
     """Play the crash on ``cluster``, a running minicluster. Raises ScenarioError."""
     load = import_module(f"{PACKAGE}.settings").load
-    settings = load(Path("config/local.toml"), {"YT_PROXY": cluster.http})
+    settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
     client = import_module(f"{PACKAGE}.cluster").connect(settings)
     run_command(cluster.http, "provision")
     sent = _produce(client, settings, rows)

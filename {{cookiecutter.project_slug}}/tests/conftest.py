@@ -63,3 +63,13 @@ def spark(module: Module, base_settings: Any) -> Iterator[Any]:
     session = module("session").open_session(base_settings)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def stream(module: Module, client: Any, settings: Any, spark: Any, cluster: Any) -> Iterator[Any]:
+    """A provisioned job of its own for the test; no fault outlives it."""
+    from stream import Stream
+
+    module("provision").provision(client, settings)
+    yield Stream(module, client, settings, spark)
+    cluster.client.faults.clear()

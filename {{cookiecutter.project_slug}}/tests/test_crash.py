@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-from conftest import CONFIG
-
 from demo.__main__ import MAY_REPEAT
 from demo.scenario import play
 from minicluster import testing
@@ -19,8 +16,7 @@ def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int], None]]:
     yield lambda _rows: None
 
 
-def test_the_guarantee_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(CONFIG.parents[1])
+def test_the_guarantee_survives_a_kill(tmp_path: Path) -> None:
     with testing.start() as cluster:
         result = play(cluster, 12_000, tmp_path / "job.log", print, _unwatched)
 

@@ -45,7 +45,7 @@ def test_queues_are_sorted_whatever_their_order_in_the_file(module: Module, tmp_
         ('start_from = "middle"', "wanted one of: earliest, latest"),
         ('on_data_loss = "ignore"', "wanted one of: fail, skip"),
         ('create_queues = "yes"', "wanted true or false"),
-        ("accept = [1]", "wanted a text"),
+        ("accept = [1]", "wanted a list of texts"),
         ('proxy_role = ""', "not empty"),
         ("this is no TOML", "not valid TOML"),
     ],
@@ -62,7 +62,7 @@ def test_a_bad_line_is_named(module: Module, tmp_path: Path, line: str, said: st
         ('"//home/job/consumer"', '"home/job/consumer"', "plain Cypress path"),
         ('"//home/job/consumer"', '"//home/job/output"', "named twice"),
         ('"//home/b", "//home/a"', '"//home/a", "//home/a"', "named twice"),
-        ('"//home/b", "//home/a"', "", "at least one"),
+        ('"//home/b", "//home/a"', "", "one or more"),
         ('proxy = "cluster.example.net"', "", "missing key 'proxy'"),
     ],
 )
