@@ -487,7 +487,7 @@ async def test_pivot_keys_go_in_and_out(lab: Lab) -> None:
 @in_lab()
 async def test_registrations_are_listed(lab: Lab) -> None:
     await make_queue(lab)
-    paths = {"queue_path": "//home/q", "consumer_path": "//home/c"}
+    paths: dict[str, Any] = {"queue_path": "//home/q", "consumer_path": "//home/c"}
     await lab.client.call("UnregisterQueueConsumer", **paths)
     with pytest.raises(RpcError, match="is not registered"):
         await pull(lab.client, 0)
@@ -502,7 +502,10 @@ async def test_registrations_are_listed(lab: Lab) -> None:
 async def read_table(client: RpcClient, path: str) -> tuple[Any, list[Any]]:
     """(meta, rows) of a bulk read."""
     header = client.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
-    meta, rows, names, position = None, [], [], 0
+    meta: Any = None
+    rows: list[Any] = []
+    names: list[str] = []
+    position = 0
     while True:
         parts = await client.read_message()
         assert parts[0] is not None
@@ -608,6 +611,22 @@ async def test_dynamic_tables_are_read_by_key_and_by_tablet(lab: Lab) -> None:
     )
     cuts = [await numbers(part.table_ranges[0].decode()) for part in reply.partitions]
     assert cuts == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+@in_lab()
+async def test_required_fields_are_required(lab: Lab) -> None:
+    await make_queue(lab)
+    request = build("TReqModifyRows", path="//home/q")
+    request.row_modification_types.append(0)
+    describe(request, ["n", "s"])
+    body = request.SerializePartialToString()
+    header = protos.rpc("TRequestHeader")(service="ApiService", method="ModifyRows")
+    header.request_id.first = header.request_id.second = 1
+    parts = [b"rpci" + header.SerializeToString(), struct.pack("<II", 0, len(body)) + body]
+    lab.client.send_packet([*parts, wire.join([row(1, "a")])])
+    with pytest.raises(RpcError, match="transaction_id missing"):
+        RpcClient.open_response(await lab.client.read_message(), "")
+    assert await pull_all(lab.client) == []
 
 
 # Several proxies

@@ -59,9 +59,14 @@ class Request:
                 body = _open_envelope(body)
             elif self.header.request_codec != NO_CODEC:
                 raise YtError(PROTOCOL, f"Unsupported request codec {self.header.request_codec}")
-            return protos.message(name).FromString(body)
+            message = protos.message(name).FromString(body)
         except DecodeError as error:
             raise YtError(PROTOCOL, f"Error deserializing request body: {error}") from None
+        # Python's parser lets required fields be missing.
+        if not message.IsInitialized():
+            missing = ", ".join(message.FindInitializationErrors())
+            raise YtError(PROTOCOL, f"Error deserializing request body: {missing} missing")
+        return message
 
 
 @dataclass(slots=True, frozen=True)
@@ -101,6 +106,8 @@ def parse(parts: Sequence[Part]) -> Incoming:
         header = protos.rpc(name).FromString(data)
     except DecodeError as error:
         raise MessageError(f"bad {name}: {error}") from None
+    if not header.IsInitialized():
+        raise MessageError(f"{name} lacks required fields")
     request_id = (header.request_id.first, header.request_id.second)
     match tag:
         case b"rpci":
