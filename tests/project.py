@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 from cookiecutter.main import cookiecutter
 
-from local_extensions.answers import typed
+from local_extensions.answers import problems, typed
+from local_extensions.versions import SPARK_VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
@@ -20,6 +22,29 @@ DEFAULTS = {
     **{name: value[0] if isinstance(value, list) else value for name, value in OPTIONS.items()},
     "project_slug": "bids-stream",
 }
+QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
+Variant = tuple[str, str, str]
+#: All pairs of guarantee and processing that are offered, with one and with two queues.
+VARIANTS: list[Variant] = [
+    (guarantee, processing, queues)
+    for guarantee, processing, queues in itertools.product(
+        OPTIONS["guarantee"], OPTIONS["processing"], QUEUES
+    )
+    if not problems({**DEFAULTS, "guarantee": guarantee, "processing": processing})
+]
+
+
+def variant_answers(variant: Variant) -> dict[str, str]:
+    """The answers that generate ``variant``; the Spark versions take turns."""
+    guarantee, processing, queues = variant
+    # One queue and several get each Spark version in turn, so that no kind is tied to one of them.
+    pair, number = divmod(VARIANTS.index(variant), len(QUEUES))
+    return {
+        "guarantee": guarantee,
+        "processing": processing,
+        "queue_paths": QUEUES[queues],
+        "spark_version": SPARK_VERSIONS[(pair + number) % len(SPARK_VERSIONS)],
+    }
 
 
 def user_config(folder: Path) -> Path:

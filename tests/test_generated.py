@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import os
 import re
 import subprocess
@@ -19,18 +18,9 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from local_extensions import answers, versions
+from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import DEFAULTS, OPTIONS, generate
-
-QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
-VARIANTS = [
-    (guarantee, processing, queues)
-    for guarantee, processing, queues in itertools.product(
-        OPTIONS["guarantee"], OPTIONS["processing"], QUEUES
-    )
-    if not answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing})
-]
+from tests.project import DEFAULTS, VARIANTS, generate, variant_answers
 
 # The contract's keys; the last two are for join only.
 KEYS = """
@@ -49,14 +39,7 @@ HOSTILE = (
 @pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every variant that is offered; Spark 3.5 in every second of them."""
-    guarantee, processing, queues = request.param
-    return generate(
-        tmp_path_factory.mktemp("variant"),
-        guarantee=guarantee,
-        processing=processing,
-        queue_paths=QUEUES[queues],
-        spark_version=versions.SPARK_VERSIONS[VARIANTS.index(request.param) % 2],
-    )
+    return generate(tmp_path_factory.mktemp("variant"), **variant_answers(request.param))
 
 
 @pytest.fixture(scope="module")
