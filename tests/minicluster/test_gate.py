@@ -207,3 +207,20 @@ def test_the_journal() -> None:
 def test_wrong_rules(wrong: dict[str, Any]) -> None:
     with pytest.raises(YtError):
         Rule(**wrong)
+
+
+def test_what_became_of_a_call_is_recorded() -> None:
+    async def scenario(gate: Gate) -> None:
+        told: list[tuple[str, str | None]] = []
+        gate.listeners.append(lambda call, seconds: told.append((call.method, call.fault)))
+        await gate.add(Rule("fail", "a", error={"code": 5, "message": "no"}))
+        await gate.add(Rule("lose_reply", "b"))
+        await outcomes(gate, call("a"), call("b"), call("c"))
+        assert told == [("a", "fail"), ("b", "lose_reply"), ("c", None)]
+        assert [(entry["error"], entry["fault"]) for entry in gate.journal] == [
+            ({"code": 5, "message": "no"}, "fail"),
+            (None, "lose_reply"),
+            (None, None),
+        ]
+
+    run(scenario)

@@ -191,7 +191,7 @@ def test_a_long_error_is_in_the_body(server: testing.Running) -> None:
 
 def test_wrong_control_requests(server: testing.Running) -> None:
     root = f"http://{server.http}/minicluster"
-    for path, body in [
+    wrong: list[tuple[str, Any]] = [
         ("faults", {"action": "nonsense"}),
         ("faults", {"unknown": 1}),
         ("faults", {}),
@@ -203,7 +203,8 @@ def test_wrong_control_requests(server: testing.Running) -> None:
         ("save", {"path": "relative"}),
         ("load", {"path": "/nowhere/state"}),
         ("proxies", {"address": "nowhere", "up": False}),
-    ]:
+    ]
+    for path, body in wrong:
         answer = requests.post(f"{root}/{path}", json=body, timeout=10)
         assert answer.status_code == 400, (path, body)
         assert error_of(answer)["message"]

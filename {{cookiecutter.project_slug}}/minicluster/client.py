@@ -55,6 +55,10 @@ class Entry:
     method: str
     args: dict[str, Any]
     label: str | None
+    error: dict[str, Any] | None
+    """{code, message} of what the client was answered, if it was an error."""
+    fault: str | None
+    """The action of the rule that hit the request."""
 
 
 class Client:

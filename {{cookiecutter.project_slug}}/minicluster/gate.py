@@ -49,7 +49,11 @@ class Call:
     args: dict[str, Any] = field(default_factory=dict)
     label: str | None = None
     error: YtError | None = None
+    fault: str | None = None
+    """The action of the last rule that hit the call."""
     started: float = 0.0
+    entry: dict[str, Any] = field(default_factory=dict)
+    """Its entry in the journal."""
 
 
 @dataclass
@@ -129,27 +133,45 @@ class Gate:
         call.started = time.perf_counter()
         self._sequence += 1
         self.counts[call.method] += 1
-        self.journal.append(
-            {
-                "n": self._sequence,
-                "time": time.time(),
-                "protocol": call.protocol,
-                "proxy": call.proxy,
-                "method": call.method,
-                "args": call.args,
-                "label": call.label,
-            }
-        )
+        call.entry = {
+            "n": self._sequence,
+            "time": time.time(),
+            "protocol": call.protocol,
+            "proxy": call.proxy,
+            "method": call.method,
+            "args": call.args,
+            "label": call.label,
+            "error": None,
+            "fault": None,
+        }
+        self.journal.append(call.entry)
         if self.rules:
-            await self._inject(call, "before")
+            try:
+                await self._inject(call, "before")
+            except (YtError, HangUp) as failure:
+                self._record(call, failure)
+                raise
         self._tick()
 
     async def leave(self, call: Call) -> None:
         """Called when the request was applied, or has failed (then `call.error` says how)."""
+        failure: YtError | HangUp | None = call.error
+        try:
+            if self.rules:
+                await self._inject(call, "after")
+        except (YtError, HangUp) as injected:
+            failure = injected
+            raise
+        finally:
+            self._record(call, failure)
+
+    def _record(self, call: Call, failure: YtError | HangUp | None) -> None:
+        if isinstance(failure, YtError):
+            call.error = failure
+            call.entry["error"] = {"code": failure.code, "message": failure.message}
+        call.entry["fault"] = call.fault
         for listener in self.listeners:
             listener(call, time.perf_counter() - call.started)
-        if self.rules:
-            await self._inject(call, "after")
 
     async def add(self, rule: Rule) -> int:
         self._sequence += 1
@@ -192,6 +214,7 @@ class Gate:
             if rule.seen <= rule.skip or (rule.times is not None and rule.hits >= rule.times):
                 continue
             rule.hits += 1
+            call.fault = rule.action
             await self._notify()
             await self._act(rule, call)
 

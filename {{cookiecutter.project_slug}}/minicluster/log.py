@@ -18,6 +18,7 @@ def log_requests(out: TextIO) -> Callable[[Call, float], None]:
         stamp = time.strftime("%H:%M:%S")
         arguments = " ".join(f"{name}={_short(value)}" for name, value in call.args.items())
         failed = f"  !! {call.error.code}: {call.error.message}" if call.error else ""
+        failed += f"  [{call.fault} injected]" if call.fault else ""
         label = f"[{call.label}] " if call.label else ""
         out.write(
             f"{stamp} {call.protocol:4} {label}{call.method:24} {seconds * 1000:7.1f} ms  "
