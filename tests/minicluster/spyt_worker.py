@@ -98,9 +98,16 @@ class Worker:
             query.stop()
         return {"batches": [item["numInputRows"] for item in progress if item["numInputRows"]]}
 
-    def read(self, path: str, where: str = "true", columns: list[str] | None = None) -> Any:
+    def read(
+        self,
+        path: str,
+        where: str = "true",
+        columns: list[str] | None = None,
+        options: dict[str, str] | None = None,
+    ) -> Any:
         """Rows of a table through Spark's batch reader, as lists."""
-        frame = self.spark.read.format("yt").load(f"yt:/{path}").where(where)
+        reader = self.spark.read.format("yt").options(**(options or {}))
+        frame = reader.load(f"yt:/{path}").where(where)
         return [list(row) for row in frame.select(*(columns or ["*"])).collect()]
 
     def count(self, path: str) -> int:

@@ -341,6 +341,17 @@ def test_tables_are_read_back_in_batch(job: Job) -> None:
     assert sorted(some) == [[n, str(n), [n, n + 1]] for n in (10, 11, 12)]
 
 
+def test_a_table_optimized_for_scan_is_read_without_arrow(lab: Lab) -> None:
+    path = "//home/scanned"
+    attributes = {"schema": [{"name": "n", "type": "int64"}], "optimize_for": "scan"}
+    lab.yt.create("table", path, attributes=attributes)
+    lab.yt.write_table(path, [{"n": n} for n in range(3)])
+    with pytest.raises(WorkerError, match="arrow_enabled"):
+        lab.worker.ask("read", path=path)
+    rows = lab.worker.ask("read", path=path, options={"arrow_enabled": "false"})
+    assert rows == [[0], [1], [2]]
+
+
 def test_the_worker_reports_what_the_cluster_says(lab: Lab) -> None:
     with pytest.raises(WorkerError, match="PATH_NOT_FOUND"):
         lab.worker.ask("read", path="//home/nothing")

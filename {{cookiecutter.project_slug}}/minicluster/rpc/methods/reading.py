@@ -19,7 +19,7 @@ from ..service import Invocation, method
 
 ROWS = 10_000
 """Rows of one attachment at most."""
-WIRE, ARROW = 0, 1
+WIRE = 0
 DEFAULT_PARTITION = 1 << 30
 
 
@@ -45,9 +45,8 @@ async def read_rows(call: Invocation) -> None:
     """Meta, blocks of rows, a null attachment, then the response."""
     message = call.message
     if message.desired_rowset_format != WIRE:
-        raise not_supported(
-            'Reading in another format than wire (a table with "optimize_for=scan")'
-        )
+        # It would need an Arrow library; SPYT asks for it when the table is optimized for scan.
+        raise not_supported('Reading in Arrow format (use the read option "arrow_enabled"="false")')
     reading = read_table(call.cluster, text(message.path), tx=call.transaction)
     statistics = _statistics(reading, len(reading.rows))
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
