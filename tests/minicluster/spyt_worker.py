@@ -83,7 +83,7 @@ class Worker:
                 .select(F.col("window.start").cast("long").alias("start"), "rows", "total")
             )
         else:
-            result = events.select("id", "text", "price", "at")
+            result = events.drop("$timestamp", "$cumulative_data_weight")
         query = (
             result.writeStream.format("yt")
             .option("checkpointLocation", f"yt:/{checkpoint}")

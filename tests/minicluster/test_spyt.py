@@ -39,6 +39,59 @@ KEYS = [
     {"name": "tablet_index", "type": "int64", "sort_order": "ascending"},
     {"name": "row_index", "type": "int64", "sort_order": "ascending"},
 ]
+TYPES: list[dict[str, Any]] = [
+    {"name": "int8", "type": "int8"},
+    {"name": "int16", "type": "int16"},
+    {"name": "int32", "type": "int32"},
+    {"name": "int64", "type": "int64", "required": True},
+    {"name": "uint8", "type": "uint8"},
+    {"name": "uint16", "type": "uint16"},
+    {"name": "uint32", "type": "uint32"},
+    {"name": "uint64", "type": "uint64"},
+    {"name": "float", "type": "float"},
+    {"name": "double", "type": "double"},
+    {"name": "boolean", "type": "boolean"},
+    {"name": "string", "type": "string"},
+    {"name": "utf8", "type": "utf8"},
+    {"name": "date", "type": "date"},
+    {"name": "timestamp", "type": "timestamp"},
+    {"name": "any", "type": "any"},
+    *(
+        {"name": str(type_v3["type_name"]), "type_v3": {"type_name": "optional", "item": type_v3}}
+        for type_v3 in (
+            {"type_name": "list", "item": "int64"},
+            {
+                "type_name": "struct",
+                "members": [{"name": "a", "type": "int64"}, {"name": "b", "type": "utf8"}],
+            },
+            {"type_name": "dict", "key": "utf8", "value": "int64"},
+        )
+    ),
+]
+VALUES: list[dict[str, Any]] = [
+    {
+        "int8": -128,
+        "int16": -32768,
+        "int32": -(2**31),
+        "int64": -(2**63),
+        "uint8": YsonUint64(255),
+        "uint16": YsonUint64(65535),
+        "uint32": YsonUint64(2**32 - 1),
+        "uint64": YsonUint64(2**64 - 1),
+        "float": 0.5,
+        "double": 1e-300,
+        "boolean": True,
+        "string": "bytes",
+        "utf8": "строка \U0001f600",
+        "date": YsonUint64(20_000),
+        "timestamp": YsonUint64(1_700_000_000_123_456),
+        "any": {"a": [1, "two", 3.0, None]},
+        "list": [1, 2, 3],
+        "struct": {"a": 1, "b": "два"},
+        "dict": [["x", 1], ["y", 2]],
+    },
+    {"int64": 2**63 - 1},
+]
 WINDOWS = [
     {"name": "start", "type": "int64"},
     {"name": "rows", "type": "int64"},
@@ -144,11 +197,13 @@ class Job:
             "copy": (COLUMNS, False),
             "keyed": (KEYS + COLUMNS, True),
             "window": (WINDOWS, False),
+            "types": (TYPES, False),
         }[self.kind]
         schema = to_yson_type(output, attributes={"strict": True, "unique_keys": sort})
+        source = TYPES if self.kind == "types" else COLUMNS
         yt = self.lab.yt
         for name, kind, attributes in (
-            ("queue", "table", {"schema": COLUMNS + SERVICE, "tablet_count": tablets}),
+            ("queue", "table", {"schema": source + SERVICE, "tablet_count": tablets}),
             ("output", "table", {"schema": schema} | ({} if sort else {"tablet_count": 2})),
             ("consumer", "queue_consumer", {}),
         ):
@@ -314,6 +369,23 @@ def test_windows_keep_their_state_over_a_restart(job: Job) -> None:
     assert len(rows) == len(job.rows())
     expected = {start: (10, sum(range(start, start + 10))) for start in range(0, 290, 10)}
     assert rows == expected
+
+
+@pytest.mark.parametrize("job", [("types", True)], indirect=True)
+def test_values_of_every_type_pass_unchanged(job: Job) -> None:
+    queue = f"{job.folder}/queue"
+    job.lab.yt.insert_rows(queue, VALUES)
+    job.run()
+    names = [column["name"] for column in TYPES]
+
+    def values(row: dict[str, Any]) -> list[Any]:
+        """A struct may be shown by position or by name."""
+        struct = row.get("struct")
+        named = {"struct": list(struct.values())} if isinstance(struct, dict) else {}
+        return [{**row, **named}.get(name) for name in names]
+
+    written = [values(row) for row in job.rows()]
+    assert sorted(written, key=str) == sorted(map(values, VALUES), key=str)
 
 
 @pytest.mark.parametrize("job", [("keyed", True)], indirect=True)

@@ -21,6 +21,7 @@ class Job:
 
     def __init__(self, proxy: str, log: Path) -> None:
         self.log = log
+        self._start = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
@@ -42,6 +43,10 @@ class Job:
     def exit_code(self) -> int | None:
         """None while it runs; negative: killed by that signal."""
         return self._process.poll()
+
+    def has_started(self) -> bool:
+        """Whether its query runs: it says so after recovery."""
+        return b" running: " in self.log.read_bytes()[self._start :]
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """The exit code; raises subprocess.TimeoutExpired after ``seconds``."""

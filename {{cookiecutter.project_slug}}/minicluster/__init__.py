@@ -1,1 +1,1 @@
-"""An in-memory YTsaurus cluster that speaks the HTTP and the RPC protocol; for development and tests."""
+"""An in-memory YTsaurus cluster that speaks the HTTP and the RPC protocol, for development."""

@@ -1,4 +1,4 @@
-"""The command line: provision, check, run, status, migrate, rewind, submit."""
+"""The command line: provision, check, run, status, migrate, rewind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import maintenance, monitor, provision, session, submit, supervisor
+from . import maintenance, monitor, provision, session, supervisor
 from .cluster import connect, explained
 from .errors import JobError, RestartableError
 from .settings import DEFAULT_CONFIG, Settings, load
@@ -58,14 +58,6 @@ def _rewind(settings: Settings, arguments: argparse.Namespace) -> None:
     print(*done, sep="\n")
 
 
-def _submit(settings: Settings, arguments: argparse.Namespace) -> None:
-    with explained(settings):
-        client = connect(settings)
-        provision.require(client, settings)
-        settings = provision.sized(client, settings)
-    submit.submit(settings, arguments.config, arguments.spark_submit)
-
-
 COMMANDS: dict[str, tuple[Command, str]] = {
     "provision": (_provision, "create, mount and register what the job needs; repeatable"),
     "check": (_check, "verify tables, registration and session; changes nothing"),
@@ -73,7 +65,6 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "status": (_status, "queues, offsets and lag as a table"),
     "migrate": (_migrate, "after the guarantee was changed: take consumer and checkpoint over"),
     "rewind": (_rewind, "move the consumer, with a new checkpoint: rows are read again or skipped"),
-    "submit": (_submit, "run on the cluster; words after -- go to spark-submit"),
 }
 
 
@@ -117,8 +108,6 @@ def _parser() -> argparse.ArgumentParser:
         if name == "rewind":
             command.add_argument("to", choices=("earliest", "latest", "rows"))
             command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
-        if name == "submit":
-            command.add_argument("spark_submit", nargs="*", metavar="-- ARGUMENT")
     return parser
 
 

@@ -49,31 +49,24 @@ def explained(settings: Settings) -> Iterator[None]:
     """
     try:
         yield
-    except yt.errors.YtTokenError as error:
-        raise JobError(
-            f"{settings.proxy} refuses the token: {first_line(error)}", "renew YT_TOKEN"
-        ) from error
-    except YtError as error:
-        if error.contains_code(_AUTHENTICATION):
-            raise JobError(
-                f"{settings.proxy} refuses the token: {first_line(error)}", "renew YT_TOKEN"
-            ) from error
-        if error.contains_code(_AUTHORIZATION):
-            raise JobError(
-                f"not permitted on {settings.proxy}: {first_line(error)}",
-                "ask the owner of that path for the permission named",
-            ) from error
-        if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
-            raise RestartableError(f"{settings.proxy}: {first_line(error)}") from error
-        raise JobError(
-            f"cannot reach the cluster at {settings.proxy}: {first_line(error)}",
-            "check `proxy` in the configuration and that the cluster is up",
-        ) from error
-    except OSError as error:
-        raise JobError(
-            f"cannot reach the cluster at {settings.proxy}: {first_line(error)}",
-            "check `proxy` in the configuration and that the cluster is up",
-        ) from error
+    except (YtError, OSError) as error:
+        raise _explanation(error, settings.proxy) from error
+
+
+def _explanation(error: Exception, proxy: str) -> Exception:
+    line = first_line(error)
+    has_code = getattr(error, "contains_code", lambda code: False)
+    if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
+        return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
+    if has_code(_AUTHORIZATION):
+        remedy = "ask the owner of that path for the permission named"
+        return JobError(f"not permitted on {proxy}: {line}", remedy)
+    if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
+        return RestartableError(f"{proxy}: {line}")
+    return JobError(
+        f"cannot reach the cluster at {proxy}: {line}",
+        "check `proxy` in the configuration and that the cluster is up",
+    )
 
 
 def first_line(error: BaseException) -> str:

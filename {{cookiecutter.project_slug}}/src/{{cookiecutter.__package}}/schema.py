@@ -101,7 +101,7 @@ def differences(wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset()
 
 
 _INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
-_STRINGS = (spark.StringType, spark.BinaryType)
+_UDTS = ("datetime", "date32", "datetime64", "timestamp64", "interval64")
 
 
 def _is(*accepted: type[spark.DataType]) -> Callable[[spark.DataType], bool]:
@@ -117,29 +117,23 @@ def _is_udt(name: str) -> Callable[[spark.DataType], bool]:
 #: equal. Shown by running the connector; int into double, for instance, ends in "Illegal value"
 #: there (DynTableRowConverter, UnversionedValue).
 _WRITABLE: Mapping[str, Callable[[spark.DataType], bool]] = {
-    **{f"{sign}int{bits}": _is(*_INTEGERS) for sign in ("", "u") for bits in (8, 16, 32)},
-    "int64": _is(*_INTEGERS),
-    "uint64": lambda data_type: isinstance(data_type, _INTEGERS) or _is_udt("uint64")(data_type),
-    "interval": _is(*_INTEGERS),
-    "float": _is(spark.FloatType, spark.DoubleType),
-    "double": _is(spark.FloatType, spark.DoubleType),
-    "bool": _is(spark.BooleanType),
-    "string": _is(*_STRINGS),
-    "utf8": _is(spark.StringType),
-    "json": _is(spark.StringType),
-    "date": _is(spark.DateType),
-    "timestamp": _is(spark.TimestampType, spark.TimestampNTZType),
-    "datetime": _is_udt("datetime"),
-    "date32": _is_udt("date32"),
-    "datetime64": _is_udt("datetime64"),
-    "timestamp64": _is_udt("timestamp64"),
-    "interval64": _is_udt("interval64"),
-    "yson": lambda data_type: isinstance(data_type, spark.BinaryType) or _is_udt("yson")(data_type),
-    "list": _is(spark.ArrayType),
-    "struct": _is(spark.StructType),
-    "tuple": _is(spark.StructType),
-    "variant": _is(spark.StructType),
-    "dict": _is(spark.MapType),
+    name: accepts
+    for names, accepts in (
+        ("int8 int16 int32 int64 uint8 uint16 uint32 interval", _is(*_INTEGERS)),
+        ("uint64", lambda given: isinstance(given, _INTEGERS) or _is_udt("uint64")(given)),
+        ("float double", _is(spark.FloatType, spark.DoubleType)),
+        ("bool", _is(spark.BooleanType)),
+        ("string", _is(spark.StringType, spark.BinaryType)),
+        ("utf8 json", _is(spark.StringType)),
+        ("date", _is(spark.DateType)),
+        ("timestamp", _is(spark.TimestampType, spark.TimestampNTZType)),
+        ("yson", lambda given: isinstance(given, spark.BinaryType) or _is_udt("yson")(given)),
+        ("list", _is(spark.ArrayType)),
+        ("struct tuple variant", _is(spark.StructType)),
+        ("dict", _is(spark.MapType)),
+        *((name, _is_udt(name)) for name in _UDTS),
+    )
+    for name in names.split()
 }
 
 #: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
