@@ -16,37 +16,27 @@ from .errors import JobError
 from .settings import Settings
 
 _SOURCES = ("StreamingRelation", "StreamingRelationV2", "StreamingExecutionRelation")
-_ALLOWED = frozenset(
-    {
-        *_SOURCES,
-        "Project",
-        "Filter",
-        "SubqueryAlias",
-        "Union",
-        "Repartition",
-        "RepartitionByExpression",
-        "RebalancePartitions",
-        "Sort",
-        "EventTimeWatermark",
-        "ResolvedHint",
-        "UnresolvedHint",
-        "CollectMetrics",
-    }
+_ONE_TO_ONE = (
+    "Project Filter SubqueryAlias Union Repartition RepartitionByExpression RebalancePartitions "
+    "Sort EventTimeWatermark ResolvedHint UnresolvedHint CollectMetrics"
 )
+_ALLOWED = frozenset((*_SOURCES, *_ONE_TO_ONE.split()))
 #: Operators that a user can justify, and the entry of `accept` that says so.
 _ACCEPTABLE = {"Join": "join:unique-key"}
 
+_MANY_TO_ONE = "makes one row of many"
+_CHOOSES = "chooses other rows when the batch runs again"
 _REASONS = {
-    "Aggregate": "an aggregation makes one row of many",
-    "Distinct": "dropping duplicates makes one row of many",
-    "Deduplicate": "dropping duplicates makes one row of many",
-    "DeduplicateWithinWatermark": "dropping duplicates makes one row of many",
+    "Aggregate": _MANY_TO_ONE,
+    "Distinct": _MANY_TO_ONE,
+    "Deduplicate": _MANY_TO_ONE,
+    "DeduplicateWithinWatermark": _MANY_TO_ONE,
     "Generate": "explode and its like make many rows of one, which would share a key",
-    "Join": "a join may make several rows of one; with a unique key on the other side, accept it",
-    "Sample": "sampling chooses other rows when the batch runs again",
-    "GlobalLimit": "a limit chooses other rows when the batch runs again",
-    "LocalLimit": "a limit chooses other rows when the batch runs again",
-    "Window": "a window function looks at other rows of the batch, which may be cut differently",
+    "Join": "may make several rows of one; with a unique key on the other side, accept it",
+    "Sample": _CHOOSES,
+    "GlobalLimit": _CHOOSES,
+    "LocalLimit": _CHOOSES,
+    "Window": "looks at other rows of the batch, which may be cut differently",
 }
 
 

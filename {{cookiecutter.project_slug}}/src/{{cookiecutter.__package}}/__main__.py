@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from spyt.version import __version__ as spyt_version
+
 from . import maintenance, monitor, provision, session, supervisor
 from .cluster import connect, explained
 from .errors import JobError, RestartableError
@@ -30,7 +32,7 @@ def _check(settings: Settings, _: argparse.Namespace) -> None:
         settings = provision.sized(client, settings)
     spark = session.open_session(settings)
     print(
-        f"\nsession ok: Spark {spark.version}, SPYT {session.spyt_version()}, patch in effect, "
+        f"\nsession ok: Spark {spark.version}, SPYT {spyt_version}, patch in effect, "
         f"checkpoint {settings.checkpoint_uri}"
     )
     spark.stop()

@@ -10,29 +10,20 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from .errors import JobError, RestartableError
 
-#: Conditions of Spark that no restart cures: the same row, plan or schema fails again. By prefix of
-#: the condition's name (pyspark.errors, getCondition) or by a part of the message.
-_FATAL_CONDITIONS = (
-    "CAST_",
-    "DIVIDE_BY_ZERO",
-    "ARITHMETIC_OVERFLOW",
-    "UNRESOLVED",
-    "DATATYPE_MISMATCH",
-)
-_FATAL_MESSAGES = (
+#: What no restart cures: the same row, plan or schema fails again. Parts of messages, Spark's
+#: conditions ("[CAST_INVALID_INPUT] ...") among them.
+_FATAL = (
+    "[CAST_",
+    "[DIVIDE_BY_ZERO",
+    "[ARITHMETIC_OVERFLOW",
+    "[NUMERIC_VALUE_OUT_OF_RANGE",
+    "[CANNOT_PARSE_TIMESTAMP",
+    "PythonException",
     "Illegal value",
     "Cannot find Spark field",
     "Cannot find YT columns",
     "cannot have null value",
     "Required column",
-    "Only append mode",
-    "CAST_INVALID_INPUT",
-    "CAST_OVERFLOW",
-    "NUMERIC_VALUE_OUT_OF_RANGE",
-    "DIVIDE_BY_ZERO",
-    "ARITHMETIC_OVERFLOW",
-    "CANNOT_PARSE_TIMESTAMP",
-    "PythonException",
     "Access denied",
 )
 
@@ -56,11 +47,9 @@ def explained_spark() -> Iterator[None]:
 def classified(error: PySparkException | Py4JJavaError) -> Exception:
     """JobError for what fails again whatever one does, RestartableError for the rest."""
     text = str(error)
-    condition = (_condition(error) or "").upper()
     line = cause(text)
-    names_itself = condition.startswith(_FATAL_CONDITIONS)
-    is_fatal = names_itself or any(part in text for part in _FATAL_MESSAGES)
-    if is_fatal or not isinstance(error, StreamingQueryException | Py4JJavaError):
+    is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
+    if not is_from_the_stream or any(part in text for part in _FATAL):
         return JobError(
             f"the job cannot go on: {line}",
             "correct transform.py (try_cast gives null for what cannot be cast) or the data; the "
@@ -80,13 +69,6 @@ def cause(text: str) -> str:
         if "Exception: " in line or "Error: " in line or line.startswith("["):
             return _shortened(line)
     return _shortened(informative[0] if informative else text)
-
-
-def _condition(error: PySparkException | Py4JJavaError) -> str | None:
-    if isinstance(error, Py4JJavaError):
-        return None
-    getter = getattr(error, "getCondition", None) or error.getErrorClass
-    return str(getter() or "")
 
 
 def _shortened(text: str, limit: int = 400) -> str:

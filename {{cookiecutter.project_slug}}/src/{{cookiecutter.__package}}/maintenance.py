@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -66,21 +67,18 @@ def _targets(positions: Positions, to: str, rows: Sequence[str]) -> dict[tuple[s
             for queue in positions.queues
             for partition, row in enumerate(getattr(queue, ends[to]))
         }
+    queues = {queue.path: queue for queue in positions.queues}
     targets = {}
     for text in rows:
-        queue_path, _, rest = text.rpartition(":")
-        partition, _, row = rest.partition("=")
-        queue = next((queue for queue in positions.queues if queue.path == queue_path), None)
-        if queue is None or not (partition.isdigit() and row.isdigit()):
-            raise JobError(
-                f"cannot read {text!r}",
-                f"write QUEUE:PARTITION=ROW, e.g. {positions.queues[0].path}:0=42",
-            )
-        number = int(partition)
-        if number >= len(queue.upper) or not queue.lower[number] <= int(row) <= queue.upper[number]:
-            known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+        match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
+        if match is None or match[1] not in queues:
+            example = f"{positions.queues[0].path}:0=42"
+            raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
+        queue, partition, row = queues[match[1]], int(match[2]), int(match[3])
+        known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+        if partition not in known or not known[partition][0] <= row <= known[partition][1]:
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
-        targets[queue.path, number] = int(row)
+        targets[queue.path, partition] = row
     return targets
 
 

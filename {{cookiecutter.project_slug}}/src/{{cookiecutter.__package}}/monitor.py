@@ -9,7 +9,6 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .cluster import cluster_name
-from .positions import Positions
 from .positions import read as read_positions
 from .settings import Settings
 from .text import table
@@ -63,33 +62,23 @@ def _behind(progress: dict[str, Any]) -> int:
 def status(client: Any, settings: Settings) -> str:
     """Per queue and partition: its rows, both offsets, and the lag, as a table.
 
-    ``next`` is the row the next batch starts with, by the checkpoint. The consumer is one batch
-    behind it while the job runs, so the lag is counted from the checkpoint and not from the
-    consumer.
+    ``next`` is the row the next batch starts with, by the checkpoint. The consumer may be one batch
+    behind it while the job runs, so the lag is counted from the checkpoint.
     """
     positions = read_positions(client, settings)
-    rows = _status_rows(positions)
-    header = ("queue", "partition", "first", "end", "consumer", "next", "lag")
-    last = positions.checkpoint.last
-    batch = "none yet" if last is None else f"{last.batch} ({_state(positions)})"
-    lag = sum(int(row[-1]) for row in rows)
-    return (
-        f"{table(header, rows)}\n\n"
-        f"cluster {cluster_name(client)} at {settings.proxy}; last batch: {batch}; lag: {lag} rows"
-    )
-
-
-def _state(positions: Positions) -> str:
-    return "done" if positions.checkpoint.is_last_committed else "running, or cut off"
-
-
-def _status_rows(positions: Positions) -> list[tuple[str | int, ...]]:
-    done = positions.checkpoint.done
+    done, last = positions.checkpoint.done, positions.checkpoint.last
     rows: list[tuple[str | int, ...]] = []
+    lag = 0
     for index, queue in enumerate(positions.queues):
         for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
             consumed = queue.consumed.get(partition, 0)
             after = done.ends[index].get(partition, 0) if done is not None else consumed
-            lag = max(0, upper - after)
-            rows.append((queue.path, partition, lower, upper, consumed, after, lag))
-    return rows
+            behind = max(0, upper - after)
+            rows.append((queue.path, partition, lower, upper, consumed, after, behind))
+            lag += behind
+    state = "done" if positions.checkpoint.is_last_committed else "running, or cut off"
+    return (
+        f"{table(('queue', 'partition', 'first', 'end', 'consumer', 'next', 'lag'), rows)}\n\n"
+        f"cluster {cluster_name(client)} at {settings.proxy}; lag: {lag} rows; "
+        f"last batch: {f'{last.batch} ({state})' if last is not None else 'none yet'}"
+    )

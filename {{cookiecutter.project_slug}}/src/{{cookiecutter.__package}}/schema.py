@@ -173,14 +173,12 @@ def type_name(type_: Any) -> str:
 
 
 def _has_nested_time(data_type: spark.DataType, *, nested: bool = False) -> bool:
-    if isinstance(data_type, _TIMES):
-        return nested
+    parts: list[spark.DataType] = []
     if isinstance(data_type, spark.ArrayType):
-        return _has_nested_time(data_type.elementType, nested=True)
-    if isinstance(data_type, spark.MapType):
-        return any(
-            _has_nested_time(part, nested=True) for part in (data_type.keyType, data_type.valueType)
-        )
-    if isinstance(data_type, spark.StructType):
-        return any(_has_nested_time(field.dataType, nested=True) for field in data_type.fields)
-    return False
+        parts = [data_type.elementType]
+    elif isinstance(data_type, spark.MapType):
+        parts = [data_type.keyType, data_type.valueType]
+    elif isinstance(data_type, spark.StructType):
+        parts = [field.dataType for field in data_type.fields]
+    is_time = isinstance(data_type, _TIMES)
+    return (nested and is_time) or any(_has_nested_time(part, nested=True) for part in parts)

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from spyt.version import __version__ as SPYT_VERSION
 
 from .conf import Conf
 from .errors import JobError
@@ -109,7 +110,7 @@ def verify(spark: SparkSession, wanted: list[Conf]) -> None:
     problems = [
         f"{conf.key} is {found!r}, wanted {conf.value!r} ({conf.reason})"
         for conf in wanted
-        if (found := _effective(spark, conf.key)) != conf.value
+        if (found := spark.conf.get(conf.key, None)) != conf.value
     ]
     if problems:
         raise JobError(
@@ -118,21 +119,13 @@ def verify(spark: SparkSession, wanted: list[Conf]) -> None:
         )
     if _version(spark.version) < MINIMUM_SPARK:
         raise JobError(f"Spark {spark.version} is too old", f"{GUARANTEE} needs Spark 3.5 or later")
-    found_spyt = spyt_version()
-    if _version(found_spyt) < MINIMUM_SPYT:
-        raise JobError(f"SPYT {found_spyt} is too old", f"{GUARANTEE} needs SPYT 2.11.0 or later")
+    if _version(SPYT_VERSION) < MINIMUM_SPYT:
+        raise JobError(f"SPYT {SPYT_VERSION} is too old", f"{GUARANTEE} needs SPYT 2.11.0 or later")
     if not is_patched(spark):
         raise JobError(
             "SPYT's patch of Spark is not in effect: the Java agent is missing",
             "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
         )
-
-
-def spyt_version() -> str:
-    """The version of the SPYT package that this Python imports."""
-    from spyt.version import __version__
-
-    return str(__version__)
 
 
 def is_patched(spark: SparkSession) -> bool:
@@ -148,10 +141,6 @@ def is_patched(spark: SparkSession) -> bool:
         package += ".runtime"
     cls = jvm.java.lang.Class.forName(f"{package}.MicroBatchExecution")
     return "__runBatch" in {method.getName() for method in cls.getDeclaredMethods()}
-
-
-def _effective(spark: SparkSession, key: str) -> str | None:
-    return spark.conf.get(key, None)
 
 
 def _version(text: str) -> tuple[int, int]:

@@ -132,15 +132,14 @@ def _with_environment(settings: Settings, path: Path, environment: Mapping[str, 
 
 
 def _contradictions(values: Mapping[str, Any]) -> list[str]:
-    named = [(name, values[name]) for name in _OBJECTS if name in values]
-    named += [("queues", queue) for queue in values.get("queues", ())]
-    seen: dict[str, str] = {}
-    problems = []
-    for name, path in named:
-        if path in seen:
-            problems.append(f"{path} is named twice: as {seen[path]} and as {name}")
-        seen[path] = name
-    return problems
+    named = [(values[name], name) for name in _OBJECTS if name in values]
+    named += [(queue, "queues") for queue in values.get("queues", ())]
+    paths = [path for path, _ in named]
+    return [
+        f"{path} is named twice: as {' and as '.join(name for other, name in named if other == path)}"
+        for path in dict.fromkeys(paths)
+        if paths.count(path) > 1
+    ]
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -32,29 +32,16 @@ LONGEST_PAUSE_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 
-class Stop:
-    """Set by SIGTERM and SIGINT; the second signal is the same request, not a harder one."""
+def _stop_on_signals(stop: threading.Event) -> None:
+    """SIGTERM and SIGINT set ``stop``; a second signal is the same request, not a harder one."""
 
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def install(self) -> None:
-        """Take both signals over; after the session's start, because PySpark installs its own."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._handle)
-
-    def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if not self._event.is_set():
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if not stop.is_set():
             say(f"{signal.Signals(number).name}: finishing the micro-batch, then stopping")
-        self._event.set()
+        stop.set()
 
-    @property
-    def requested(self) -> bool:
-        return self._event.is_set()
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep, cut short by a request; whether there was one."""
-        return self._event.wait(seconds)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
 
 
 def run(settings: Settings) -> None:
@@ -62,8 +49,8 @@ def run(settings: Settings) -> None:
 
     Raises JobError when something refuses, or when the query failed too often.
     """
-    stop = Stop()
-    stop.install()
+    stop = threading.Event()
+    _stop_on_signals(stop)
     with explained(settings):
         client = connect(settings)
         provision.require(client, settings)
@@ -73,7 +60,7 @@ def run(settings: Settings) -> None:
     try:
         say("starting Spark with SPYT (10 to 20 s)")
         spark = open_session(settings)
-        stop.install()
+        _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
         try:
             _supervise(client, spark, settings, lock, stop)
         finally:
@@ -97,10 +84,10 @@ def stopped(settings: Settings) -> Iterator[Any]:
 
 
 def _supervise(
-    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: Stop
+    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: threading.Event
 ) -> None:
     failures: deque[float] = deque()
-    while not stop.requested:
+    while not stop.is_set():
         try:
             _one_query(client, spark, settings, lock, stop)
             return
@@ -122,7 +109,7 @@ def _supervise(
 
 
 def _one_query(
-    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: Stop
+    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: threading.Event
 ) -> None:
     """One life of the query. Raises RestartableError for what a new start may cure."""
     with explained(settings):
@@ -134,7 +121,7 @@ def _one_query(
     say(f"running: {', '.join(settings.queues)} -> {settings.output}")
     monitor = Monitor(query)
     try:
-        while not stop.requested:
+        while not stop.is_set():
             stop.wait(_POLL_SECONDS)
             monitor.report()
             if not query.isActive:
