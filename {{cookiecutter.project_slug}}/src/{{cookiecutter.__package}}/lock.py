@@ -44,7 +44,10 @@ class InstanceLock:
             timeout=LOCK_SECONDS * 1000,
             ping=True,
             ping_period=PING_SECONDS * 1000,
-            attributes={"title": f"one instance of {self._folder}/{self._key}", "job": _owner()},
+            attributes={
+                "title": f"one instance of {self._folder}/{self._key}",
+                "job": f"process {os.getpid()} on {socket.gethostname()}",
+            },
         )
         try:
             waited_for: tuple[str, str] | None = None
@@ -101,7 +104,3 @@ class InstanceLock:
                     if not error.is_resolve_error():
                         raise JobError(f"cannot look at the lock: {first_line(error)}") from error
         return None
-
-
-def _owner() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}"

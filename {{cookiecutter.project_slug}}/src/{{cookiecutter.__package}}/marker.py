@@ -59,19 +59,19 @@ def compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, 
             f"this job's is {mine['guarantee']!r}: the consumer may be a batch behind",
             "run `migrate` with the job stopped, or go back to the former guarantee",
         )
-    old = [(str(queue["path"]), str(queue["id"])) for queue in found.get("queues", [])]
-    new = [(queue["path"], queue["id"]) for queue in mine["queues"]]
-    if [path for path, _ in old] != [path for path, _ in new]:
+    old = {str(queue["path"]): str(queue["id"]) for queue in found.get("queues", [])}
+    new = {queue["path"]: queue["id"] for queue in mine["queues"]}
+    if list(old) != list(new):
         raise JobError(
-            f"the {where} {path} is for the queues {', '.join(q for q, _ in old)}, "
-            f"the configuration names {', '.join(q for q, _ in new)}",
+            f"the {where} {path} is for the queues {', '.join(old)}, the configuration names "
+            f"{', '.join(new)}",
             "a checkpoint knows its queues by position: configure a new consumer and a new "
             "checkpoint for another list of queues",
         )
-    for (queue, old_id), (_, new_id) in zip(old, new, strict=True):
-        if old_id != new_id:
+    for queue in new:
+        if old[queue] != new[queue]:
             raise JobError(
-                f"queue {queue} was dropped and made again (object {old_id} is now {new_id}): its "
-                "rows are numbered from 0 and the stored offsets mean nothing",
+                f"queue {queue} was dropped and made again (object {old[queue]} is now "
+                f"{new[queue]}): its rows are numbered from 0, the stored offsets mean nothing",
                 "configure a new consumer and a new checkpoint",
             )

@@ -40,23 +40,7 @@ class Monitor:
             rows = facts["numInputRows"]
             if rows:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
-                say(
-                    f"batch {facts['batchId']}: {rows} rows in {seconds:.2f} s, "
-                    f"{_behind(facts)} rows behind"
-                )
-
-
-def _behind(progress: dict[str, Any]) -> int:
-    """Rows in the queues that are not read yet, from the query's own view of their ends."""
-    behind = 0
-    for source in progress["sources"]:
-        end, latest = source.get("endOffset"), source.get("latestOffset")
-        if isinstance(end, dict) and isinstance(latest, dict):
-            behind += sum(
-                max(0, int(last) - int(end["partitions"].get(partition, -1)))
-                for partition, last in latest["partitions"].items()
-            )
-    return behind
+                say(f"batch {facts['batchId']}: {rows} rows in {seconds:.2f} s")
 
 
 def status(client: Any, settings: Settings) -> str:

@@ -177,15 +177,9 @@ class _Inspection:
         wanted = table_schema(output_columns(columns("OUTPUT", OUTPUT)))
         tablets = queue_tablets(self._client, settings)
         if not self._client.exists(path):
-            make = partial(
-                self._create,
-                "table",
-                path,
-                dynamic=True,
-                schema=wanted.to_yson_type(),
-                **self._retention(),
-                **output_attributes(settings, tablets),
-            )
+            attributes = {**self._retention(), **output_attributes(settings, tablets)}
+            schema = wanted.to_yson_type()
+            make = partial(self._create, "table", path, dynamic=True, schema=schema, **attributes)
             yield Finding(label, "missing", "created", make)
             return
         if not self._is_dynamic(path):
@@ -223,13 +217,8 @@ class _Inspection:
         schema = table_schema(columns("QUEUE", QUEUE))
         for name, type_ in SERVICE_COLUMNS.items():
             schema.add_column(name, ti.Optional[type_])
-        self._create(
-            "table",
-            path,
-            dynamic=True,
-            schema=schema.to_yson_type(),
-            tablet_count=LOCAL_QUEUE_TABLETS,
-        )
+        wanted = {"schema": schema.to_yson_type(), "tablet_count": LOCAL_QUEUE_TABLETS}
+        self._create("table", path, dynamic=True, **wanted)
 
     def _create(self, type_: str, path: str, **attributes: Any) -> None:
         placement = {

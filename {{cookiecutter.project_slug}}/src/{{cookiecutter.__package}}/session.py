@@ -53,7 +53,7 @@ def confs(settings: Settings) -> list[Conf]:
         Conf(
             "spark.yt.write.dynBatchSize",
             str(settings.dyn_batch_size),
-            "rows per modify_rows; SPYT's 50 000 leaves little room below 100 000 per transaction",
+            "rows per modify_rows; SPYT's 50 000 is half of what a transaction may hold",
         ),
         Conf("spark.sql.session.timeZone", "UTC", "else the machine's zone decides about times"),
         Conf(

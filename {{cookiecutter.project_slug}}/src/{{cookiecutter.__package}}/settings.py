@@ -132,14 +132,8 @@ def _with_environment(settings: Settings, path: Path, environment: Mapping[str, 
 
 
 def _contradictions(values: Mapping[str, Any]) -> list[str]:
-    named = [(values[name], name) for name in _OBJECTS if name in values]
-    named += [(queue, "queues") for queue in values.get("queues", ())]
-    paths = [path for path, _ in named]
-    return [
-        f"{path} is named twice: as {' and as '.join(name for other, name in named if other == path)}"
-        for path in dict.fromkeys(paths)
-        if paths.count(path) > 1
-    ]
+    paths = [*(values[name] for name in _OBJECTS if name in values), *values.get("queues", ())]
+    return [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
 
 
 def _parsed(name: str, value: Any) -> Any:
@@ -161,10 +155,6 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _among(*allowed: str) -> Rule:
     return (lambda value: value in allowed), f"one of: {', '.join(allowed)}"
 
@@ -178,7 +168,7 @@ def _whole(low: int, high: int) -> Rule:
 
 _TEXT: Rule = (_is_text, "a text that is not empty")
 _PATH: Rule = (_is_path, 'a plain Cypress path such as "//home/team/job"')
-_FLAG: Rule = (_is_flag, "true or false")
+_FLAG: Rule = (lambda value: isinstance(value, bool), "true or false")
 _OBJECTS = ("consumer", "output", "checkpoint")
 _REQUIRED = frozenset({"proxy", "queues", *_OBJECTS})
 _RULES: Mapping[str, Rule] = {
