@@ -1,0 +1,100 @@
+"""Every setting that a job emits is one that the pinned Spark or SPYT knows, with its reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.project import PROJECT, ROOT
+
+SPARK_JARS = ("spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils")
+SPARK_JARS += ("spark-network-common", "spark-launcher")
+#: SPYT names a setting without its prefix and reads it under each of these.
+SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
+#: Settings of the documentation that do nothing.
+FOLKLORE = (
+    "spark.streaming.stopGracefullyOnShutdown",
+    "spark.streaming.gracefulStopTimeout",
+    "spark.sql.streaming.adaptiveExecution.enabled",
+)
+SOURCES = [
+    PROJECT / "src" / "{{cookiecutter.__package}}" / "session.py",
+    PROJECT / "submit.py",
+    *sorted((ROOT / "templates" / "guarantee").glob("*.py")),
+]
+
+
+def _emitted() -> dict[str, str]:
+    """Key -> reason, of every ``Conf(key, value, reason)`` and every ``--conf key=``."""
+    found: dict[str, str] = {}
+    for source in SOURCES:
+        text = source.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Conf":
+                key, _, reason = node.args
+                assert isinstance(key, ast.Constant)
+                assert isinstance(reason, ast.Constant)
+                found[str(key.value)] = str(reason.value)
+        for key in re.findall(r'"--conf", f?"(spark[\w.]+)=', text):
+            found[key] = "submit.py gives its reason in a comment"
+    return found
+
+
+@cache
+def _words(folder: Path, pattern: str) -> bytes:
+    """All class files of the jars of ``folder`` that match, one after another."""
+    pieces = []
+    for jar in sorted(folder.glob(pattern)):
+        with zipfile.ZipFile(jar) as archive:
+            pieces += [
+                archive.read(name)
+                for name in archive.namelist()
+                if re.search(r"(?i)conf|setting|package|scheduler|submit|launcher|ytsaurus", name)
+                and name.endswith(".class")
+            ]
+    return b"".join(pieces)
+
+
+def _is_known(key: str, packages: Path, scala: str) -> bool:
+    for prefix in SPYT_PREFIXES:
+        if key.startswith(prefix):
+            jars = _words(packages / "spyt" / "jars" / f"scala-{scala}", "tech.*.jar")
+            name = key.removeprefix(prefix)
+            # A name put together at run time leaves its last part behind the place of the first
+            # (a recipe of StringConcatFactory from Scala 2.13 on).
+            last = "." + name.rpartition(".")[2]
+            return any(_constant(text) in jars for text in (key, name, last, f"\x01{last}"))
+    jars = packages / "pyspark" / "jars"
+    return any(_constant(key) in _words(jars, f"{name}_*.jar") for name in SPARK_JARS)
+
+
+def _constant(text: str) -> bytes:
+    """A text as it stands in a class file: its length, then its bytes."""
+    return len(text).to_bytes(2, "big") + text.encode()
+
+
+@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize("key", sorted(_emitted()))
+def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str) -> None:
+    packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
+    assert _is_known(key, packages, {"4.1": "2.13", "3.5": "2.12"}[spark])
+
+
+def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) -> None:
+    packages = next((environments["4.1"] / "lib").glob("python3.*")) / "site-packages"
+    assert not _is_known("spark.sql.streaming.adaptiveExecution.enabled", packages, "2.13")
+    assert not _is_known("spark.yt.write.dynBatchSizes", packages, "2.13")
+
+
+def test_each_has_its_reason() -> None:
+    assert [key for key, reason in _emitted().items() if len(reason) < 20] == []
+
+
+@pytest.mark.parametrize("key", FOLKLORE)
+def test_what_does_nothing_is_left_out(key: str) -> None:
+    assert key not in _emitted()
