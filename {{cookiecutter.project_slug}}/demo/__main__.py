@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,13 +26,12 @@ console = Console(width=100, highlight=False)
 
 def main() -> int:
     """0 when the guarantee held; 1 when it did not, or when the crash could not be played."""
-    rows = _arguments().rows
     LOG.parent.mkdir(exist_ok=True)
     LOG.unlink(missing_ok=True)
     with testing.start() as cluster:
         console.print(f"minicluster at {cluster.http}; the job's own log: {LOG}")
         try:
-            result = play(cluster, rows, LOG, console.print, _bar)
+            result = play(cluster, LOG, console.print, _bar)
         except ScenarioError as error:
             console.print(str(error), markup=False, style="red")
             return 1
@@ -75,12 +73,6 @@ def _show(result: Result) -> None:
         f"RESULT guarantee={GUARANTEE} processing={PROCESSING} queues={result.queues} {line}",
         flush=True,
     )
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("--rows", type=int, default=20_000, help="default: %(default)s")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from . import bids, kill, tables
 from .expected import COLUMNS, expected
 from .job import PACKAGE, PATIENCE_SECONDS, ROOT, Job, run_command, running
 
+#: Full batches that wait when the job starts: the kill comes in the second of them.
+BATCHES = 2.5
+
 #: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Say = Callable[[str], None]
@@ -34,13 +37,13 @@ class Result:
     restarts: int
 
 
-def play(cluster: Any, rows: int, log: Path, say: Say, watch: Watch) -> Result:
+def play(cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
     """Play the crash on ``cluster``, a running minicluster. Raises ScenarioError."""
     load = import_module(f"{PACKAGE}.settings").load
     settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
     client = import_module(f"{PACKAGE}.cluster").connect(settings)
     run_command(cluster.http, "provision")
-    sent = _produce(client, settings, rows)
+    sent = _produce(client, settings, int(BATCHES * _batch_rows(client, settings)))
     rows_in = sum(tables.rows_in(client, queue) for queue in settings.queues)
     say(f"produced {rows_in} rows into {len(settings.queues)} queue(s): a backlog waits")
 
@@ -116,11 +119,15 @@ def drained(client: Any, settings: Any) -> Callable[[], bool]:
     return is_drained
 
 
+def _batch_rows(client: Any, settings: Any) -> int:
+    tablets = import_module(f"{PACKAGE}.provision").queue_tablets(client, settings)
+    return int(settings.max_rows_per_partition) * sum(map(int, tablets.values()))
+
+
 def _writes_per_batch(client: Any, settings: Any) -> int:
-    provision = import_module(f"{PACKAGE}.provision")
-    tablets = sum(map(int, provision.queue_tablets(client, settings).values()))
-    write = int(provision.sized(client, settings).dyn_batch_size)
-    return tablets * -(-int(settings.max_rows_per_partition) // write)
+    sized = import_module(f"{PACKAGE}.provision").sized(client, settings)
+    write = min(int(sized.dyn_batch_size), int(settings.max_rows_per_partition))
+    return _batch_rows(client, settings) // write
 
 
 def _pass_time(cluster: Any) -> str:

@@ -18,9 +18,9 @@ def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int], None]]:
 
 def test_the_guarantee_survives_a_kill(tmp_path: Path) -> None:
     with testing.start() as cluster:
-        result = play(cluster, 12_000, tmp_path / "job.log", print, _unwatched)
+        result = play(cluster, tmp_path / "job.log", print, _unwatched)
 
-    assert result.rows_in == 12_000
+    assert result.rows_in > 0
     assert result.kills == 1
     assert result.outcome.lost == 0
     # A kill that left no trace would prove nothing about a guarantee that may repeat rows.
