@@ -42,8 +42,9 @@ def replaced(value: Any, steps: Sequence[str], new: Any, path: str, *, recursive
         return yson.to_yson_type(_bare(value), attributes=attributes)
     if isinstance(value, list):
         items = list(value)
-        if step in ("begin", "end") and not rest:
-            items.insert(0 if step == "begin" else len(items), new)
+        place = None if rest else _insertion(items, step, path)
+        if place is not None:
+            items.insert(place, new)
         else:
             index = _index(items, step, path)
             items[index] = replaced(items[index], rest, new, path, recursive=recursive)
@@ -99,6 +100,16 @@ def _index(items: Sequence[Any], step: str, path: str) -> int:
     if not -len(items) <= index < len(items):
         raise resolve(path, f"Value has no child with index {index}")
     return index % len(items)
+
+
+def _insertion(items: Sequence[Any], step: str, path: str) -> int | None:
+    """Where a new item goes, None for a step to one that is there (documentation, "YPath")."""
+    if step in ("begin", "end"):
+        return 0 if step == "begin" else len(items)
+    side, colon, index = step.partition(":")
+    if not colon or side not in ("before", "after"):
+        return None
+    return _index(items, index, path) + (side == "after")
 
 
 def _bare(value: Any) -> Any:
