@@ -19,6 +19,8 @@ from ..errors import YtError
 from . import wire
 
 SCHEMA_VIOLATION = 307
+MAX_NAME_LENGTH = 256
+"""Of a column, in bytes (documentation, "data schema")."""
 
 TIMESTAMP = "$timestamp"
 DATA_WEIGHT = "$cumulative_data_weight"
@@ -26,7 +28,7 @@ DATA_WEIGHT = "$cumulative_data_weight"
 SYSTEM_COLUMNS = {TIMESTAMP: "uint64", DATA_WEIGHT: "int64"}
 
 _DAYS = 49_673  # the year 2106, where date, datetime and timestamp end
-_DAYS64 = 53_375_808  # and date32, datetime64, timestamp64, in both directions
+_DAYS64 = 53_375_808  # where date32, datetime64, timestamp64 end; they begin one day farther back
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ def _signed(bits: int) -> ScalarType:
 
 def _unsigned(bits: int) -> ScalarType:
     return ScalarType(wire.UINT64, (0, (1 << bits) - 1))
+
+
+def _days64(units_per_day: int) -> ScalarType:
+    return ScalarType(wire.INT64, ((-_DAYS64 - 1) * units_per_day, _DAYS64 * units_per_day - 1))
 
 
 SCALARS: dict[str, ScalarType] = {
@@ -69,14 +75,10 @@ SCALARS: dict[str, ScalarType] = {
     "datetime": ScalarType(wire.UINT64, (0, _DAYS * 86_400 - 1)),
     "timestamp": ScalarType(wire.UINT64, (0, _DAYS * 86_400_000_000 - 1)),
     "interval": ScalarType(wire.INT64, (-_DAYS * 86_400_000_000 + 1, _DAYS * 86_400_000_000 - 1)),
-    "date32": ScalarType(wire.INT64, (-_DAYS64, _DAYS64 - 1)),
-    "datetime64": ScalarType(wire.INT64, (-_DAYS64 * 86_400, _DAYS64 * 86_400 - 1)),
-    "timestamp64": ScalarType(
-        wire.INT64, (-_DAYS64 * 86_400_000_000, _DAYS64 * 86_400_000_000 - 1)
-    ),
-    "interval64": ScalarType(
-        wire.INT64, (-_DAYS64 * 172_800_000_000 + 1, _DAYS64 * 172_800_000_000 - 1)
-    ),
+    "date32": _days64(1),
+    "datetime64": _days64(86_400),
+    "timestamp64": _days64(86_400_000_000),
+    "interval64": ScalarType(wire.INT64, (-9_223_339_708_800_000_000, 9_223_339_708_800_000_000)),
 }
 # Two types have another name in type_v3.
 _V3_NAMES = {"boolean": "bool", "any": "yson"}
@@ -230,6 +232,11 @@ class TableSchema:
             if column.name in seen:
                 raise _error(f'Duplicate column "{column.name}"')
             seen.add(column.name)
+            if len(column.name.encode()) > MAX_NAME_LENGTH:
+                raise _error(
+                    f'Column name "{column.name}" is longer than maximum allowed: '
+                    f"{len(column.name.encode())} > {MAX_NAME_LENGTH}"
+                )
             if column.name.startswith("$") and column.name not in SYSTEM_COLUMNS:
                 raise _error(f'Column name "{column.name}" cannot start with prefix "$"')
             if column.sort_order not in (None, "ascending"):

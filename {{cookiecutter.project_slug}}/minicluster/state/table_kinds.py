@@ -198,13 +198,21 @@ def _create_table(cluster: Cluster, attributes: dict[str, Any]) -> Table:
 def _create_consumer(cluster: Cluster, attributes: dict[str, Any]) -> Table:
     attributes.setdefault("treat_as_queue_consumer", True)
     attributes.update(dynamic=True)
-    return new_table(attributes, CONSUMER_SCHEMA)
+    return _mounted(cluster, new_table(attributes, CONSUMER_SCHEMA))
 
 
 def _create_producer(cluster: Cluster, attributes: dict[str, Any]) -> Table:
     attributes.setdefault("treat_as_queue_producer", True)
     attributes.update(dynamic=True)
-    return new_table(attributes, PRODUCER_SCHEMA)
+    return _mounted(cluster, new_table(attributes, PRODUCER_SCHEMA))
+
+
+def _mounted(cluster: Cluster, table: Table) -> Table:
+    """Both are made ready for use (the server's queue_client/queue_consumer_init.cpp)."""
+    for tablet in table.tablets:
+        tablet.mount_revision = cluster.next_revision()
+        tablet.state = MOUNTED
+    return table
 
 
 def _copy(cluster: Cluster, node: Node, move: bool) -> Table:
