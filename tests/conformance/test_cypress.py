@@ -1,0 +1,171 @@
+"""The tree of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yt.wrapper as yt
+from yt.wrapper.errors import YtResolveError, YtResponseError
+
+
+def test_a_value_comes_back_as_it_was_set(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/yson"""
+    value = {"s": "ж", "i": -1, "u": yt.yson.YsonUint64(2**63), "d": 0.5, "b": True, "l": [1, {}]}
+    client.create("document", f"{root}/x", attributes={"value": value})
+    assert client.get(f"{root}/x") == value
+    assert isinstance(client.get(f"{root}/x/u"), yt.yson.YsonUint64)
+
+
+def test_strings_need_not_be_text(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/yson"""
+    client.set(f"{root}/x", b"\xff\x00")
+    assert yt.yson.get_bytes(client.get(f"{root}/x")) == b"\xff\x00"
+
+
+def test_the_parents_are_made_when_asked_for(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (create, recursive)"""
+    with pytest.raises(YtResolveError):
+        client.create("map_node", f"{root}/a/b")
+    client.create("map_node", f"{root}/a/b", recursive=True)
+    assert client.get(f"{root}/a/@type") == "map_node"
+
+
+def test_an_existing_node_is_not_made_again(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (create, ignore_existing and force)"""
+    made = client.create("map_node", f"{root}/a")
+    with pytest.raises(YtResponseError) as caught:
+        client.create("map_node", f"{root}/a")
+    assert caught.value.contains_code(501)
+    assert client.create("map_node", f"{root}/a", ignore_existing=True) == made
+    assert client.create("map_node", f"{root}/a", force=True) != made
+
+
+def test_ignore_existing_wants_the_same_type(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (create, ignore_type_mismatch)"""
+    client.create("map_node", f"{root}/a")
+    with pytest.raises(YtResponseError) as caught:
+        client.create("file", f"{root}/a", ignore_existing=True)
+    assert caught.value.contains_code(501)
+
+
+def test_a_list_is_addressed_by_position(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/ypath (transition to descendant)"""
+    client.set(f"{root}/x", [1, 2, 3])
+    assert [client.get(f"{root}/x/{index}") for index in (0, -1)] == [1, 3]
+
+
+def test_a_list_grows_where_the_path_says(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/ypath (insertion position in the list)"""
+    client.set(f"{root}/x", [1])
+    client.set(f"{root}/x/end", 4)
+    client.set(f"{root}/x/begin", 0)
+    client.set(f"{root}/x/before:2", 3)
+    client.set(f"{root}/x/after:1", 2)
+    assert client.get(f"{root}/x") == [0, 1, 2, 3, 4]
+
+
+def test_a_folder_is_emptied_by_an_asterisk(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/ypath (specify all descendants)"""
+    for name in "ab":
+        client.set(f"{root}/{name}", 1)
+    client.remove(f"{root}/*")
+    assert client.list(root) == []
+
+
+def test_names_are_escaped(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/ypath (lexis)"""
+    client.set(f"{root}/a\\/b\\@\\x41", 1)
+    assert client.list(root) == ["a/b@A"]
+
+
+def test_objects_are_addressed_by_id(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/ypath (object root)"""
+    made = client.create("map_node", f"{root}/a")
+    client.set(f"#{made}/x", 1)
+    assert client.get(f"{root}/a/x") == 1
+    assert client.get(f"#{made}/@path") == f"{root}/a"
+
+
+def test_a_folder_is_removed_with_its_contents_only_when_asked(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (remove, recursive)"""
+    client.create("map_node", f"{root}/a/b", recursive=True)
+    with pytest.raises(YtResponseError):
+        client.remove(f"{root}/a")
+    assert client.exists(f"{root}/a/b")
+    client.remove(f"{root}/a", recursive=True)
+    assert not client.exists(f"{root}/a")
+
+
+def test_a_missing_node_is_removed_only_by_force(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (remove, force)"""
+    with pytest.raises(YtResolveError):
+        client.remove(f"{root}/a")
+    client.remove(f"{root}/a", force=True)
+
+
+def test_a_copy_is_another_node(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (copy)"""
+    client.set(f"{root}/a", {"x": 1})
+    client.set(f"{root}/a/@note", "kept")
+    client.copy(f"{root}/a", f"{root}/b")
+    client.set(f"{root}/b/x", 2)
+    assert client.get(f"{root}/a/x") == 1
+    assert client.get(f"{root}/b/@note") == "kept"
+    assert client.get(f"{root}/a/@id") != client.get(f"{root}/b/@id")
+
+
+def test_a_move_replaces_only_by_force(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (move, force)"""
+    client.set(f"{root}/a", 1)
+    client.set(f"{root}/b", 2)
+    with pytest.raises(YtResponseError) as caught:
+        client.move(f"{root}/a", f"{root}/b")
+    assert caught.value.contains_code(501)
+    assert client.get(f"{root}/b") == 2
+    client.move(f"{root}/a", f"{root}/b", force=True)
+    assert client.get(root) == {"b": 1}
+
+
+def test_a_link_leads_to_its_target(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/links (redirects)"""
+    client.set(f"{root}/a", {"x": 1})
+    client.link(f"{root}/a", f"{root}/l")
+    assert client.get(f"{root}/l/x") == 1
+    assert client.get(f"{root}/l/@path") == f"{root}/a"
+
+
+def test_a_link_itself_is_named_by_an_ampersand(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/links (redirects, system attributes)"""
+    client.set(f"{root}/a", 1)
+    client.link(f"{root}/a", f"{root}/l")
+    assert client.get(f"{root}/l&/@type") == "link"
+    assert client.get(f"{root}/l&/@target_path") == f"{root}/a"
+    assert not client.get(f"{root}/l&/@broken")
+
+
+def test_removing_a_link_leaves_its_target(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/links (redirects)"""
+    client.set(f"{root}/a", 1)
+    client.link(f"{root}/a", f"{root}/l")
+    client.remove(f"{root}/l")
+    assert client.get(root) == {"a": 1}
+
+
+def test_a_link_breaks_when_its_target_goes(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/links (general information)"""
+    client.set(f"{root}/a", 1)
+    client.link(f"{root}/a", f"{root}/l")
+    client.remove(f"{root}/a")
+    assert client.get(f"{root}/l&/@broken")
+    with pytest.raises(YtResolveError):
+        client.get(f"{root}/l")
+
+
+def test_a_batch_is_answered_part_by_part(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/batch-requests"""
+    batch = client.create_batch_client()
+    made, missing = batch.create("map_node", f"{root}/a"), batch.get(f"{root}/none")
+    batch.commit_batch()
+    assert client.get(f"{root}/a/@id") == made.get_result()
+    assert missing.get_error()["code"] == 500

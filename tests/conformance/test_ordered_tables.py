@@ -1,0 +1,205 @@
+"""Ordered dynamic tables: tablets, row indexes, trimming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yt.wrapper as yt
+from yt.wrapper.errors import YtResponseError
+
+from tests.conformance.conftest import Row, eventually, make_table
+
+PLAIN: list[Row] = [{"name": "a", "type": "int64"}, {"name": "b", "type": "string"}]
+STAMPED: list[Row] = [
+    *PLAIN,
+    {"name": "$timestamp", "type": "uint64"},
+    {"name": "$cumulative_data_weight", "type": "int64"},
+]
+
+
+@pytest.fixture
+def table(client: Any, root: str) -> str:
+    return make_table(client, f"{root}/t", PLAIN, tablet_count=3)
+
+
+def append(client: Any, table: str, tablet: int, *values: int) -> None:
+    client.insert_rows(table, [{"$tablet_index": tablet, "a": value} for value in values])
+
+
+def positions(client: Any, table: str, tablet: int) -> list[tuple[int, int]]:
+    query = f"[$row_index], a from [{table}] where [$tablet_index] = {tablet}"
+    return [(row["$row_index"], row["a"]) for row in client.select_rows(query)]
+
+
+def test_rows_go_to_the_tablet_that_they_name(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (writing rows)"""
+    append(client, table, 1, 10, 11)
+    append(client, table, 2, 20)
+    append(client, table, 1, 12)
+    assert positions(client, table, 0) == []
+    assert positions(client, table, 1) == [(0, 10), (1, 11), (2, 12)]
+    assert positions(client, table, 2) == [(0, 20)]
+
+
+def test_rows_that_name_none_go_anywhere(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (writing rows)"""
+    client.insert_rows(table, [{"a": value} for value in range(10)])
+    found = [row["a"] for row in client.select_rows(f"a from [{table}]")]
+    assert sorted(found) == list(range(10))
+
+
+def test_a_tablet_that_does_not_exist_takes_no_row(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (writing rows)"""
+    for tablet in (3, -1):
+        with pytest.raises(yt.YtError):
+            append(client, table, tablet, 1)
+    assert list(client.select_rows(f"* from [{table}]")) == []
+
+
+def test_a_row_appears_with_its_position(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (reading rows)"""
+    append(client, table, 1, 5)
+    assert list(client.select_rows(f"* from [{table}]")) == [
+        {"$tablet_index": 1, "$row_index": 0, "a": 5, "b": None}
+    ]
+
+
+def test_ranges_of_rows_are_selected(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (reading rows)"""
+    append(client, table, 0, *range(100))
+    query = f"a from [{table}] where [$tablet_index] = 0 and [$row_index] between 10 and 20"
+    assert [row["a"] for row in client.select_rows(query)] == list(range(10, 21))
+
+
+def test_rows_are_neither_deleted_nor_looked_up(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (trim; data model)"""
+    append(client, table, 0, 5)
+    with pytest.raises(yt.YtError):
+        client.delete_rows(table, [{"a": 5}])
+    assert positions(client, table, 0) == [(0, 5)]
+
+
+def test_trimmed_rows_are_gone_and_the_others_keep_their_numbers(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (trim)"""
+    append(client, table, 0, *range(10))
+    append(client, table, 1, 100)
+    client.trim_rows(table, 0, 7)
+    eventually(lambda: positions(client, table, 0), [(7, 7), (8, 8), (9, 9)])
+    append(client, table, 0, 10)
+    assert positions(client, table, 0)[-1] == (10, 10)
+    assert positions(client, table, 1) == [(0, 100)]
+
+
+def test_trimming_counts_from_the_first_row_there_ever_was(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (trim)"""
+    append(client, table, 0, *range(10))
+    client.trim_rows(table, 0, 3)
+    client.trim_rows(table, 0, 5)
+    client.trim_rows(table, 0, 4)
+    eventually(lambda: [index for index, _ in positions(client, table, 0)], [5, 6, 7, 8, 9])
+
+
+def test_the_numbers_outlive_an_unmount(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (trim)"""
+    append(client, table, 0, *range(10))
+    client.trim_rows(table, 0, 10)
+    client.unmount_table(table, sync=True)
+    client.mount_table(table, sync=True)
+    append(client, table, 0, 99)
+    assert positions(client, table, 0) == [(10, 99)]
+
+
+def test_what_is_not_there_is_not_trimmed(client: Any, table: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_trim_failure)"""
+    with pytest.raises(yt.YtError, match="Invalid tablet index for table"):
+        client.trim_rows(table, 3, 0)
+    with pytest.raises(yt.YtError, match="Cannot trim tablet"):
+        client.trim_rows(table, 0, 100)
+
+
+def test_tablets_count_their_rows(client: Any, table: str) -> None:
+    """Source: client, yt/wrapper/dynamic_table_commands.py (get_tablet_infos)"""
+    append(client, table, 0, *range(10))
+    client.trim_rows(table, 0, 4)
+
+    def counts() -> list[tuple[int, int]]:
+        tablets = client.get_tablet_infos(table, [0, 1])["tablets"]
+        return [(info["total_row_count"], info["trimmed_row_count"]) for info in tablets]
+
+    eventually(counts, [(10, 4), (0, 0)])
+
+
+def test_a_table_may_begin_at_given_numbers(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (creating)"""
+    table = make_table(client, f"{root}/t", PLAIN, tablet_count=2, trimmed_row_counts=[10, 20])
+    append(client, table, 0, 1)
+    append(client, table, 1, 2)
+    assert positions(client, table, 0) == [(10, 1)]
+    assert positions(client, table, 1) == [(20, 2)]
+
+
+def test_the_numbers_given_are_one_a_tablet(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (creating)"""
+    with pytest.raises(YtResponseError):
+        make_table(client, f"{root}/t", PLAIN, tablet_count=2, trimmed_row_counts=[10])
+    assert not client.exists(f"{root}/t")
+
+
+def test_more_tablets_leave_the_old_ones_alone(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (resharding)"""
+    append(client, table, 2, 1, 2)
+    client.unmount_table(table, sync=True)
+    client.reshard_table(table, tablet_count=5, sync=True)
+    client.mount_table(table, sync=True)
+    append(client, table, 4, 3)
+    assert positions(client, table, 2) == [(0, 1), (1, 2)]
+    assert positions(client, table, 4) == [(0, 3)]
+
+
+def test_fewer_tablets_are_merged_into_the_last(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (resharding)"""
+    for tablet in range(3):
+        append(client, table, tablet, tablet)
+    client.unmount_table(table, sync=True)
+    client.reshard_table(table, tablet_count=2, sync=True)
+    client.mount_table(table, sync=True)
+    assert positions(client, table, 0) == [(0, 0)]
+    assert positions(client, table, 1) == [(0, 1), (1, 2)]
+
+
+def test_the_system_fills_its_columns(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables ($timestamp,
+    $cumulative_data_weight)"""
+    table = make_table(client, f"{root}/t", STAMPED)
+    before = client.generate_timestamp()
+    append(client, table, 0, 1, 2)
+    append(client, table, 0, 3)
+    rows = list(client.select_rows(f"* from [{table}]"))
+    stamps = [row["$timestamp"] for row in rows]
+    weights = [row["$cumulative_data_weight"] for row in rows]
+    assert before < stamps[0] == stamps[1] < stamps[2] < client.generate_timestamp()
+    assert 0 < weights[0] < weights[1] < weights[2]
+
+
+def test_a_frozen_table_takes_no_rows(client: Any, table: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_access_to_frozen)"""
+    append(client, table, 0, 1)
+    client.freeze_table(table, sync=True)
+    assert positions(client, table, 0) == [(0, 1)]
+    with pytest.raises(yt.YtError, match="has no mounted tablets"):
+        client.insert_rows(table, [{"a": 2}])
+
+
+def test_a_table_becomes_static_with_its_rows(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_dynamic_to_static)"""
+    table = make_table(client, f"{root}/t", PLAIN)
+    rows = [{"a": value, "b": str(value)} for value in range(10)]
+    client.insert_rows(table, rows)
+    client.unmount_table(table, sync=True)
+    client.alter_table(table, dynamic=False)
+    assert not client.get(f"{table}/@dynamic")
+    assert list(client.read_table(table)) == rows
