@@ -37,7 +37,10 @@ _PATH_EXPECTED = (
 _PROXY = re.compile(r"(https?://)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?(:(?P<port>[0-9]{1,5}))?")
 
 _FOLDERS = frozenset(
-    ("build", "config", "conftest", "demo", "dist", "docs", "main", "minicluster", "src", "tests")
+    (
+        *("build", "config", "conftest", "demo", "dist", "docs", "main", "minicluster"),
+        *("src", "stream", "submit", "tests"),
+    )
 )
 
 # Modules that the environments hold besides the pinned packages: a package of the same name would
@@ -134,7 +137,7 @@ def _slug_problems(value: str) -> Iterator[str]:
             (_INSTALLED, "a package that the project installs"),
             (_FOLDERS, "a folder or module of the project"),
         ):
-            if package in names:
+            if package in names or (names is _FOLDERS and package.startswith("test_")):
                 yield (
                     f"project_slug {_shown(value)}: the package {package} would hide {what};"
                     f" give another: {value}-job"

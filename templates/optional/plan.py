@@ -24,18 +24,12 @@ _ALLOWED = frozenset((*_SOURCES, *_ONE_TO_ONE.split()))
 #: Operators that a user can justify, and the entry of `accept` that says so.
 _ACCEPTABLE = {"Join": "join:unique-key"}
 
-_MANY_TO_ONE = "makes one row of many"
-_CHOOSES = "chooses other rows when the batch runs again"
+_AGGREGATIONS = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark")
 _REASONS = {
-    "Aggregate": _MANY_TO_ONE,
-    "Distinct": _MANY_TO_ONE,
-    "Deduplicate": _MANY_TO_ONE,
-    "DeduplicateWithinWatermark": _MANY_TO_ONE,
+    **dict.fromkeys(_AGGREGATIONS, "makes one row of many"),
+    **dict.fromkeys(("Sample", "GlobalLimit", "LocalLimit"), "chooses other rows in a replay"),
     "Generate": "explode and its like make many rows of one, which would share a key",
     "Join": "may make several rows of one; with a unique key on the other side, accept it",
-    "Sample": _CHOOSES,
-    "GlobalLimit": _CHOOSES,
-    "LocalLimit": _CHOOSES,
     "Window": "looks at other rows of the batch, which may be cut differently",
 }
 

@@ -119,6 +119,17 @@ def test_a_rewound_job_reads_again_from_there(stream: Any) -> None:
     assert (outcome.lost, outcome.duplicated) == (0, 50)
 
 
+@pytest.mark.parametrize("text", [b"garbage", b"\xff\xfe", b"v1\n{}\n{}", b"v1\n{oops\n[1]"])
+def test_a_damaged_log_is_refused_and_rewind_is_the_way_out(stream: Any, text: bytes) -> None:
+    checkpoint = stream.settings.checkpoint
+    stream.client.write_file(f"{checkpoint}/offsets/0", text, force_create=True)
+    with pytest.raises(stream.module("errors").JobError, match="rewind"):
+        stream.recover()
+    stream.module("maintenance").rewind(stream.client, stream.settings, "earliest", [])
+    stream.recover()
+    assert stream.client.list(checkpoint) == []
+
+
 def test_too_few_tablets_are_refused_with_the_number_that_would_do(stream: Any) -> None:
     sizing = stream.module("sizing")
     assert sizing.problem(100_000, 50_000, 1) is None

@@ -122,6 +122,15 @@ def test_trimmed_rows_are_skipped_on_demand_in_the_checkpoint_too(module: Module
     assert (planned.batch, list(ends)) == (1, [{0: 25, 1: 7}])
 
 
+def test_a_queue_with_fewer_tablets_than_were_read_is_refused(module: Module) -> None:
+    positions = _positions(module, lower=(0,), upper=(40,), consumed={0: 20, 1: 20})
+    assert "partition 1 ends at row 0" in _refusal(module, positions)
+
+
+def test_a_checkpoint_without_its_offset_log_is_refused(module: Module) -> None:
+    assert "no offset log" in _refusal(module, _positions(module, committed={0}))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

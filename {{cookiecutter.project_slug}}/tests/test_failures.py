@@ -20,3 +20,12 @@ def test_the_innermost_cause_is_the_line(module: Module) -> None:
 
 def test_a_text_without_causes_is_itself(module: Module) -> None:
     assert module("failures").cause("simply wrong\n  at x") == "simply wrong"
+
+
+def test_a_python_function_is_quoted_by_its_last_line(module: Module) -> None:
+    trace = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Task failed: PythonException: "
+        'Traceback (most recent call last):\n  File "x.py", line 1, in f\n'
+        "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Some(Some.scala:1)"
+    )
+    assert module("failures").cause(trace) == "ZeroDivisionError: division by zero"

@@ -69,6 +69,16 @@ def test_a_consumer_that_is_not_vital_is_reported_not_changed(
     assert "not vital" in _refusal(module, client, provisioned, "provision")
 
 
+def test_a_table_that_is_no_consumer_is_refused_and_left_alone(
+    module: Module, client: Any, settings: Any
+) -> None:
+    schema = [{"name": "a", "type": "int64"}]
+    attributes = {"dynamic": True, "schema": schema}
+    client.create("table", settings.consumer, recursive=True, attributes=attributes)
+    assert "is not a queue consumer" in _refusal(module, client, settings, "provision")
+    assert client.get(f"{settings.consumer}/@tablet_state") == "unmounted"
+
+
 @pytest.mark.parametrize("name", ["consumer", "output"])
 def test_an_unmounted_table_is_found_and_mounted(
     module: Module, client: Any, provisioned: Any, name: str

@@ -80,14 +80,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         level=logging.WARNING,
     )
     logging.getLogger("job").setLevel(logging.INFO)
-    # ytsaurus-client logs each retry with all headers; what it raises in the end is explained here.
-    logging.getLogger("Yt").setLevel(logging.CRITICAL)
+    # They log each retry with all headers, and errors as JSON; what is raised is explained here.
+    for name in ("Yt", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         settings = load(arguments.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         COMMANDS[arguments.command][0](settings, arguments)
     except (JobError, RestartableError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"
+        print(f"error: {error}{hint}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

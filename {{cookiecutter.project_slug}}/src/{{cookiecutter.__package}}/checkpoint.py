@@ -80,10 +80,17 @@ def read(client: Any, path: str) -> Checkpoint:
 
     Raises JobError for a log that is cut or not in the format of version 1.
     """
-    planned = []
-    for batch in _numbers(client, f"{path}/offsets")[-2:]:
-        planned.append(_planned(batch, path, _read_text(client, f"{path}/offsets/{batch}")))
-    return Checkpoint(tuple(planned), frozenset(_numbers(client, f"{path}/commits")))
+    try:
+        planned = tuple(
+            _planned(batch, _read_text(client, f"{path}/offsets/{batch}"))
+            for batch in _numbers(client, f"{path}/offsets")[-2:]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JobError(
+            f"the newest entries of {path}/offsets cannot be read: {error}",
+            "restore the checkpoint, or use `rewind`, which starts a new one",
+        ) from error
+    return Checkpoint(planned, frozenset(_numbers(client, f"{path}/commits")))
 
 
 def _numbers(client: Any, folder: str) -> list[int]:
@@ -97,13 +104,10 @@ def _read_text(client: Any, path: str) -> str:
     return bytes(client.read_file(path).read()).decode()
 
 
-def _planned(batch: int, path: str, text: str) -> Planned:
+def _planned(batch: int, text: str) -> Planned:
     lines = text.splitlines()
     if len(lines) < 3 or lines[0] != "v1":
-        raise JobError(
-            f"{path}/offsets/{batch} is cut short or of an unknown version: {text[:60]!r}",
-            "restore the checkpoint, or start with a new one (`rewind`)",
-        )
+        raise ValueError(f"entry {batch} is cut short or of an unknown version: {text[:60]!r}")
     sources = tuple(lines[2:])
     return Planned(batch, tuple(map(_ends, sources)), json.loads(lines[1]), sources)
 

@@ -72,15 +72,15 @@ def _explanation(error: Exception, proxy: str) -> Exception:
 def first_line(error: BaseException) -> str:
     """The innermost message of a YtError, or the first line of any other error."""
     current: Any = error
-    while getattr(current, "inner_errors", None):
-        current = current.inner_errors[0]
-        if isinstance(current, dict):
-            while current.get("inner_errors"):
-                current = current["inner_errors"][0]
-            return str(current.get("message", current))
-    text = str(getattr(current, "message", "") or current)
-    lines = text.strip().splitlines()
+    while inner := _part(current, "inner_errors"):
+        current = inner[0]
+    lines = str(_part(current, "message") or current).strip().splitlines()
     return re.sub(r"\s+", " ", lines[0]) if lines else type(error).__name__
+
+
+def _part(error: Any, name: str) -> Any:
+    # Inner errors are YtErrors or, as they came over the wire, maps.
+    return error.get(name) if isinstance(error, dict) else getattr(error, name, None)
 
 
 def cluster_name(client: Any) -> str:

@@ -13,18 +13,10 @@ from .errors import JobError, RestartableError
 #: What no restart cures: the same row, plan or schema fails again. Parts of messages, Spark's
 #: conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
-    "[CAST_",
-    "[DIVIDE_BY_ZERO",
-    "[ARITHMETIC_OVERFLOW",
-    "[NUMERIC_VALUE_OUT_OF_RANGE",
-    "[CANNOT_PARSE_TIMESTAMP",
-    "PythonException",
-    "Illegal value",
-    "Cannot find Spark field",
-    "Cannot find YT columns",
-    "cannot have null value",
-    "Required column",
-    "Access denied",
+    *("[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE"),
+    *("[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range"),
+    *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
+    *("Required column", "Access denied"),
 )
 
 
@@ -59,16 +51,16 @@ def classified(error: PySparkException | Py4JJavaError) -> Exception:
 
 
 def cause(text: str) -> str:
-    """What happened, out of a Java stack trace: the last "Caused by", else the first message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """What happened: the last line of a Python trace, Java's last cause, or the message."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if "Traceback (most recent call last):" in text:  # of a Python function in transform()
+        start = next(n for n, line in enumerate(lines) if "Traceback (most" in line)
+        return _shortened(
+            next((line for line in lines[start + 1 :] if line[0] != " "), lines[start])
+        )
     causes = [line for line in lines if line.startswith("Caused by:")]
-    if causes:
-        return _shortened(causes[-1].removeprefix("Caused by:").strip())
-    informative = [line for line in lines if not line.startswith(("at ", "==="))]
-    for line in informative:
-        if "Exception: " in line or "Error: " in line or line.startswith("["):
-            return _shortened(line)
-    return _shortened(informative[0] if informative else text)
+    line = causes[-1].removeprefix("Caused by:") if causes else (lines or [text])[0]
+    return _shortened(line.rpartition("terminated with exception: ")[2].strip())
 
 
 def _shortened(text: str, limit: int = 400) -> str:

@@ -27,7 +27,7 @@ def verify(rows: DataFrame) -> None:
         if (problem := unwritable(table[name], found[name])) is not None
     ]
     if len(found) != len(rows.columns):
-        problems.append(f"transform() returns a name twice: {', '.join(rows.columns)}")
+        problems.append(f"a column name stands twice: {', '.join(rows.columns)}")
     if problems:
         raise JobError(
             "transform() and tables.OUTPUT disagree:\n  " + "\n  ".join(sorted(problems)),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from . import marker
 from .errors import JobError
-from .positions import MARKER, Positions
+from .positions import MARKER, Queue
+from .positions import queues as read_queues
 from .positions import read as read_positions
 from .resume import adopt
 from .settings import Settings
@@ -22,12 +23,11 @@ def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> lis
     that are not named stay where they are. Returns what was done. Raises JobError before anything
     is changed.
     """
-    positions = read_positions(client, settings)
-    targets = _targets(positions, to, rows)
-    done = [_set_aside(client, settings)] if positions.checkpoint.last is not None else []
-    consumed = {queue.path: queue.consumed for queue in positions.queues}
+    queues = {queue.path: queue for queue in read_queues(client, settings)}
+    targets = _targets(queues, to, rows)
+    done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
     for (queue, partition), row in targets.items():
-        old = consumed[queue].get(partition)
+        old = queues[queue].consumed.get(partition)
         client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
         done.append(f"{queue}, partition {partition}: row {old or 0} -> {row}")
     return done
@@ -59,20 +59,23 @@ def migrate(client: Any, settings: Settings) -> list[str]:
     return [*done, f"the job's guarantee was {former} and is {mine['guarantee']} now"]
 
 
-def _targets(positions: Positions, to: str, rows: Sequence[str]) -> dict[tuple[str, int], int]:
+def _targets(
+    queues: Mapping[str, Queue], to: str, rows: Sequence[str]
+) -> dict[tuple[str, int], int]:
+    example = f"rows {next(iter(queues))}:0=42"
+    if bool(rows) != (to == "rows"):
+        raise JobError("rows go with `rewind rows`, and only with it", f"e.g. rewind {example}")
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
         return {
             (queue.path, partition): row
-            for queue in positions.queues
+            for queue in queues.values()
             for partition, row in enumerate(getattr(queue, ends[to]))
         }
-    queues = {queue.path: queue for queue in positions.queues}
     targets = {}
     for text in rows:
         match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
         if match is None or match[1] not in queues:
-            example = f"{positions.queues[0].path}:0=42"
             raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
         queue, partition, row = queues[match[1]], int(match[2]), int(match[3])
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))

@@ -39,13 +39,18 @@ class Positions:
 
 def read(client: Any, settings: Settings) -> Positions:
     """Read all positions of the job's objects, which must exist and be mounted."""
-    cluster = cluster_name(client)
     return Positions(
-        tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues),
+        queues(client, settings),
         checkpoints.read(client, settings.checkpoint),
         _marker(client, settings.checkpoint),
         _marker(client, settings.consumer),
     )
+
+
+def queues(client: Any, settings: Settings) -> tuple[Queue, ...]:
+    """The queues alone, whatever state the checkpoint is in."""
+    cluster = cluster_name(client)
+    return tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues)
 
 
 def _queue(client: Any, cluster: str, consumer: str, path: str) -> Queue:

@@ -39,7 +39,8 @@ class Finding:
     mend: Callable[[], None] | None = None
 
     def __str__(self) -> str:
-        return f"{self.object}: {self.problem}\n  -> {self.remedy}"
+        remedy = "run `provision`" if self.mend is not None else self.remedy
+        return f"{self.object}: {self.problem}\n  -> {remedy}"
 
 
 def provision(client: Any, settings: Settings) -> list[str]:
@@ -152,7 +153,7 @@ class _Inspection:
             yield Finding(
                 label, "missing", "created", partial(self._create, "queue_consumer", path)
             )
-        elif not self._client.exists(f"{path}/@treat_as_queue_consumer"):
+        elif not self._is_consumer(path):
             yield Finding(label, "is not a queue consumer", "correct `consumer`")
         else:
             yield from self._mounted(label, path, may_mount=True)
@@ -166,7 +167,7 @@ class _Inspection:
         )
         if not found:
             register = partial(self._register, queue, by_hand)
-            yield Finding(label, f"not registered with {queue}", f"by hand: {by_hand}", register)
+            yield Finding(label, f"not registered with {queue}", "registered, vital", register)
         elif not found[0]["vital"]:
             problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
             yield Finding(label, problem, f"let the queue's owner run: {by_hand}")
@@ -244,6 +245,10 @@ class _Inspection:
                 f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
                 f"let the queue's owner run: {by_hand}",
             ) from error
+
+    def _is_consumer(self, path: str) -> bool:
+        attribute = f"{path}/@treat_as_queue_consumer"
+        return bool(self._client.exists(attribute) and self._client.get(attribute))
 
     def _schema(self, path: str) -> Any:
         return TableSchema.from_yson_type(self._client.get(f"{path}/@schema"))

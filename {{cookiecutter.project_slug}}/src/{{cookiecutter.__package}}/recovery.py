@@ -40,6 +40,11 @@ def decide(positions: Positions, settings: Settings) -> Decision:
     were read.
     """
     decision = Decision()
+    if positions.checkpoint.last is None and positions.checkpoint.committed:
+        raise JobError(
+            f"{settings.checkpoint} has a commit log and no offset log",
+            "restore the checkpoint, or use `rewind`, which starts a new one",
+        )
     if positions.checkpoint.last is None and positions.consumer_marker is not None:
         decision.notes.append(f"the checkpoint {settings.checkpoint} is gone: {LOST_CHECKPOINT}")
     starts = [dict(start) for start in resume(positions, decision)]
@@ -48,9 +53,16 @@ def decide(positions: Positions, settings: Settings) -> Decision:
         if _is_new(positions, queue):
             _choose_start(queue, start, settings, decision)
             continue
-        for partition, lower in enumerate(queue.lower):
+        bounds = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+        for partition in sorted({*start, *bounds}):
             row = start.setdefault(partition, 0)
-            _refuse_short_queue(queue, partition, row)
+            lower, upper = bounds.get(partition, (0, 0))
+            if row > upper:
+                raise JobError(
+                    f"queue {queue.path}, partition {partition} ends at row {upper}, the job has "
+                    f"read up to row {row}: the queue or its tablets were made again",
+                    "configure a new consumer and a new checkpoint",
+                )
             if row < lower:
                 gaps.append(
                     f"{lower - row} rows of {queue.path} were trimmed before this job read them: "
@@ -101,12 +113,3 @@ def _skip(positions: Positions, starts: list[dict[int, int]], decision: Decision
         decision.unplan = last.batch
     if done is not None:
         decision.rebase = (done, tuple(starts))
-
-
-def _refuse_short_queue(queue: Queue, partition: int, row: int) -> None:
-    if row > queue.upper[partition]:
-        raise JobError(
-            f"queue {queue.path}, partition {partition} ends at row {queue.upper[partition]}, but "
-            f"the job has read up to row {row}: the queue or its tablets were made again",
-            "configure a new consumer and a new checkpoint",
-        )

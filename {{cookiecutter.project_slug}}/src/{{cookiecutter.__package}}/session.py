@@ -37,7 +37,7 @@ LOCAL_CONFS = (
     Conf("spark.driver.port", "0", "any free port: SPYT's defaults name 27001 for every session"),
     Conf("spark.blockManager.port", "0", "any free port, as above"),
     Conf("spark.ui.enabled", "false", "`status` and the log tell what the local UI would"),
-    Conf("spark.log.level", "ERROR", "this job's own lines would drown in Spark's"),
+    Conf("spark.log.level", "OFF", "what ends the query is said in one line; ERROR for traces"),
 )
 
 
@@ -154,7 +154,11 @@ def _require_java() -> None:
     hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     if not java or not Path(java).exists():
         raise JobError(f"no Java found ({'JAVA_HOME=' + home if home else 'not on PATH'})", hint)
-    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        command = [java, "-version"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        raise JobError(f"{java} cannot be run: {error.strerror}", hint) from error
     match = re.search(r'version "(\d+)', printed)
     if not match or int(match[1]) not in JAVA_VERSIONS:
         found = match[1] if match else printed.strip()[:80]
