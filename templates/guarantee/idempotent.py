@@ -66,12 +66,9 @@ def output_columns(described: Sequence[Column]) -> list[Column]:
 
 
 def output_attributes(_settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:
-    """Attributes of a new output table: one tablet for each tablet of the queues.
-
-    All rows of a queue's tablet go to the end of its own key range, so without the split one tablet
-    would take all writes; the balancer would merge small tablets again (YTsaurus, "Tablet
-    balancing").
-    """
+    """Attributes of a new output table: pre-split, one tablet for each tablet of the queues."""
+    # Rows go to the end of their tablet's key range: unsplit, one tablet would take all writes, and
+    # the balancer would merge small tablets again (YTsaurus, "Tablet balancing").
     return {
         "pivot_keys": pivot_keys(tablets),
         "tablet_balancer_config": {"enable_auto_reshard": False},

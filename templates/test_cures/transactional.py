@@ -122,6 +122,7 @@ def test_a_rewound_job_reads_again_from_there(stream: Any) -> None:
 @pytest.mark.parametrize("text", [b"garbage", b"\xff\xfe", b"v1\n{}\n{}", b"v1\n{oops\n[1]"])
 def test_a_damaged_log_is_refused_and_rewind_is_the_way_out(stream: Any, text: bytes) -> None:
     checkpoint = stream.settings.checkpoint
+    stream.client.create("map_node", f"{checkpoint}/offsets")
     stream.client.write_file(f"{checkpoint}/offsets/0", text, force_create=True)
     with pytest.raises(stream.module("errors").JobError, match="rewind"):
         stream.recover()
