@@ -88,8 +88,10 @@ BREAKS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         "row_index is computed",
     ),
     "swapped key": (
-        lambda rows: rows.withColumnsRenamed(
-            {"row_index": "tablet_index", "tablet_index": "row_index"}
+        lambda rows: rows.select(
+            F.col("row_index").alias("tablet_index"),
+            F.col("tablet_index").alias("row_index"),
+            *(name for name in rows.columns if name not in ("tablet_index", "row_index")),
         ),
         "computed or renamed",
     ),

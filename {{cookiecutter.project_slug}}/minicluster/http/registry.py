@@ -90,6 +90,16 @@ class Invocation:
             raise _wrong(name, "list", value)
         return [str(item) for item in value]
 
+    def integers(self, name: str) -> list[int]:
+        """A required list of integers."""
+        value = self.require(name)
+        if not isinstance(value, list):
+            raise _wrong(name, "list", value)
+        for item in value:
+            if isinstance(item, bool) or not isinstance(item, int):
+                raise _wrong(name, "integer", item)
+        return [int(item) for item in value]
+
     def choose(self, *names: str, **renamed: str) -> dict[str, bool]:
         """Keyword arguments for those flags that the request has."""
         found = {name: self.flag(name) for name in names if name in self.parameters}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
 
 from .. import ids
@@ -28,6 +30,18 @@ MAX_ERROR_HEADER = 16 << 10
 BACKLOG = 2048
 
 
+class _NoMalformedRequests(logging.Filter):
+    """A request that is no HTTP is its client's affair; the library would show a stack trace."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError)
+
+
+_LOG = logging.getLogger(__name__)
+_LOG.addFilter(_NoMalformedRequests())
+
+
 class HttpServer:
     """The API on one address."""
 
@@ -37,6 +51,7 @@ class HttpServer:
         self._runner = web.AppRunner(
             self._application(cluster, gate),
             access_log=None,
+            logger=_LOG,
             auto_decompress=False,
             max_field_size=MAX_HEADER,
             max_line_size=MAX_HEADER,
@@ -97,13 +112,15 @@ class HttpServer:
         command = command_of(name)
         body = await bodies.read(request)
         parameters = _parameters(request, command, body)
+        # Before anything is applied: a change must not be answered with a complaint about this.
+        wanted = _format(request, parameters, "output", formats.JSON)
         given, defect = None, None
         try:
             given = _input(request, command, parameters, body)
         except YtError as error:
             defect = error
         result = await self._dispatcher.run(name, parameters, given, defect)
-        return _response(request, command, parameters, result)
+        return _response(request, command, wanted, result)
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -191,7 +208,7 @@ def _input(request: web.Request, command: Command, parameters: dict[str, Any], b
 
 
 def _response(
-    request: web.Request, command: Command, parameters: dict[str, Any], result: Any
+    request: web.Request, command: Command, wanted: Format, result: Any
 ) -> web.Response:
     headers = {"X-YT-Request-Id": ids.new(0)}
     if isinstance(result, WithParameters):
@@ -203,7 +220,6 @@ def _response(
         return web.Response(headers=headers)
     if command.output == BINARY:
         return web.Response(body=result, content_type="application/octet-stream", headers=headers)
-    wanted = _format(request, parameters, "output", formats.JSON)
     dump = formats.dump_rows if command.output == TABULAR else formats.dump
     content_type = "application/json" if wanted.name == "json" else "application/x-yt-yson-binary"
     return web.Response(body=dump(result, wanted), content_type=content_type, headers=headers)

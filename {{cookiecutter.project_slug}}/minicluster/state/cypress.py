@@ -60,6 +60,7 @@ class Cypress(Editor):
         view, parsed = self._open(path.removesuffix("/@"), tx)
         node = self._node(parsed, view)
         effective = view.effective(node)
+        values.require_map(given)
         for name, value in given.items():
             attrs.prepare(self._cluster, effective, [name], value, path, recursive=False)
             self._claim(view, node, Request(SHARED, attribute_key=name))

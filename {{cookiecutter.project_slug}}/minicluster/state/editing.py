@@ -84,8 +84,7 @@ class Editor(Tree):
                 branch.attributes[name] = whole
 
     def _set_all_attributes(self, view: View, node: Node, value: Any) -> None:
-        if not isinstance(value, dict):
-            raise generic("Attributes are set from a map")
+        values.require_map(value)
         effective = view.effective(node)
         for name in value:
             attrs.prepare(self._cluster, effective, [name], value[name], node.path, recursive=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import resolve
+from ..errors import generic, resolve
 from ..ypath import Attr
 
 
@@ -38,6 +38,7 @@ def replaced(value: Any, steps: Sequence[str], new: Any, path: str, *, recursive
                 attributes.get(step), rest, new, path, recursive=recursive
             )
         else:
+            require_map(new)
             attributes = dict(new)
         return yson.to_yson_type(_bare(value), attributes=attributes)
     if isinstance(value, list):
@@ -67,12 +68,20 @@ def removed(value: Any, steps: Sequence[str], path: str) -> Any:
     if rest:
         return replaced(value, [step], removed(inner, rest, path), path, recursive=False)
     if isinstance(step, Attr):
-        attributes = {k: v for k, v in value.attributes.items() if k != step}
+        # The empty step stands for all of them.
+        kept = value.attributes if step else {}
+        attributes = {k: v for k, v in kept.items() if k != step}
         return yson.to_yson_type(_bare(value), attributes=attributes)
     if isinstance(value, list):
         index = _index(value, step, path)
         return _like(value, [item for i, item in enumerate(value) if i != index])
     return _like(value, {key: item for key, item in value.items() if key != step})
+
+
+def require_map(attributes: Any) -> None:
+    """Raises: YtError when all attributes are to be set from what is no map."""
+    if not isinstance(attributes, dict):
+        raise generic("Attributes are set from a map")
 
 
 def _step(value: Any, step: str, path: str) -> Any:

@@ -60,7 +60,7 @@ def trim_rows(call: Invocation) -> None:
 
 @command("get_tablet_infos", output=STRUCTURED)
 def get_tablet_infos(call: Invocation) -> Any:
-    indexes = [int(index) for index in call.require("tablet_indexes")]
+    indexes = call.integers("tablet_indexes")
     return {"tablets": call.cluster.tables.tablet_infos(call.path(), indexes)}
 
 
