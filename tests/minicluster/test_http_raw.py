@@ -121,6 +121,9 @@ def test_wrong_parameters(server: testing.Running, command: str, headers: dict[s
         ("reshard_table", {"path": "//tmp", "tablet_count": "x"}),
         ("execute_batch", {"requests": [1]}),
         ("register_queue_consumer", {"queue_path": "//a", "consumer_path": "//b"}),
+        ("create", {"type": "map_node", "path": "//tmp/x", "output_format": "dsv"}),
+        ("create", {"type": "map_node", "path": "//tmp/x", "output_format": 5}),
+        ("remove", {"path": "//tmp/@/"}),
     ],
 )
 def test_wrong_changes(server: testing.Running, command: str, parameters: dict[str, Any]) -> None:
@@ -152,6 +155,18 @@ def test_wrong_bodies(server: testing.Running, command: str, encoding: str, body
     answer = requests.put(api(server, command), data=body, headers=headers, timeout=10)
     assert answer.status_code == 400
     assert error_of(answer)["message"]
+
+
+@pytest.mark.parametrize("path", ["//tmp", "//tmp/@", "//tmp/@mine/@"])
+@pytest.mark.parametrize("command", ["multiset_attributes", "set"])
+@pytest.mark.parametrize("body", [b"5", b'"text"', b"#", b"[1]", b"%true"])
+def test_attributes_that_are_no_map(
+    server: testing.Running, command: str, path: str, body: bytes
+) -> None:
+    headers = {"X-YT-Parameters": json.dumps({"path": path, "force": True})}
+    answer = requests.put(api(server, command), data=body, headers=headers, timeout=10)
+    assert answer.status_code == 400
+    assert "Internal error" not in error_of(answer)["message"]
 
 
 def test_gzip_as_the_standard_has_it(server: testing.Running) -> None:

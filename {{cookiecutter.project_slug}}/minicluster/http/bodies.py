@@ -20,7 +20,10 @@ _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 
 async def read(request: web.Request) -> bytes:
     """Raises: YtError for what cannot be decompressed, HTTPRequestEntityTooLarge."""
-    data = await request.read()
+    try:
+        data = await request.read()
+    except web.RequestPayloadError as error:
+        raise generic(f"Error reading the request body: {error}") from None
     encoding = request.headers.get("Content-Encoding", "identity").lower()
     match encoding:
         case "identity" | "":

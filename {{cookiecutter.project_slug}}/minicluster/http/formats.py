@@ -27,16 +27,19 @@ class Format:
         Raises: YtError for a format that is not spoken here.
         """
         if isinstance(given, dict):  # JSON headers: {"$value": ..., "$attributes": ...}
-            attributes, name = given.get("$attributes") or {}, str(given.get("$value"))
+            attributes, name = given.get("$attributes") or {}, given.get("$value")
         else:
-            attributes, name = getattr(given, "attributes", None) or {}, str(given)
+            attributes, name = getattr(given, "attributes", None) or {}, given
+        if not isinstance(name, str) or not isinstance(attributes, dict):
+            raise generic("Error parsing format: a name with attributes is expected")
+        name = str(name)  # a YSON string with attributes equals none without
         if name not in ("yson", "json"):
             raise not_supported(f'Format "{name}"')
-        form = str(attributes.get("format", "binary"))
-        if form not in ("binary", "text", "pretty"):
-            raise generic(f'Error parsing YSON format "{form}"')
+        form = attributes.get("format", "binary")
+        if not isinstance(form, str) or str(form) not in ("binary", "text", "pretty"):
+            raise generic(f"Error parsing YSON format {form!r}")
         encode_utf8 = attributes.get("encode_utf8", True)
-        return cls(name, form, encode_utf8 in (True, "true", "%true"))
+        return cls(name, str(form), encode_utf8 in (True, "true", "%true"))
 
 
 YSON = Format("yson")

@@ -30,16 +30,16 @@ MAX_ERROR_HEADER = 16 << 10
 BACKLOG = 2048
 
 
-class _NoMalformedRequests(logging.Filter):
-    """A request that is no HTTP is its client's affair; the library would show a stack trace."""
+class _DefectsOnly(logging.Filter):
+    """Requests that are no HTTP, or whose client is gone, are not worth a stack trace."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, HttpProcessingError)
+        return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
 _LOG = logging.getLogger(__name__)
-_LOG.addFilter(_NoMalformedRequests())
+_LOG.addFilter(_DefectsOnly())
 
 
 class HttpServer:
@@ -207,9 +207,7 @@ def _input(request: web.Request, command: Command, parameters: dict[str, Any], b
     return None
 
 
-def _response(
-    request: web.Request, command: Command, wanted: Format, result: Any
-) -> web.Response:
+def _response(request: web.Request, command: Command, wanted: Format, result: Any) -> web.Response:
     headers = {"X-YT-Request-Id": ids.new(0)}
     if isinstance(result, WithParameters):
         spoken = formats.YSON_TEXT if _spoken(request).name == "yson" else formats.JSON
