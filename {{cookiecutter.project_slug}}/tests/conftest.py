@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -41,7 +42,8 @@ def base_settings(module: Module, cluster: Any) -> Any:
 @pytest.fixture
 def settings(base_settings: Any, request: pytest.FixtureRequest) -> Any:
     """The job's settings with a folder of its own on the cluster for each test."""
-    root = f"//home/tests/{request.node.name.replace('[', '-').replace(']', '')}"
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")
+    root = f"//home/tests/{name}"
     return replace(
         base_settings,
         queues=tuple(f"{root}/queue-{n}" for n in range(len(base_settings.queues))),
