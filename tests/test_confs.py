@@ -63,12 +63,12 @@ def _words(folder: Path, pattern: str) -> bytes:
 def _is_known(key: str, packages: Path, scala: str) -> bool:
     for prefix in SPYT_PREFIXES:
         if key.startswith(prefix):
-            jars = _words(packages / "spyt" / "jars" / f"scala-{scala}", "tech.*.jar")
+            classes = _words(packages / "spyt" / "jars" / f"scala-{scala}", "tech.*.jar")
             name = key.removeprefix(prefix)
             # A name put together at run time leaves its last part behind the place of the first
             # (a recipe of StringConcatFactory from Scala 2.13 on).
             last = "." + name.rpartition(".")[2]
-            return any(_constant(text) in jars for text in (key, name, last, f"\x01{last}"))
+            return any(_constant(text) in classes for text in (key, name, last, f"\x01{last}"))
     jars = packages / "pyspark" / "jars"
     return any(_constant(key) in _words(jars, f"{name}_*.jar") for name in SPARK_JARS)
 
