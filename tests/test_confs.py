@@ -12,8 +12,10 @@ import pytest
 
 from tests.project import PROJECT, ROOT
 
-SPARK_JARS = ("spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils")
-SPARK_JARS += ("spark-network-common", "spark-launcher")
+SPARK_JARS = (
+    *("spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils"),
+    *("spark-network-common", "spark-launcher"),
+)
 #: SPYT names a setting without its prefix and reads it under each of these.
 SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
 #: Settings of the documentation that do nothing.
