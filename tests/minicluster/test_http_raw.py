@@ -169,6 +169,29 @@ def test_attributes_that_are_no_map(
     assert "Internal error" not in error_of(answer)["message"]
 
 
+@pytest.mark.parametrize(
+    "request_in_it",
+    [
+        {"command": "read_file", "parameters": {"path": "//tmp/x"}},
+        {"command": "insert_rows", "parameters": {"path": "//tmp/x"}, "input": 5},
+        {"command": "execute_batch", "parameters": {"requests": []}},
+        {"command": "nonsense"},
+        {"command": ["get"]},
+        {"command": "get", "parameters": 5},
+    ],
+)
+def test_what_has_no_place_in_a_batch(
+    server: testing.Running, request_in_it: dict[str, Any]
+) -> None:
+    requests_in_it = [request_in_it, {"command": "get", "parameters": {"path": "//tmp/@type"}}]
+    answer = requests.post(
+        api(server, "execute_batch"), json={"requests": requests_in_it}, timeout=10
+    )
+    refused, answered = answer.json()["results"]
+    assert "Internal error" not in refused["error"]["message"]
+    assert answered["output"]["value"] == "map_node"
+
+
 def test_gzip_as_the_standard_has_it(server: testing.Running) -> None:
     headers = {"Content-Encoding": "gzip", "X-YT-Parameters": '{"path": "//tmp/x"}'}
     data = gzip.compress(b"[1;") + gzip.compress(b"2]")
@@ -235,7 +258,8 @@ def raw(server: testing.Running, data: bytes) -> bytes:
         suppress(ConnectionError),
     ):
         connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # the server may have closed already
+            connection.shutdown(socket.SHUT_WR)
         while piece := connection.recv(65536):
             found += piece
     return found

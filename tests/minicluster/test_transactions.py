@@ -11,6 +11,7 @@ from minicluster.errors import YtError
 from minicluster.state.cluster import Cluster
 from minicluster.state.cypress import Cypress
 from minicluster.state.transactions import Transactions
+from tests.minicluster.tables_lab import PLAIN
 from tests.minicluster.test_cypress import refused
 
 
@@ -335,3 +336,22 @@ def test_a_table_is_made_with_its_transaction(
     assert cypress.get("//tmp/t/@row_count") == 1
     transactions.abort(second)
     assert cypress.get("//tmp/t/@row_count") == 1
+
+
+def test_a_change_that_fails_leaves_no_lock_and_no_part_of_itself(cluster: Cluster) -> None:
+    cypress, tx = cluster.cypress, cluster.transactions.start()
+    cypress.create("map_node", "//tmp/a", attributes={"kept": 1})
+    wrong = {"mine": 1, "account": "nobody's"}
+    for inside in (tx, None):
+        with pytest.raises(YtError):
+            cypress.multiset_attributes("//tmp/a/@", wrong, tx=inside)
+        with pytest.raises(YtError):
+            cypress.set("//tmp/a/@", wrong, tx=inside)
+        with pytest.raises(YtError):
+            cypress.remove("//tmp/a/@kept/deeper", tx=inside)
+        assert cypress.get("//tmp/a/@user_attributes", tx=inside) == {"kept": 1}
+    assert cypress.get("//tmp/a/@locks") == []
+    cypress.create("table", "//tmp/t", attributes={"dynamic": True, "schema": PLAIN})
+    with pytest.raises(YtError):
+        cypress.multiset_attributes("//tmp/t/@", {"atomicity": "none", "account": "nobody's"})
+    assert cypress.get("//tmp/t/@atomicity") == "full"

@@ -61,6 +61,10 @@ class Invocation:
             raise _wrong(name, "boolean", value)
         return bool(value)
 
+    def required_flag(self, name: str) -> bool:
+        self.require(name)
+        return self.flag(name)
+
     def integer(self, name: str, default: int | None = None) -> int | None:
         value = self.get(name, default)
         if value is None:

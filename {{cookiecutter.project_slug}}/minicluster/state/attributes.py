@@ -13,7 +13,7 @@ from ..errors import YtError, generic, not_supported, resolve
 from ..ypath import Attr
 from . import values
 from .branches import MISSING, View
-from .nodes import KINDS, Node, kind_of
+from .nodes import KINDS, Node, escape, kind_of
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -119,7 +119,9 @@ def _set_owner(cluster: Cluster, node: Node, value: Any) -> None:
 
 
 def _set_account(cluster: Cluster, node: Node, value: Any) -> None:
-    if not cluster.cypress.exists(f"//sys/accounts/{value}"):
+    if not isinstance(value, str):
+        raise generic('Attribute "account" must be a string')
+    if not cluster.cypress.exists(f"//sys/accounts/{escape(value)}"):
         raise resolve(f"//sys/accounts/{value}", f'No such account "{value}"')
     node.account = str(value)
 

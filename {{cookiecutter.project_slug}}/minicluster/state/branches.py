@@ -40,6 +40,10 @@ class Branch:
     def changed(self) -> bool:
         return bool(self.attributes or self.children or self.payload is not MISSING)
 
+    def copy(self) -> Branch:
+        """One that can be changed and thrown away."""
+        return replace(self, attributes=dict(self.attributes), children=dict(self.children))
+
     def merge(self, other: Branch) -> None:
         """Takes over what a nested transaction's branch has changed."""
         self.attributes.update(other.attributes)

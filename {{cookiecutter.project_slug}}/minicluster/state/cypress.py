@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ALREADY_EXISTS, YtError, already_exists, generic
-from ..ypath import Attr, parse, parse_rich
+from ..ypath import parse, parse_rich
 from . import attributes as attrs
 from . import locks, values
 from .branches import freeze
@@ -63,9 +63,13 @@ class Cypress(Editor):
         values.require_map(given)
         for name, value in given.items():
             attrs.prepare(self._cluster, effective, [name], value, path, recursive=False)
-            self._claim(view, node, Request(SHARED, attribute_key=name))
-        for name, value in given.items():
-            self._set_attribute(view, node, [Attr(name)], value, path, recursive=False)
+        if not given:
+            return
+        with self._change(view, node, Request(SHARED, attribute_key=next(iter(given)))) as branch:
+            for name, value in given.items():
+                self._claim(view, node, Request(SHARED, attribute_key=name))
+                if not attrs.set_builtin(self._cluster, view, node, name, value):
+                    branch.attributes[name] = value
 
     def remove(
         self, path: str, *, tx: str | None = None, recursive: bool = False, force: bool = False

@@ -43,13 +43,27 @@ class Editor(Tree):
 
     @contextmanager
     def _change(self, view: View, node: Node, request: Request) -> Iterator[Branch]:
-        """The branch to put a change into; without a transaction it is applied at once."""
-        self._claim(view, node, request)
-        if view.transaction is None:
-            branch = Branch(node)
-        else:
-            branch = self._cluster.transactions.branch(view.transaction, node)
-        yield branch
+        """The branch to put a change into; without a transaction it is applied at once.
+
+        When the change fails half-way, what it has done to the node so far is undone.
+        """
+        transaction = view.transaction
+        held = set(transaction.locks) if transaction else set()
+        before = node.saved()
+        branch = Branch(node)
+        if transaction is not None and node.id in transaction.branches:
+            branch = transaction.branches[node.id].copy()
+        try:
+            self._claim(view, node, request)
+            yield branch
+        except BaseException:
+            node.restore(before)
+            if transaction is not None:
+                for lock_id in set(transaction.locks) - held:
+                    locks.release(transaction.locks[lock_id])
+            raise
+        if transaction is not None:
+            transaction.branches[node.id] = branch
         branch.modified = self._cluster.clock.now()
         branch.revision = self._cluster.next_revision()
         if view.transaction is None:

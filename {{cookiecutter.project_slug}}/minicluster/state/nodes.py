@@ -58,6 +58,16 @@ class Node:
             node = node.parent
         return "/" + "".join(f"/{name}" for name in reversed(names))
 
+    def saved(self) -> tuple[Any, ...]:
+        """What setting an attribute may change outside a branch; `restore` puts it back."""
+        payload = getattr(self.payload, "atomicity", None)
+        return dict(self.attributes), self.owner, self.account, payload
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        self.attributes, self.owner, self.account, atomicity = saved
+        if atomicity is not None:
+            self.payload.atomicity = atomicity
+
 
 def escape(name: str) -> str:
     """A child's name as it stands in a path (documentation, "YPath")."""

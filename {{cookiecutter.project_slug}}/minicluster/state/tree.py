@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from yt import yson
 
 from .. import ids
-from ..errors import YtError, resolve
+from ..errors import YtError, generic, resolve
 from ..ypath import Attr, Path, parse
 from . import attributes as attrs
 from . import objects, values
@@ -192,11 +192,17 @@ class Tree:
 
 def wanted_names(attributes: Any) -> list[str]:
     """The `attributes` option of get and list: a list of names, or {keys, paths}."""
-    if not attributes:
-        return []
+    given = [attributes]
     if isinstance(attributes, dict):
-        attributes = [*(attributes.get("keys") or ()), *(attributes.get("paths") or ())]
-    return [str(name).lstrip("/@") for name in attributes]
+        given = [attributes.get("keys"), attributes.get("paths")]
+    names: list[str] = []
+    for part in given:
+        if part is not None and not isinstance(part, list):
+            raise generic("Error parsing attribute filter: a list of names is expected")
+        names += [] if part is None else part
+    if not all(isinstance(name, str) for name in names):
+        raise generic("Error parsing attribute filter: a name is a string")
+    return [str(name).lstrip("/@") for name in names]
 
 
 def _typed(value: Any) -> Any:

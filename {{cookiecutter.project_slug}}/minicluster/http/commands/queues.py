@@ -12,7 +12,7 @@ def register_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.register(
         call.path("queue_path"),
         call.path("consumer_path"),
-        bool(call.require("vital")) and call.flag("vital"),
+        call.required_flag("vital"),
         call.get("partitions"),
     )
 
