@@ -1,10 +1,15 @@
 # Every target can be the first one that is called in a fresh clone.
 #   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=4.1|3.5]    without them: the template's defaults
+#   make conformance [PROXY=...]    without a proxy: the minicluster
+#   make fuzz [SECONDS=...] [SEED=...]
 #   PYTHON=FILE   the interpreter new environments are made with
 QUEUES ?= 1
 SPARK ?= 4.1
 GUARANTEE ?=
 PROCESSING ?=
+PROXY ?=
+SECONDS ?= 120
+SEED ?= 1
 
 # The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
 TOOLS := .venv
@@ -25,7 +30,7 @@ OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick bench lint
+.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick conformance fuzz bench lint
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +65,13 @@ test: setup ## every test, linters included, on both Spark versions
 
 test-quick: setup-4.1 ## what runs without Spark
 	@$(BIN)/pytest -m "not slow and not spark"
+
+conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
+	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance
+
+fuzz: setup-4.1 ## damaged and random requests to the minicluster, for SECONDS
+	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.minicluster.fuzz \
+	  --seconds $(SECONDS) --seed $(SEED)
 
 bench: setup ## the benchmarks, as a table
 	@$(BIN)/python -m bench

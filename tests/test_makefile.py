@@ -14,7 +14,9 @@ from tests.conftest import Generate
 from tests.project import ROOT
 
 OFFERED = {
-    "template": ["help", "setup", "demo", "test", "test-quick", "bench", "lint"],
+    "template": [
+        "help", "setup", "demo", "test", "test-quick", "conformance", "fuzz", "bench", "lint",
+    ],
     "project": [
         "help", "setup", "demo", "test", "lint", "provision", "check", "submit", "status",
     ],

@@ -1,0 +1,34 @@
+"""What is refused on purpose is listed for people, all of it and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from minicluster.state.query import compile, parser
+from tests import project
+
+SOURCES = project.ROOT / "{{cookiecutter.project_slug}}" / "minicluster"
+LIST = project.ROOT / "tests" / "conformance" / "README.md"
+REFUSAL = re.compile(r"(?:raise|return) not_supported\(|: not supported by minicluster\"")
+
+
+def listed() -> list[tuple[str, str]]:
+    """(module, what it refuses) of each line of the list."""
+    return re.findall(r"^\| `([a-z_/]+\.py)` \| (.*) \|$", LIST.read_text(), re.MULTILINE)
+
+
+def test_every_refusal_is_listed() -> None:
+    found = {
+        str(path.relative_to(SOURCES)): len(REFUSAL.findall(path.read_text()))
+        for path in SOURCES.rglob("*.py")
+        if path.name != "errors.py"
+    }
+    assert Counter(module for module, _ in listed()) == Counter(found)
+
+
+def test_refused_words_and_known_functions_are_listed_by_name() -> None:
+    text = " ".join(what for module, what in listed() if "query" in module)
+    names = {word for quoted in re.findall(r"`([^`]+)`", text) for word in quoted.lower().split()}
+    of_other_words = {"left", "escape", "when"}
+    assert names - {"index"} == (parser._REFUSED - of_other_words) | set(compile._FUNCTIONS)
