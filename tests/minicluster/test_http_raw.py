@@ -174,7 +174,7 @@ def test_attributes_that_are_no_map(
     [
         {"command": "read_file", "parameters": {"path": "//tmp/x"}},
         {"command": "insert_rows", "parameters": {"path": "//tmp/x"}, "input": 5},
-        {"command": "execute_batch", "parameters": {"requests": []}},
+        {"command": "select_rows", "parameters": {"query": "* from [//tmp]"}},
         {"command": "nonsense"},
         {"command": ["get"]},
         {"command": "get", "parameters": 5},
@@ -298,3 +298,15 @@ def test_a_thousand_connections_and_clients_that_do_not_read(server: testing.Run
                 connection.sendall(b"GET /ping HTTP/1.1\r\nHost: x\r\n")
         assert client.get("//tmp/big/@uncompressed_data_size") == 20_000_000
     client.remove("//tmp/big")
+
+
+def test_rows_in_a_batch(server: testing.Running) -> None:
+    client = connect(server)
+    schema = [{"name": "a", "type": "int64"}]
+    client.create("table", "//tmp/t", attributes={"dynamic": True, "schema": schema})
+    client.mount_table("//tmp/t", sync=True)
+    request = {"command": "insert_rows", "parameters": {"path": "//tmp/t"}, "input": [{"a": 1}]}
+    answer = requests.post(api(server, "execute_batch"), json={"requests": [request]}, timeout=10)
+    assert answer.json() == {"results": [{}]}
+    assert list(client.select_rows("a from [//tmp/t]")) == [{"a": 1}]
+    client.remove("//tmp/t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import YtError, generic
-from ..registry import COMMANDS, STRUCTURED, Invocation, command
+from ..registry import COMMANDS, NULL, STRUCTURED, TABULAR, Invocation, command
 
 
 @command("execute_batch", output=STRUCTURED, volatile=True)
@@ -17,7 +17,7 @@ async def execute_batch(call: Invocation) -> Any:
     for request in requests:
         name, parameters = request.get("command"), request.get("parameters") or {}
         try:
-            _check(name, parameters)
+            _check(name, parameters, request.get("input"))
             output = await call.run(name, parameters, request.get("input"))
         except YtError as error:
             results.append({"error": error.to_dict()})
@@ -26,11 +26,22 @@ async def execute_batch(call: Invocation) -> Any:
     return {"results": results}
 
 
-def _check(name: Any, parameters: Any) -> None:
+def _check(name: Any, parameters: Any, given: Any) -> None:
+    """Which commands go into a batch is the rule of client/driver/etc_commands.cpp."""
     if not isinstance(name, str) or name not in COMMANDS:
         raise generic(f"Unknown command {name!r}")
-    if COMMANDS[name].heavy or name == "execute_batch":
-        # client/driver/etc_commands.cpp: streams of rows or bytes have no place in a batch.
-        raise generic(f'Command "{name}" cannot be part of a batch')
+    command = COMMANDS[name]
+    for way, kind, taken in (("input", command.input, _TAKEN), ("output", command.output, _GIVEN)):
+        if kind not in taken:
+            raise generic(
+                f'Command "{name}" cannot be part of a batch since it has inappropriate '
+                f'{way} type "{kind}"'
+            )
+    if command.input == TABULAR and not isinstance(given, list):
+        raise generic(f'Command "{name}" expects a list of rows as its input')
     if not isinstance(parameters, dict):
         raise generic("Parameters of a request must be a map")
+
+
+_GIVEN = (NULL, STRUCTURED)
+_TAKEN = (NULL, STRUCTURED, TABULAR)
