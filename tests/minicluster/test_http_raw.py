@@ -159,7 +159,7 @@ def test_wrong_bodies(server: testing.Running, command: str, encoding: str, body
 
 @pytest.mark.parametrize("path", ["//tmp", "//tmp/@", "//tmp/@mine/@"])
 @pytest.mark.parametrize("command", ["multiset_attributes", "set"])
-@pytest.mark.parametrize("body", [b"5", b'"text"', b"#", b"[1]", b"%true"])
+@pytest.mark.parametrize("body", [b"5", b'"text"', b"#", b"[1]", b"%true", b'{"\\xff"=1}'])
 def test_attributes_that_are_no_map(
     server: testing.Running, command: str, path: str, body: bytes
 ) -> None:
@@ -305,8 +305,8 @@ def test_rows_in_a_batch(server: testing.Running) -> None:
     schema = [{"name": "a", "type": "int64"}]
     client.create("table", "//tmp/t", attributes={"dynamic": True, "schema": schema})
     client.mount_table("//tmp/t", sync=True)
-    request = {"command": "insert_rows", "parameters": {"path": "//tmp/t"}, "input": [{"a": 1}]}
-    answer = requests.post(api(server, "execute_batch"), json={"requests": [request]}, timeout=10)
+    insert: Any = {"command": "insert_rows", "parameters": {"path": "//tmp/t"}, "input": [{"a": 1}]}
+    answer = requests.post(api(server, "execute_batch"), json={"requests": [insert]}, timeout=10)
     assert answer.json() == {"results": [{}]}
     assert list(client.select_rows("a from [//tmp/t]")) == [{"a": 1}]
     client.remove("//tmp/t")

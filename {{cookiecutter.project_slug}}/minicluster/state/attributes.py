@@ -227,6 +227,7 @@ def prepare(
 
 
 def check_name(name: str) -> None:
+    values.require_text(name)
     if not name:
         raise generic("Attribute key cannot be empty")
 

@@ -82,6 +82,14 @@ def require_map(attributes: Any) -> None:
     """Raises: YtError when all attributes are to be set from what is no map."""
     if not isinstance(attributes, dict):
         raise generic("Attributes are set from a map")
+    for name in attributes:
+        require_text(name)
+
+
+def require_text(name: Any) -> None:
+    """Raises: YtError for an attribute's name that is not UTF-8, which the parser leaves as is."""
+    if not isinstance(name, str):
+        raise generic("Attribute key must be a valid UTF-8 string")
 
 
 def _step(value: Any, step: str, path: str) -> Any:
