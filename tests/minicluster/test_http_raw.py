@@ -170,6 +170,25 @@ def test_attributes_that_are_no_map(
 
 
 @pytest.mark.parametrize(
+    "value", [b'{a={"\\xff"=1}}', b'{a=<"\\xff"=1>{}}', b"{a={" + b"b" * 5000 + b"=1}}"]
+)
+def test_names_below_a_set_map_are_checked_before_anything_changes(
+    server: testing.Running, value: bytes
+) -> None:
+    def put(path: str, body: bytes) -> requests.Response:
+        headers = {"X-YT-Parameters": json.dumps({"path": path, "force": True})}
+        return requests.put(api(server, "set"), data=body, headers=headers, timeout=10)
+
+    client = connect(server)
+    assert put("//tmp/names", b"{kept=5}").status_code == 200
+    answer = put("//tmp/names", value)
+    assert answer.status_code == 400
+    assert "Internal error" not in error_of(answer)["message"]
+    assert client.get("//tmp/names") == {"kept": 5}
+    client.remove("//tmp/names", recursive=True)
+
+
+@pytest.mark.parametrize(
     "request_in_it",
     [
         {"command": "read_file", "parameters": {"path": "//tmp/x"}},

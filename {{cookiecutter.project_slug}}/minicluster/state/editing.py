@@ -148,10 +148,7 @@ class Editor(Tree):
         if not kind_of(spot.node).composite or (len(spot.rest) > 1 and not recursive):
             raise self._missing(path, spot)
         for name in spot.rest:
-            if len(name.encode()) > MAX_NAME_LENGTH:
-                raise generic(
-                    f"Map node cannot contain items with key longer than {MAX_NAME_LENGTH}"
-                )
+            check_child_name(name)
 
     def _make(self, kind: Kind, name: str, given: dict[str, Any]) -> Node:
         """A node that is not in the tree yet."""
@@ -166,8 +163,11 @@ class Editor(Tree):
         return node
 
     def _value_node(self, name: str, value: Any) -> Node:
+        check_child_name(name)
         node = self._make(KINDS[type_of_value(value)], name, {})
-        node.attributes.update(getattr(value, "attributes", None) or {})
+        attributes = getattr(value, "attributes", None) or {}
+        values.require_map(attributes)
+        node.attributes.update(attributes)
         if node.type == "map_node":
             for key, item in value.items():
                 child = self._value_node(key, item)
@@ -273,6 +273,14 @@ class Editor(Tree):
                 return False
             node = node.parent
         return node is self.root
+
+
+def check_child_name(name: Any) -> None:
+    """Raises: YtError for a name that no child may have; one out of a YSON map can be any bytes."""
+    if not isinstance(name, str):
+        raise generic("Map node key must be a valid UTF-8 string")
+    if len(name.encode()) > MAX_NAME_LENGTH:
+        raise generic(f"Map node cannot contain items with key longer than {MAX_NAME_LENGTH}")
 
 
 def scalar(node: Node, value: Any) -> Any:
