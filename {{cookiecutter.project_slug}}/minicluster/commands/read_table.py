@@ -15,6 +15,7 @@ from yt import yson
 
 from ..errors import generic, not_supported
 from ..state import rows, static, wire
+from ..state.items import from_yson
 from ..state.ordered import data_weight
 from ..state.rows import Key
 from ..state.schema import Column, TableSchema
@@ -194,7 +195,7 @@ def _key(schema: TableSchema, limit: Limit) -> Key | None:
             return tuple(parts)
         if kind == "max":
             return (*parts, *AFTER)
-        code, decoded = rows.from_yson(column, value)
+        code, decoded = from_yson(column, value)
         parts += [code, 0 if decoded is None else decoded]
     return (*parts, *AFTER) if after else tuple(parts)
 

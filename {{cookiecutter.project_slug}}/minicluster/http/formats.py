@@ -93,22 +93,25 @@ def load_rows(data: bytes, given: Format) -> list[dict[str, Any]]:
                 )
             )
         )
-        return [_row(item) for item in items]
-    rows = [from_json(_json(line), given.encode_utf8) for line in data.splitlines() if line.strip()]
-    return [_row(item) for item in rows]
-
-
-def _row(item: Any) -> dict[str, Any]:
-    if not isinstance(item, dict):
+    else:
+        items = [
+            from_json(_json(line), given.encode_utf8) for line in data.splitlines() if line.strip()
+        ]
+    if not all(isinstance(item, dict) for item in items):
         raise generic("Unexpected row: a map was expected")
+    names = _Names()
     try:
-        return {_text(name): value for name, value in item.items()}
+        return [{names[name]: value for name, value in item.items()} for item in items]
     except UnicodeDecodeError:
         raise generic("A column name is not UTF-8") from None
 
 
-def _text(name: Any) -> str:
-    return name.decode() if isinstance(name, bytes) else str(name)
+class _Names(dict[Any, str]):
+    """Column names as text; few in all rows of a request, so each is decoded once."""
+
+    def __missing__(self, name: Any) -> str:
+        text = self[name] = name.decode() if isinstance(name, bytes) else str(name)
+        return text
 
 
 def dump(value: Any, wanted: Format) -> bytes:

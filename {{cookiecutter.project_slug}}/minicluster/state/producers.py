@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import YtError, generic
-from . import rows, wire
+from . import items, rows, wire
 from .schema import sorted_schema
 from .tablet_tx import Transaction
 from .tablets import Table, require_readable
@@ -69,7 +69,7 @@ class Producers:
         """Forgets a session; there need not be one."""
         node, table = self._producer(producer)
         key = self._key(self._cluster.queues.canonical(queue), session_id)
-        names, written = rows.encode(table.schema, [key])
+        names, written = items.encode(table.schema, [key])
         self._cluster.tables.modify(node, [(rows.DELETE, written[0])], names)
 
     def push(
@@ -151,7 +151,7 @@ class Producers:
         tx: Transaction | None,
     ) -> None:
         path, table = self._producer(producer)
-        names, written = rows.encode(
+        names, written = items.encode(
             table.schema, [{**session, **self._key(queue_path, session_id)}]
         )
         self._cluster.tables.modify(path, [(rows.WRITE, written[0])], names, tx=tx)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from yt import yson
 
 from ..errors import YtError, access_denied, generic
-from . import rows, wire
+from . import items, rows, wire
 from .ordered import within_weight
 from .queue_agent import QueueAgent
 from .schema import sorted_schema
@@ -139,7 +139,7 @@ class Queues:
             # client/api/queue_transaction_mixin.cpp
             raise generic(f"Queue consumer offset {new_offset} cannot be negative")
         tablet_at(queue_table, partition, queue_node.path)
-        names, written = rows.encode(
+        names, written = items.encode(
             table.schema,
             [
                 {

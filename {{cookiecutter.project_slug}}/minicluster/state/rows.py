@@ -7,17 +7,14 @@ one) and is valid. Rows that already look like that - the usual case - are store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Any
-
-from yt import yson
+from typing import Any, NamedTuple
 
 from ..errors import YtError, not_supported
 from . import wire
-from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
+from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
 DELETE = 1
@@ -39,8 +36,7 @@ def _words(length: int) -> Struct:
     return Struct(f"<{length >> 3}Q")
 
 
-@dataclass(frozen=True, slots=True)
-class _Expected:
+class _Expected(NamedTuple):
     """A column of the schema as the fast check sees it: the low half of a value's header."""
 
     plain: int
@@ -112,26 +108,24 @@ class RowReader:
         if tail and (tail < 0 or self._mapping[len(expected) :][:tail] != [_SYSTEM] * tail):
             return None
         position = 1
-        for column in expected:
+        for plain, null, fixed, bounds, utf8 in expected:
             header = words[position]
             low = header & 0xFFFFFFFF
-            if low == column.plain:
-                if column.fixed:
-                    if column.bounds:
+            if low == plain:
+                if fixed:
+                    if bounds:
                         value = words[position + 1]
-                        if value >> 63 or not column.bounds[0] <= value <= column.bounds[1]:
+                        if value >> 63 or not bounds[0] <= value <= bounds[1]:
                             return None  # negative or wrong: the long way tells them apart
                     position += 2
                 else:
                     length = header >> 32
-                    if column.utf8:
+                    if utf8:
                         start = position + 1 << 3
-                        try:
-                            str(row[start : start + length], "utf-8")
-                        except UnicodeDecodeError:
+                        if not wire.is_text(row[start : start + length]):
                             return None
                     position += 1 + (length + 7 >> 3)
-            elif low == column.null:
+            elif low == null:
                 position += 1
             else:
                 return None
@@ -227,105 +221,21 @@ def key_of(row: bytes, count: int) -> Key:
     return tuple(parts)
 
 
-def key_from_yson(schema: TableSchema, values: Sequence[Any]) -> Key:
-    """The key, or the first part of one, that a list of YSON values names. Raises: YtError."""
-    if len(values) > schema.key_count:
-        raise YtError(
-            1,
-            f"Key has {len(values)} components, the table has {schema.key_count} key columns",
-        )
-    parts: list[Any] = []
-    for column, value in zip(schema.columns, values, strict=False):
-        kind, converted = from_yson(column, value)
-        check_value(column, kind, converted)
-        parts += [kind, 0 if converted is None else converted]
-    return tuple(parts)
+def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
+    """`key_of` for the rows of one schema; a key of integers is read at one go."""
+    kinds = [column.wire_type for column in schema.columns[: schema.key_count]]
+    count = len(kinds)
+    if not {wire.INT64, wire.UINT64}.issuperset(kinds):
+        return lambda row: key_of(row, count)
+    # Row header; then per column its id, its type, flags and length, and the number.
+    codes = {wire.INT64: "q", wire.UINT64: "Q"}
+    layout = Struct("<8x" + "".join(f"2xB5x{codes[kind]}" for kind in kinds))
 
+    def key(row: bytes) -> Key:
+        if len(row) >= layout.size:
+            found = layout.unpack_from(row)
+            if list(found[::2]) == kinds:
+                return found
+        return key_of(row, count)
 
-def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
-    """(wire type, value) of a YSON value meant for a column.
-
-    As the server's YSON parser does by default, integers take the column's signedness and values
-    for an `any` or composite column are wrapped; nothing else is converted: `check_value` judges.
-    """
-    kind, result = wire.guess(value)
-    wanted = column.wire_type
-    if kind == wire.NULL or kind == wanted:
-        return kind, result
-    if wanted in (wire.ANY, wire.COMPOSITE):
-        return wanted, result if kind == wire.ANY else yson.dumps(value, yson_format="binary")
-    if isinstance(result, int) and kind in _INTEGRAL and wanted in _INTEGRAL:
-        low, high = _INTEGRAL[wanted]
-        if not low <= result <= high:
-            raise violation(
-                f'Error validating column "{column.name}"',
-                [violation(f"Value {result} is out of allowed range [{low}, {high}]")],
-            )
-        return wanted, result
-    return kind, result
-
-
-_INTEGRAL = {wire.INT64: (-(1 << 63), (1 << 63) - 1), wire.UINT64: (0, (1 << 64) - 1)}
-
-
-_ABSENT = object()
-_PLAIN_NUMBERS: dict[type, tuple[int, Struct]] = {
-    int: (wire.INT64, Struct("<HBBIq")),
-    float: (wire.DOUBLE, Struct("<HBBId")),
-    bool: (wire.BOOLEAN, Struct("<HBBIQ")),
-}
-_STRING_HEADER = Struct("<HBBI")
-_PADDING = [b"\0" * (-length & 7) for length in range(8)]
-
-
-def _encoder(index: int, column: Column) -> Callable[[Any], bytes]:
-    """Encodes values of one column; the plain ones, which most are, without a detour."""
-    wanted = column.wire_type
-
-    def encode_one(value: Any) -> bytes:
-        plain = type(value)
-        if wanted == wire.STRING:
-            if plain is str or plain is bytes:
-                text: bytes = value.encode() if plain is str else value
-                length = len(text)
-                header = _STRING_HEADER.pack(index, wire.STRING, 0, length)
-                return header + text + _PADDING[length & 7]
-        elif plain in _PLAIN_NUMBERS:
-            kind, packer = _PLAIN_NUMBERS[plain]
-            if kind == wanted and (plain is not int or -(1 << 63) <= value < 1 << 63):
-                return packer.pack(index, kind, 0, 0, value)
-        return wire.encode_value(index, *from_yson(column, value))
-
-    return encode_one
-
-
-def encode(
-    schema: TableSchema, items: Iterable[Mapping[str, Any]], known: Sequence[str] = ()
-) -> tuple[list[str], list[bytes]]:
-    """(name table, rows) of rows given as maps of YSON values.
-
-    The name table holds the schema's columns, then the other names: those of `known`, a name table
-    of the same schema, first.
-    """
-    names = [column.name for column in schema.columns]
-    places = frozenset(names)
-    encoders = [
-        (column.name, _encoder(index, column)) for index, column in enumerate(schema.columns)
-    ]
-    extra = {name: index for index, name in enumerate(known) if index >= len(names)}
-    result: list[bytes] = []
-    for item in items:
-        if not isinstance(item, Mapping):
-            raise YtError(1, "A row must be a map")
-        get = item.get
-        pieces = [
-            encode_one(value)
-            for name, encode_one in encoders
-            if (value := get(name, _ABSENT)) is not _ABSENT
-        ]
-        if len(pieces) < len(item):
-            for name in [name for name in item if name not in places]:
-                index = extra.setdefault(name, len(names) + len(extra))
-                pieces.append(wire.encode_value(index, *wire.guess(item[name])))
-        result.append(wire.from_chunks(pieces))
-    return names + list(extra), result
+    return key

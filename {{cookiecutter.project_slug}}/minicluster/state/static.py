@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import YtError, generic
 from . import rows, wire
+from .items import encode
 from .schema import Column, TableSchema, check_value, violation
 from .tablets import Table
 
@@ -25,7 +26,7 @@ def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool)
             '"write_table" API is not supported for dynamic tables; use "insert_rows" instead'
         )
     schema = table.schema
-    names, written = rows.encode(schema, items, table.static_names if append else ())
+    names, written = encode(schema, items, table.static_names if append else ())
     if schema.strict and len(names) > len(schema.columns):
         raise violation(f'Unknown column "{names[len(schema.columns)]}" in strict schema')
     added = [_complete(schema, row) for row in written]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ from yt import yson
 
 from ..errors import YtError, generic, not_supported, tablet_not_mounted
 from . import alter, rows, static, wire
+from .items import Item, ItemReader, encode
 from .query import select as run_query
 from .schema import TableSchema
-from .tablet_tx import Transaction, changes
+from .tablet_tx import Reader, Transaction, Written, changes
 from .tablets import (
     FROZEN,
     MOUNTED,
@@ -64,11 +66,9 @@ class Tables:
             raise generic(f"Table {path} is not ordered")
         return node, table
 
-    def encode(
-        self, path: str, items: Iterable[Mapping[str, Any]]
-    ) -> tuple[list[str], list[bytes]]:
+    def encode(self, path: str, given: Iterable[Item]) -> tuple[list[str], list[bytes]]:
         """(name table, wire rows) of rows or keys given as maps of YSON values."""
-        return rows.encode(self.node(path)[1].schema, items)
+        return encode(self.node(path)[1].schema, given)
 
     def modify(
         self,
@@ -87,42 +87,60 @@ class Tables:
         given = [(kind, row) for kind, row in modifications if row is not None]
         if len(given) != len(modifications):
             raise generic("A row to write cannot be missing")
-        reader = table.reader(names, path)
+        self._modify(node, table, given, table.reader(names, path), tx)
+
+    def modify_items(
+        self,
+        path: str,
+        kind: int,
+        given: Iterable[Item],
+        *,
+        tx: Transaction | None = None,
+    ) -> None:
+        """As `modify`, with rows or keys given as maps of YSON values."""
+        node, table = self.dynamic(path)
+        reader = ItemReader(table.schema, lambda names: table.reader(names, path))
+        self._modify(node, table, [(kind, item) for item in given], reader, tx)
+
+    def _modify(
+        self,
+        node: Node,
+        table: Table,
+        modifications: Sequence[tuple[int, Written]],
+        reader: Reader[Written],
+        tx: Transaction | None,
+    ) -> None:
         with self._cluster.tablet_transactions.within(tx, table.atomicity) as transaction:
             if table.sorted:
                 buffered = transaction.buffer(node, table)
-                buffered.changed |= changes(buffered, given, reader)
+                buffered.changed |= changes(buffered, modifications, reader)
             else:
-                self._modify_ordered(node, table, given, reader, transaction)
+                self._modify_ordered(node, table, modifications, reader, transaction)
 
     def _modify_ordered(
         self,
         node: Node,
         table: Table,
-        modifications: Sequence[tuple[int, bytes]],
-        reader: rows.RowReader,
+        modifications: Sequence[tuple[int, Written]],
+        reader: Reader[Written],
         tx: Transaction,
     ) -> None:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
-        added: dict[int, list[bytes]] = {}
-        mine = added.setdefault(drawn, [])
+        added: dict[int | None, list[bytes]] = defaultdict(list)
         for kind, row in modifications:
             if kind != rows.WRITE:
                 raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
             index, stored = reader.written(row)
-            if index is None:
-                mine.append(stored)
-            else:
-                tablet_at(table, index, node.path)
-                added.setdefault(index, []).append(stored)
+            added[index].append(stored)
+        for index in added:
+            tablet = tablet_at(table, drawn if index is None else index, node.path)
+            if tablet.state != MOUNTED:
+                raise not_mounted(tablet, node.path)
         buffered = tx.buffer(node, table).appended
         for index, rows_ in added.items():
-            if rows_:
-                if table.tablets[index].state != MOUNTED:
-                    raise not_mounted(table.tablets[index], node.path)
-                buffered.setdefault(index, []).extend(rows_)
+            buffered.setdefault(drawn if index is None else index, []).extend(rows_)
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]

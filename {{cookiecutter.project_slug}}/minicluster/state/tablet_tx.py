@@ -6,10 +6,11 @@ transactions that write one key of a sorted table conflict: the one that commits
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import ids
 from ..errors import (
@@ -42,6 +43,17 @@ Update = dict[int, bytes]
 """Encoded values by column id: what an update changes."""
 Change = bytes | Update | None
 """A row written whole, an update of some columns, or a deletion."""
+Written = TypeVar("Written", contravariant=True)
+
+
+class Reader(Protocol[Written]):
+    """Turns rows as a client wrote them into stored ones; the row's form decides which it is."""
+
+    def written(self, row: Written, /) -> tuple[int | None, bytes]: ...
+
+    def updated(self, row: Written, /) -> Update: ...
+
+    def key_only(self, row: Written, /) -> bytes: ...
 
 
 @dataclass
@@ -192,10 +204,8 @@ def _check(transaction: Transaction, buffered: Buffered) -> None:
             f'Table {path} requires "{table.atomicity}" atomicity, '
             f'transaction {transaction.id} has "{transaction.atomicity}"'
         )
-    counts = {index: len(added) for index, added in buffered.appended.items()}
-    for key in buffered.changed:
-        index = table.tablet_of(key)
-        counts[index] = counts.get(index, 0) + 1
+    counts = Counter({index: len(added) for index, added in buffered.appended.items()})
+    counts.update(table.tablets_of(buffered.changed))
     for index, count in counts.items():
         if index >= len(table.tablets):
             raise generic(f"Tablet index {index} of table {path} is out of range")
@@ -259,21 +269,21 @@ def _require_columns(schema: TableSchema, pieces: Update) -> None:
 
 
 def changes(
-    buffered: Buffered, modifications: Iterable[tuple[int, bytes]], reader: rows.RowReader
+    buffered: Buffered, modifications: Iterable[tuple[int, Written]], reader: Reader[Written]
 ) -> dict[Key, Change]:
     """What (kind, written row) modifications of a sorted table come to, on top of `buffered`."""
     schema = buffered.table.schema
-    count = schema.key_count
+    key_of = rows.key_reader(schema)
     fresh: dict[Key, Change] = {}
     for kind, row in modifications:
         if kind == rows.WRITE:
             _, stored = reader.written(row)
-            fresh[rows.key_of(stored, count)] = stored
+            fresh[key_of(stored)] = stored
         elif kind == rows.DELETE:
-            fresh[rows.key_of(reader.key_only(row), count)] = None
+            fresh[key_of(reader.key_only(row))] = None
         elif kind == rows.UPDATE:
             pieces = reader.updated(row)
-            key = rows.key_of(wire.from_chunks([pieces[index] for index in range(count)]), count)
+            key = key_of(wire.from_chunks([pieces[i] for i in range(schema.key_count)]))
             before = fresh.get(key, buffered.changed.get(key, {}))
             if isinstance(before, dict):
                 fresh[key] = before | pieces

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .. import ids
 from ..errors import YtError, generic, no_such_tablet, tablet_not_mounted
-from . import rows
+from .items import key_from_yson
 from .ordered import OrderedData
 from .rows import Key, RowReader
 from .schema import TableSchema
@@ -89,6 +90,13 @@ class Table:
     def tablet_of(self, key: Key) -> int:
         """Index of the tablet that a key of a sorted table belongs to."""
         return bisect_right(self.tablets, key, key=lambda tablet: tablet.pivot) - 1
+
+    def tablets_of(self, keys: Collection[Key]) -> Mapping[int, int]:
+        """How many of the keys belong to which tablet."""
+        if len(self.tablets) == 1:
+            return {0: len(keys)}
+        pivots = [tablet.pivot for tablet in self.tablets]
+        return Counter(bisect_right(pivots, key) - 1 for key in keys)
 
     def row_count(self) -> int:
         if not self.dynamic:
@@ -182,7 +190,7 @@ def new_tablets(
 
 
 def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
-    result = [rows.key_from_yson(schema, pivot) for pivot in given]
+    result = [key_from_yson(schema, pivot) for pivot in given]
     if not result or result[0] != ():
         raise generic("First pivot key must match that of the first tablet in the resharded range")
     if any(low >= high for low, high in pairwise(result)):

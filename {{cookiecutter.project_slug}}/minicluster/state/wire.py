@@ -41,7 +41,6 @@ TYPE_NAMES = {
     COMPOSITE: "composite",
 }
 FIXED = frozenset({INT64, UINT64, DOUBLE, BOOLEAN})
-VARIABLE = frozenset({STRING, ANY, COMPOSITE})
 
 # The limit of the real server on the values of one row (client/table_client/public.h).
 MAX_VALUES_PER_ROW = 1024
@@ -91,6 +90,17 @@ def words_of(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) >> 3}Q", data)
 
 
+def is_text(data: bytes) -> bool:
+    """Whether these bytes are UTF-8."""
+    if data.isascii():
+        return True
+    try:
+        str(data, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def split(data: bytes) -> list[bytes | None]:
     """The rows of a whole rowset (row count first); None for a missing row."""
     words = words_of(data)
@@ -113,12 +123,12 @@ def split(data: bytes) -> list[bytes | None]:
             for _ in range(count):
                 header = words[position]
                 kind = header >> 16 & 0xFF
-                if kind == NULL:
-                    position += 1
-                elif kind in FIXED:
-                    position += 2
-                elif kind in VARIABLE:
+                if STRING <= kind <= COMPOSITE:
                     position += 1 + ((header >> 32) + 7 >> 3)
+                elif INT64 <= kind <= BOOLEAN:
+                    position += 2
+                elif kind == NULL:
+                    position += 1
                 else:
                     raise malformed(f"unknown value type {kind}")
             if position > end:

@@ -77,10 +77,8 @@ def delete_rows(call: Invocation) -> None:
 
 
 def _modify(call: Invocation, kind: int) -> None:
-    path, tables = call.path(), call.cluster.tables
-    transaction = call.tablet_tx
-    names, encoded = tables.encode(path, call.input)
-    tables.modify(path, [(kind, row) for row in encoded], names, tx=transaction)
+    path = call.path()
+    call.cluster.tables.modify_items(path, kind, call.input, tx=call.tablet_tx)
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
