@@ -1,7 +1,5 @@
 """The part of the key that tells queues apart: without it equal positions overwrite each other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 QUEUE_KEY: Sequence[str] = ("queue_id",)

@@ -5,8 +5,6 @@ An allow-list: an operator that is not known to be 1:1 is refused. What Spark ca
 UDF that looks at a clock or a service, is for the reader of the code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

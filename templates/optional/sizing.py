@@ -6,8 +6,6 @@ batch of R rows in calls of d rows throws R/d balls into the tablets, and none m
 100 000/d.
 """
 
-from __future__ import annotations
-
 from math import ceil, exp, lgamma, log, log1p
 
 from .settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT

@@ -131,5 +131,5 @@ def test_an_unsorted_output_is_refused(stream: Any) -> None:
     stream.client.remove(output)
     stream.client.create("table", output, attributes={"dynamic": True, "schema": schema})
     stream.client.mount_table(output, sync=True)
-    with pytest.raises(stream.module("errors").JobError, match="sort order is none"):
+    with pytest.raises(stream.module("errors").JobError, match="key columns: is none, wanted"):
         stream.module("provision").provision(stream.client, stream.settings)

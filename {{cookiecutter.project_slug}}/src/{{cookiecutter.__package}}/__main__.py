@@ -1,11 +1,9 @@
 """The command line: provision, check, run, status, migrate, rewind."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
@@ -15,17 +13,16 @@ from .cluster import connect, explained
 from .errors import JobError, RestartableError
 from .settings import DEFAULT_CONFIG, Settings, load
 
-Command = Callable[[Settings, argparse.Namespace], None]
-
 
 def _provision(settings: Settings, _: argparse.Namespace) -> None:
+    """Create, mount and register what the job needs; repeatable."""
     with explained(settings):
         done = provision.provision(connect(settings), settings)
-    for line in done or ["everything is in place already"]:
-        print(line)
+    print(*done or ["everything is in place already"], sep="\n")
 
 
 def _check(settings: Settings, _: argparse.Namespace) -> None:
+    """Verify tables, registration and session; changes nothing."""
     with explained(settings):
         client = connect(settings)
         print(provision.check(client, settings))
@@ -39,10 +36,12 @@ def _check(settings: Settings, _: argparse.Namespace) -> None:
 
 
 def _run(settings: Settings, _: argparse.Namespace) -> None:
+    """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
     supervisor.run(settings)
 
 
 def _status(settings: Settings, _: argparse.Namespace) -> None:
+    """Show queues, offsets and lag as a table."""
     with explained(settings):
         client = connect(settings)
         provision.require(client, settings)
@@ -50,35 +49,27 @@ def _status(settings: Settings, _: argparse.Namespace) -> None:
 
 
 def _migrate(settings: Settings, _: argparse.Namespace) -> None:
-    with supervisor.stopped(settings) as client:
+    """After the guarantee was changed: take consumer and checkpoint over."""
+    with explained(settings), supervisor.alone(settings) as (client, _lock):
         print(*maintenance.migrate(client, settings), sep="\n")
 
 
-def _rewind(settings: Settings, arguments: argparse.Namespace) -> None:
-    with supervisor.stopped(settings) as client:
-        done = maintenance.rewind(client, settings, arguments.to, arguments.rows)
-    print(*done, sep="\n")
+def _rewind(settings: Settings, given: argparse.Namespace) -> None:
+    """Move the consumer, with a new checkpoint: rows are read again or skipped."""
+    with explained(settings), supervisor.alone(settings) as (client, _lock):
+        print(*maintenance.rewind(client, settings, given.to, given.rows), sep="\n")
 
 
-COMMANDS: dict[str, tuple[Command, str]] = {
-    "provision": (_provision, "create, mount and register what the job needs; repeatable"),
-    "check": (_check, "verify tables, registration and session; changes nothing"),
-    "run": (_run, "stream until SIGTERM or SIGINT, which let the micro-batch finish"),
-    "status": (_status, "queues, offsets and lag as a table"),
-    "migrate": (_migrate, "after the guarantee was changed: take consumer and checkpoint over"),
-    "rewind": (_rewind, "move the consumer, with a new checkpoint: rows are read again or skipped"),
+COMMANDS = {
+    function.__name__.lstrip("_"): function
+    for function in (_provision, _check, _run, _status, _migrate, _rewind)
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 for a refusal or failure, 2 for wrong usage."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(
-        stream=sys.stderr,
-        format="%(asctime)s %(message)s",
-        datefmt="%H:%M:%S",
-        level=logging.WARNING,
-    )
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("job").setLevel(logging.INFO)
     # They log each retry with all headers, and errors as JSON; what is raised is explained here.
     for name in ("Yt", "DataFrameQueryContextLogger"):
@@ -86,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load(arguments.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
-        COMMANDS[arguments.command][0](settings, arguments)
+        COMMANDS[arguments.command](settings, arguments)
     except (JobError, RestartableError) as error:
         hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"
         print(f"error: {error}{hint}", file=sys.stderr)
@@ -100,14 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (_, explanation) in COMMANDS.items():
-        command = commands.add_parser(name, help=explanation, description=explanation)
+    for name, function in COMMANDS.items():
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        default = f"default: {DEFAULT_CONFIG}"
         command.add_argument(
-            "--config",
-            type=Path,
-            default=DEFAULT_CONFIG,
-            metavar="FILE",
-            help=f"default: {DEFAULT_CONFIG}",
+            "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
         )
         if name == "rewind":
             command.add_argument("to", choices=("earliest", "latest", "rows"))

@@ -1,7 +1,5 @@
 """The connection to the cluster: the one place that knows ytsaurus-client's settings and errors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A Spark or SPYT setting and why it is there."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

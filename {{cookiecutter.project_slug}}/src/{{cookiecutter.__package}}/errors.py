@@ -1,7 +1,5 @@
 """What a user can do something about."""
 
-from __future__ import annotations
-
 
 class JobError(Exception):
     """A refusal: what is wrong, where, and what to do. Printed without a traceback, exit code 1.

@@ -1,7 +1,6 @@
 """Spark's exceptions, sorted into what a restart may cure and what it cannot."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +18,9 @@ _FATAL = (
     *("Required column", "Access denied"),
 )
 
+#: The frames' lines are indented, the exception's is not.
+_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
+
 
 @contextmanager
 def explained_spark() -> Iterator[None]:
@@ -29,37 +31,27 @@ def explained_spark() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise classified(error) from error
+        text = str(error)
+        is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
+        if is_from_the_stream and not any(part in text for part in _FATAL):
+            raise RestartableError(cause(text)) from error
+        raise JobError(
+            f"the job cannot go on: {cause(text)}",
+            "correct transform.py (try_cast gives null for what cannot be cast) or the data; the "
+            "batch was not committed and runs again at the next start",
+        ) from error
     except (Py4JError, ConnectionError) as error:
         raise JobError(
             f"the JVM is gone: {_shortened(str(error))}", "look for its own message above"
         ) from error
 
 
-def classified(error: PySparkException | Py4JJavaError) -> Exception:
-    """JobError for what fails again whatever one does, RestartableError for the rest."""
-    text = str(error)
-    line = cause(text)
-    is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
-    if not is_from_the_stream or any(part in text for part in _FATAL):
-        return JobError(
-            f"the job cannot go on: {line}",
-            "correct transform.py (try_cast gives null for what cannot be cast) or the data; the "
-            "batch was not committed and runs again at the next start",
-        )
-    return RestartableError(line)
-
-
 def cause(text: str) -> str:
     """What happened: the last line of a Python trace, Java's last cause, or the message."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if "Traceback (most recent call last):" in text:  # of a Python function in transform()
-        start = next(n for n, line in enumerate(lines) if "Traceback (most" in line)
-        return _shortened(
-            next((line for line in lines[start + 1 :] if line[0] != " "), lines[start])
-        )
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    line = causes[-1].removeprefix("Caused by:") if causes else (lines or [text])[0]
+    if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
+        return _shortened(python[1])
+    causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
+    line = causes[-1] if causes else next(filter(str.strip, text.splitlines()), text)
     return _shortened(line.rpartition("terminated with exception: ")[2].strip())
 
 

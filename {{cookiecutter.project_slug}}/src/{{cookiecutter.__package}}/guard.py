@@ -1,7 +1,5 @@
 """Refuses, before the query starts, what would break in some later batch."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
 from .errors import JobError

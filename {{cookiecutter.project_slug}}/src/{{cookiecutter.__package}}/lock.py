@@ -1,17 +1,14 @@
 """One instance only: a Cypress lock under a transaction that lives as long as it is pinged."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from yt.common import YtError
 
-from .cluster import first_line
 from .errors import JobError
 
 #: After this long without a ping the cluster gives the lock up: how long a restart after a crash
@@ -49,24 +46,21 @@ class InstanceLock:
                 "job": f"process {os.getpid()} on {socket.gethostname()}",
             },
         )
+        pings: dict[str, str] = {}  # of each transaction that is seen holding the lock
         try:
-            waited_for: tuple[str, str] | None = None
             while not self._try_lock(transaction.transaction_id):
-                holder = self._holder()
-                if holder is None:
-                    continue  # released between the two calls
-                id_, owner, last_ping = holder
-                if waited_for is None or waited_for[0] != id_:
-                    waited_for = (id_, last_ping)
-                    say(
-                        f"another instance ({owner}) holds the lock; "
-                        f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
-                    )
-                elif last_ping != waited_for[1]:
-                    raise JobError(
-                        f"another instance of this job is running: {owner}, transaction {id_}",
-                        "stop it first (SIGTERM, or abort its operation); nothing was started here",
-                    )
+                for id_, owner, ping in self._holders():
+                    if id_ not in pings:
+                        say(
+                            f"another instance ({owner}) holds the lock; "
+                            f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
+                        )
+                    elif ping != pings[id_]:
+                        raise JobError(
+                            f"another instance of this job is running: {owner}, transaction {id_}",
+                            "stop it first (SIGTERM, or abort its operation); nothing was started",
+                        )
+                    pings[id_] = ping
                 time.sleep(_POLL_SECONDS)
         except BaseException:
             transaction.abort()
@@ -91,16 +85,17 @@ class InstanceLock:
             raise
         return True
 
-    def _holder(self) -> tuple[str, str, str] | None:
+    def _holders(self) -> Iterator[tuple[str, str, str]]:
+        """Transaction, owner and last ping of whoever holds the lock and is not gone since."""
         for lock in self._client.get(f"{self._folder}/@locks"):
             if lock.get("child_key") == self._key and lock.get("state") == "acquired":
                 id_ = str(lock["transaction_id"])
                 try:
                     # "owner" itself is a builtin of every object: the account that created it.
-                    attributes = self._client.get(f"#{id_}", attributes=["job", "last_ping_time"])
-                    found = attributes.attributes
-                    return id_, str(found.get("job", "unknown")), str(found["last_ping_time"])
+                    found = self._client.get(f"#{id_}", attributes=["job", "last_ping_time"])
                 except YtError as error:
-                    if not error.is_resolve_error():
-                        raise JobError(f"cannot look at the lock: {first_line(error)}") from error
-        return None
+                    if error.is_resolve_error():
+                        continue
+                    raise
+                ping = str(found.attributes["last_ping_time"])
+                yield id_, str(found.attributes.get("job", "unknown")), ping

@@ -1,7 +1,5 @@
 """What is done to a stopped job by hand: move its consumer, or change its guarantee."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

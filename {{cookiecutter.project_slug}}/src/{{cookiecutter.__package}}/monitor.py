@@ -1,7 +1,5 @@
 """What the job says while it runs, and the table of `status`."""
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any

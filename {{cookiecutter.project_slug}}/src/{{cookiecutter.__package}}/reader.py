@@ -1,7 +1,5 @@
 """One queue as a streaming DataFrame."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame, SparkSession
 
 from .guarantee import READ_OPTIONS, with_position

@@ -1,8 +1,6 @@
 """Columns as tables.py names them, as YTsaurus stores them, and as Spark carries them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,56 +82,39 @@ def differences(wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset()
     have = {c.name: c for c in found.columns if c.name not in ignore}
     lines = [f"column {name}: missing" for name in want if name not in have]
     lines += [f"column {name}: not in tables.py" for name in have if name not in want]
-    for name in want.keys() & have.keys():
-        if str(want[name].type) != str(have[name].type):
-            lines.append(f"column {name}: is {have[name].type}, wanted {want[name].type}")
-        if (want[name].sort_order or None) != (have[name].sort_order or None):
-            lines.append(
-                f"column {name}: sort order is {have[name].sort_order or 'none'}, "
-                f"wanted {want[name].sort_order or 'none'}"
-            )
-    keys = [c.name for c in wanted.columns if c.sort_order]
-    if not lines and keys != [c.name for c in found.columns if c.sort_order]:
-        lines.append(f"key columns are in another order, wanted {', '.join(keys)}")
-    if bool(wanted.unique_keys) != bool(found.unique_keys):
-        lines.append(f"unique_keys is {bool(found.unique_keys)}, wanted {bool(wanted.unique_keys)}")
+    pairs = [
+        ("key columns", _key(wanted), _key(found)),
+        ("unique_keys", bool(wanted.unique_keys), bool(found.unique_keys)),
+        *((f"column {c}", want[c].type, have[c].type) for c in want.keys() & have.keys()),
+    ]
+    lines += [f"{what}: is {b}, wanted {a}" for what, a, b in pairs if str(a) != str(b)]
     return sorted(lines)
 
 
-_INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
-_UDTS = ("datetime", "date32", "datetime64", "timestamp64", "interval64")
+def _key(schema: Any) -> str:
+    return ", ".join(f"{c.name} {c.sort_order}" for c in schema.columns if c.sort_order) or "none"
 
 
-def _is(*accepted: type[spark.DataType]) -> Callable[[spark.DataType], bool]:
-    return lambda data_type: isinstance(data_type, accepted)
-
-
-def _is_udt(name: str) -> Callable[[spark.DataType], bool]:
-    # SPYT's own types are user-defined types of Spark, known to Python by their SQL name alone.
-    return lambda data_type: name in (type(data_type).__name__.lower() + data_type.simpleString())
-
-
-#: By type name: which Spark types SPYT's sink writes into that column such that they come back
-#: equal. Shown by running the connector; int into double, for instance, ends in "Illegal value"
-#: there (DynTableRowConverter, UnversionedValue).
-_WRITABLE: Mapping[str, Callable[[spark.DataType], bool]] = {
-    name: accepts
-    for names, accepts in (
-        ("int8 int16 int32 int64 uint8 uint16 uint32 interval", _is(*_INTEGERS)),
-        ("uint64", lambda given: isinstance(given, _INTEGERS) or _is_udt("uint64")(given)),
-        ("float double", _is(spark.FloatType, spark.DoubleType)),
-        ("bool", _is(spark.BooleanType)),
-        ("string", _is(spark.StringType, spark.BinaryType)),
-        ("utf8 json", _is(spark.StringType)),
-        ("date", _is(spark.DateType)),
-        ("timestamp", _is(spark.TimestampType, spark.TimestampNTZType)),
-        ("yson", lambda given: isinstance(given, spark.BinaryType) or _is_udt("yson")(given)),
-        ("list", _is(spark.ArrayType)),
-        ("struct tuple variant", _is(spark.StructType)),
-        ("dict", _is(spark.MapType)),
-        *((name, _is_udt(name)) for name in _UDTS),
-    )
-    for name in names.split()
+#: By type name: the Spark types that SPYT's sink writes into that column such that they come back
+#: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
+#: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
+_WRITABLE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "interval"),
+        "byte short integer long",
+    ),
+    "uint64": "byte short integer long uint64",
+    **dict.fromkeys(("float", "double"), "float double"),
+    "bool": "boolean",
+    "string": "string binary",
+    **dict.fromkeys(("utf8", "json"), "string"),
+    "timestamp": "timestamp timestamp_ntz",
+    "yson": "yson binary",
+    "list": "array",
+    **dict.fromkeys(("struct", "tuple", "variant"), "struct"),
+    "dict": "map",
+    "date": "date",
+    **{name: name for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
 }
 
 #: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
@@ -142,29 +123,25 @@ _UNWRITABLE: Mapping[str, str] = {
     "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
 }
 
-_TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
-
 
 def unwritable(column: Column, data_type: spark.DataType) -> str | None:
     """Why SPYT's sink could not write ``data_type`` into ``column``; None when it can."""
-    name = ti.serialize_yson(column.type, human_readable=False).decode()
     kind = type_name(column.type)
-    if kind in _UNWRITABLE:
-        return f"column {column.name}: {_UNWRITABLE[kind]}"
-    if _has_nested_time(data_type):
-        return (
-            f"column {column.name}: dates and times inside lists, structs and dicts are sent as "
-            "plain integers and refused by the table: cast them to int64 or a string"
+    if any(isinstance(part, _TIMES) for part in _parts(data_type)):
+        problem = (
+            "dates and times inside lists, structs and dicts are sent as plain integers and "
+            "refused by the table: cast them to int64 or a string"
         )
-    accepts = _WRITABLE.get(kind)
-    if accepts is None:
-        return f"column {column.name}: type {name} is not supported by this job"
-    if not accepts(data_type):
-        return (
-            f"column {column.name}: transform() gives {data_type.simpleString()}, the table has "
-            f"{kind}: cast it, e.g. .cast(...), or change tables.py"
+    elif kind not in _WRITABLE:
+        problem = _UNWRITABLE.get(kind, f"type {column.type} is not supported by this job")
+    elif data_type.typeName() not in _WRITABLE[kind].split():
+        problem = (
+            f"transform() gives {data_type.simpleString()}, the table has {kind}: cast it, e.g. "
+            ".cast(...), or change tables.py"
         )
-    return None
+    else:
+        return None
+    return f"column {column.name}: {problem}"
 
 
 def type_name(type_: Any) -> str:
@@ -172,13 +149,13 @@ def type_name(type_: Any) -> str:
     return str(type_.name).lower()
 
 
-def _has_nested_time(data_type: spark.DataType, *, nested: bool = False) -> bool:
-    parts: list[spark.DataType] = []
-    if isinstance(data_type, spark.ArrayType):
-        parts = [data_type.elementType]
-    elif isinstance(data_type, spark.MapType):
-        parts = [data_type.keyType, data_type.valueType]
-    elif isinstance(data_type, spark.StructType):
-        parts = [field.dataType for field in data_type.fields]
-    is_time = isinstance(data_type, _TIMES)
-    return (nested and is_time) or any(_has_nested_time(part, nested=True) for part in parts)
+_TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
+
+
+def _parts(data_type: spark.DataType) -> Iterator[spark.DataType]:
+    """The types that a composite type is made of, at any depth."""
+    inner = [field.dataType for field in getattr(data_type, "fields", ())]
+    inner += [getattr(data_type, name, None) for name in ("elementType", "keyType", "valueType")]
+    for part in filter(None, inner):
+        yield part
+        yield from _parts(part)

@@ -1,19 +1,14 @@
 """The job's settings: one frozen value, read once, from one TOML file and the environment."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from .errors import JobError
-
-#: What a value must satisfy, and how that is said.
-Rule = tuple[Callable[[Any], bool], str]
 
 DEFAULT_CONFIG = Path("config/local.toml")
 
@@ -25,31 +20,77 @@ CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
 
+#: A field's metadata: what is wanted, in words and as a function.
+Rule = Mapping[str, Any]
+
+
+def _rule(wanted: str, is_good: Callable[[Any], bool]) -> Rule:
+    return {"wanted": wanted, "is_good": is_good}
+
+
+def _one_of(*allowed: str) -> Rule:
+    return _rule(f"one of: {', '.join(allowed)}", lambda value: value in allowed)
+
+
+def _whole(low: int, high: int) -> Rule:
+    return _rule(
+        f"a whole number from {low} to {high}",
+        lambda value: type(value) is int and low <= value <= high,
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
+
+
+_TEXT = _rule("a text that is not empty", _is_text)
+_TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
+_FLAG = _rule("true or false", lambda value: isinstance(value, bool))
+_PATH = _rule('a plain Cypress path such as "//home/team/job"', _is_path)
+_PATHS = _rule(
+    "a list of one or more plain Cypress paths",
+    lambda value: type(value) is list and bool(value) and all(map(_is_path, value)),
+)
+# More often, the driver would ask the cluster for the queues' ends in a tight loop.
+_SECONDS = _rule(
+    "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then reads "
+    "everything in one batch and never moves the consumer)",
+    lambda value: type(value) in (int, float) and 0.1 <= value <= 3600,
+)
+
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that differs between clusters. Paths are Cypress paths."""
 
-    proxy: str
-    queues: tuple[str, ...]
-    consumer: str
-    output: str
-    checkpoint: str
-    allow_env_proxy: bool = False
-    create_queues: bool = False
-    start_from: str = "earliest"
-    on_data_loss: str = "fail"
-    trigger_seconds: float = 5.0
-    max_rows_per_partition: int = 20_000
-    dyn_batch_size: int | None = None  # None: chosen by the guarantee for the queues' size
-    account: str | None = None
-    tablet_cell_bundle: str | None = None
-    medium: str | None = None
-    output_retention: int | None = None
-    pool: str | None = None
-    proxy_role: str | None = None
-    spyt_version: str = "2.11.2"
-    accept: tuple[str, ...] = ()
+    proxy: str = field(metadata=_TEXT)
+    queues: tuple[str, ...] = field(metadata=_PATHS)
+    consumer: str = field(metadata=_PATH)
+    output: str = field(metadata=_PATH)
+    checkpoint: str = field(metadata=_PATH)
+    allow_env_proxy: bool = field(default=False, metadata=_FLAG)
+    create_queues: bool = field(default=False, metadata=_FLAG)
+    start_from: str = field(default="earliest", metadata=_one_of("earliest", "latest"))
+    on_data_loss: str = field(default="fail", metadata=_one_of("fail", "skip"))
+    trigger_seconds: float = field(default=5.0, metadata=_SECONDS)
+    max_rows_per_partition: int = field(default=20_000, metadata=_whole(1, 10_000_000))
+    #: None: chosen by the guarantee for the queues' size.
+    dyn_batch_size: int | None = field(
+        default=None, metadata=_whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
+    )
+    account: str | None = field(default=None, metadata=_TEXT)
+    tablet_cell_bundle: str | None = field(default=None, metadata=_TEXT)
+    medium: str | None = field(default=None, metadata=_TEXT)
+    #: Milliseconds; the Queue Agent wants whole seconds.
+    output_retention: int | None = field(default=None, metadata=_whole(1_000, 10**13))
+    pool: str | None = field(default=None, metadata=_TEXT)
+    proxy_role: str | None = field(default=None, metadata=_TEXT)
+    spyt_version: str = field(default="2.11.2", metadata=_TEXT)
+    accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
 
     @property
     def checkpoint_uri(self) -> str:
@@ -72,24 +113,19 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise JobError(f"{path} is not valid TOML: {error}", "correct that line") from None
-
-    known = ", ".join(sorted(_RULES))
-    problems = [f"unknown key {key!r}; known are: {known}" for key in raw if key not in _RULES]
-    values: dict[str, Any] = {}
-    for name in _RULES:
-        if name in raw:
-            try:
-                values[name] = _parsed(name, raw[name])
-            except ValueError as error:
-                problems.append(f"{name} = {raw[name]!r}: {error}")
-        elif name in _REQUIRED:
-            problems.append(f"missing key {name!r}")
-    problems += _contradictions(values)
+    values, problems = _checked(raw)
     if problems:
         raise JobError(
             f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
         )
-    return _with_environment(Settings(**values), path, environment)
+    settings = Settings(**values)
+    wanted = environment.get("YT_PROXY") or settings.proxy
+    if wanted != settings.proxy and not settings.allow_env_proxy:
+        raise JobError(
+            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}",
+            "unset YT_PROXY, or name the configuration of that cluster with --config",
+        )
+    return replace(settings, proxy=wanted)
 
 
 def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
@@ -98,11 +134,9 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
     ``YT_SECURE_VAULT_YT_TOKEN`` is where SPYT puts it for drivers and executors on the cluster.
     Raises JobError when a cluster needs a token and none is there.
     """
-    for name in ("YT_TOKEN", "YT_SECURE_VAULT_YT_TOKEN"):
-        if environment.get(name):
-            return environment[name]
-    if is_loopback(settings.proxy):
-        return "minicluster-needs-no-token"
+    found = environment.get("YT_TOKEN") or environment.get("YT_SECURE_VAULT_YT_TOKEN")
+    if found or is_loopback(settings.proxy):
+        return found or "minicluster-needs-no-token"
     raise JobError(
         f"no token for {settings.proxy}: YT_TOKEN is not set",
         "export YT_TOKEN=... in the shell (never in a file of this repository)",
@@ -115,89 +149,22 @@ def is_loopback(proxy: str) -> bool:
     return host in {"127.0.0.1", "localhost", "[::1]"}
 
 
-def _with_environment(settings: Settings, path: Path, environment: Mapping[str, str]) -> Settings:
-    wanted = environment.get("YT_PROXY", "")
-    if not wanted or wanted == settings.proxy:
-        return settings
-    if not settings.allow_env_proxy:
-        raise JobError(
-            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}",
-            "unset YT_PROXY, or name the configuration of that cluster with --config",
-        )
-    return Settings(**{**vars(settings), "proxy": wanted})
-
-
-def _contradictions(values: Mapping[str, Any]) -> list[str]:
-    paths = [*(values[name] for name in _OBJECTS if name in values), *values.get("queues", ())]
-    return [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
-
-
-def _parsed(name: str, value: Any) -> Any:
-    is_good, wanted = _RULES[name]
-    if not is_good(value):
-        raise ValueError(f"wanted {wanted}")
-    if name == "queues":
-        # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores the
-        # path in a stored offset, and swapped queues lose and repeat rows.
-        return tuple(sorted(value))
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
-
-
-def _among(*allowed: str) -> Rule:
-    return (lambda value: value in allowed), f"one of: {', '.join(allowed)}"
-
-
-def _whole(low: int, high: int) -> Rule:
-    return (
-        lambda value: type(value) is int and low <= value <= high,
-        f"a whole number from {low} to {high}",
-    )
-
-
-_TEXT: Rule = (_is_text, "a text that is not empty")
-_PATH: Rule = (_is_path, 'a plain Cypress path such as "//home/team/job"')
-_FLAG: Rule = (lambda value: isinstance(value, bool), "true or false")
-_OBJECTS = ("consumer", "output", "checkpoint")
-_REQUIRED = frozenset({"proxy", "queues", *_OBJECTS})
-_RULES: Mapping[str, Rule] = {
-    "proxy": _TEXT,
-    "allow_env_proxy": _FLAG,
-    "queues": (
-        lambda value: isinstance(value, list) and bool(value) and all(map(_is_path, value)),
-        "a list of one or more plain Cypress paths",
-    ),
-    "consumer": _PATH,
-    "output": _PATH,
-    "checkpoint": _PATH,
-    "create_queues": _FLAG,
-    "start_from": _among("earliest", "latest"),
-    "on_data_loss": _among("fail", "skip"),
-    # Below, the driver would ask the cluster for the queues' ends in a tight loop.
-    "trigger_seconds": (
-        lambda value: type(value) in (int, float) and 0.1 <= value <= 3600,
-        "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then "
-        "reads everything in one batch and never moves the consumer)",
-    ),
-    "max_rows_per_partition": _whole(1, 10_000_000),
-    "dyn_batch_size": _whole(1, ROWS_PER_TABLET_AND_TRANSACTION),
-    "account": _TEXT,
-    "tablet_cell_bundle": _TEXT,
-    "medium": _TEXT,
-    # Milliseconds; the Queue Agent wants whole seconds.
-    "output_retention": _whole(1_000, 10**13),
-    "pool": _TEXT,
-    "proxy_role": _TEXT,
-    "spyt_version": _TEXT,
-    "accept": (
-        lambda value: isinstance(value, list) and all(map(_is_text, value)),
-        "a list of texts",
-    ),
-}
+def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The values that are good, and what is wrong with the file."""
+    keys = {key.name: key for key in fields(Settings)}
+    known = ", ".join(sorted(keys))
+    problems = [f"unknown key {name!r}; known are: {known}" for name in raw if name not in keys]
+    values: dict[str, Any] = {}
+    for name, key in keys.items():
+        if name not in raw:
+            problems += [f"missing key {name!r}"] if key.default is MISSING else []
+        elif key.metadata["is_good"](raw[name]):
+            # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores
+            # the path in a stored offset, and swapped queues lose and repeat rows.
+            values[name] = tuple(sorted(raw[name])) if isinstance(raw[name], list) else raw[name]
+        else:
+            problems.append(f"{name} = {raw[name]!r}: wanted {key.metadata['wanted']}")
+    paths = [*values.get("queues", ())]
+    paths += [values[name] for name in values if keys[name].metadata == _PATH]
+    problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    return values, problems

@@ -1,13 +1,12 @@
 """Keeps the query running: one instance, recovery before every start, back-off, a graceful stop."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -51,45 +50,40 @@ def run(settings: Settings) -> None:
     """
     stop = threading.Event()
     _stop_on_signals(stop)
-    with explained(settings):
-        client = connect(settings)
-        provision.require(client, settings)
-        settings = provision.sized(client, settings)
-        lock = InstanceLock(client, settings.consumer)
-        lock.acquire(say)
-    try:
+    with alone(settings) as (client, lock):
+        with explained(settings):
+            settings = provision.sized(client, settings)
         say("starting Spark with SPYT (10 to 20 s)")
         spark = open_session(settings)
         _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
         try:
-            _supervise(client, spark, settings, lock, stop)
+            _supervise(partial(_one_query, client, spark, settings, lock, stop), stop)
         finally:
             spark.stop()
-    finally:
-        lock.release()
 
 
 @contextmanager
-def stopped(settings: Settings) -> Iterator[Any]:
-    """A client, while no instance of the job runs or can start. Raises JobError if one runs."""
+def alone(settings: Settings) -> Iterator[tuple[Any, InstanceLock]]:
+    """A client and the lock that keeps other instances of the job out.
+
+    Raises JobError when one runs, or when the job's objects are not in place.
+    """
     with explained(settings):
         client = connect(settings)
         provision.require(client, settings)
         lock = InstanceLock(client, settings.consumer)
         lock.acquire(say)
-        try:
-            yield client
-        finally:
-            lock.release()
+    try:
+        yield client, lock
+    finally:
+        lock.release()
 
 
-def _supervise(
-    client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: threading.Event
-) -> None:
+def _supervise(one_query: Callable[[], None], stop: threading.Event) -> None:
     failures: deque[float] = deque()
     while not stop.is_set():
         try:
-            _one_query(client, spark, settings, lock, stop)
+            one_query()
             return
         except RestartableError as error:
             now = time.monotonic()
@@ -104,8 +98,7 @@ def _supervise(
                 ) from error
             pause = min(FIRST_PAUSE_SECONDS * 2 ** (len(failures) - 1), LONGEST_PAUSE_SECONDS)
             say(f"failure {len(failures)} of {FAILURES}: {error}; starting again in {pause:.0f} s")
-            if stop.wait(pause):
-                return
+            stop.wait(pause)
 
 
 def _one_query(
@@ -116,20 +109,17 @@ def _one_query(
         for note in recovery.prepare(client, settings):
             say(f"recovery: {note}")
     with explained_spark():
-        rows = pipeline.result(spark, settings)
-        query = pipeline.start(rows, settings)
+        query = pipeline.start(pipeline.result(spark, settings), settings)
     say(f"running: {', '.join(settings.queues)} -> {settings.output}")
     monitor = Monitor(query)
     try:
-        while not stop.is_set():
-            stop.wait(_POLL_SECONDS)
+        while not stop.wait(_POLL_SECONDS):
             monitor.report()
             if not query.isActive:
                 with explained_spark():
                     query.awaitTermination()  # raises what ended it
                 raise RestartableError("the query ended by itself")
             if not lock.is_held:
-                query.stop()
                 raise JobError(
                     "the instance lock was lost: the cluster did not answer pings",
                     "another instance may run by now; start again once the cluster answers",
