@@ -183,7 +183,8 @@ def test_what_spyt_writes_into_a_queue_is_stored_without_its_nulls(cluster: Clus
     table(cluster, T, [*PLAIN, *system], mount=False)
     row: list[tuple[int, int, wire.Value]] = [(0, wire.INT64, 1), (1, wire.STRING, b"x")]
     reader = cluster.tables.node(T)[1].reader(["a", "b", "$timestamp"], T)
-    assert reader.written(wire.encode([*row, (2, wire.NULL, None)])) == (None, wire.encode(row))
+    complete = wire.encode([*row, (2, wire.NULL, None)])
+    assert reader.modification(WRITE, complete) == (WRITE, None, wire.encode(row))
     wrong: list[tuple[int, int, wire.Value]] = [
         (2, wire.UINT64, 1),
         (1, wire.NULL, None),
@@ -191,7 +192,7 @@ def test_what_spyt_writes_into_a_queue_is_stored_without_its_nulls(cluster: Clus
     ]
     for value in wrong:
         with pytest.raises(YtError):
-            reader.written(wire.encode([*row, value]))
+            reader.modification(WRITE, wire.encode([*row, value]))
 
 
 def test_a_column_twice_is_refused(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -40,6 +41,7 @@ minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets ev
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     _allow_many_connections()
+    _collect_rarely()
     with contextlib.suppress(KeyboardInterrupt):
         try:
             asyncio.run(_serve(options))
@@ -83,6 +85,12 @@ def _allow_many_connections() -> None:
     if soft < wanted:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _collect_rarely() -> None:
+    """Rows are no part of cycles, and looking through millions of them in vain takes its time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 async def _serve(options: argparse.Namespace) -> None:

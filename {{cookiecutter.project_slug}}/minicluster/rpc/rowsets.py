@@ -13,13 +13,21 @@ from .messages import text
 WIRE_FORMAT_VERSION = 1
 
 
-def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[bytes | None]]:
-    """(names by column id, rows) of a TRowsetDescriptor and its attachments. Raises YtError."""
+def names(descriptor: Any) -> list[str]:
+    """The names by column id of a TRowsetDescriptor. Raises YtError."""
     if descriptor.wire_format_version != WIRE_FORMAT_VERSION:
         raise YtError(1, f"Unsupported wire format version {descriptor.wire_format_version}")
-    names = [text(entry.name) for entry in descriptor.name_table_entries]
-    rows = wire.split(b"".join([part for part in attachments if part]))
-    return names, rows
+    return [text(entry.name) for entry in descriptor.name_table_entries]
+
+
+def joined(attachments: Sequence[Part]) -> bytes:
+    """A rowset that came in one attachment or in several."""
+    return b"".join([part for part in attachments if part])
+
+
+def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[bytes | None]]:
+    """(names by column id, rows) of a TRowsetDescriptor and its attachments. Raises YtError."""
+    return names(descriptor), wire.split(joined(attachments))
 
 
 def present(rows: Sequence[bytes | None]) -> list[bytes]:

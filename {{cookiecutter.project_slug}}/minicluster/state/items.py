@@ -10,7 +10,7 @@ from yt import yson
 
 from ..errors import YtError
 from . import wire
-from .rows import TABLET_INDEX, Key, RowReader
+from .rows import TABLET_INDEX, WRITE, Key, Modification, RowReader
 from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
 
 Item = Mapping[str, Any]
@@ -18,9 +18,9 @@ Encoder = Callable[[Any], bytes]
 
 
 class ItemReader:
-    """Turns maps into stored rows of one schema, as `RowReader` does with wire rows.
+    """Turns maps into modifications of a table of one schema, as `RowReader` does with wire rows.
 
-    `reader` finds the `RowReader` for a name table: rows that are not plain go through it.
+    `reader` finds the `RowReader` for a name table: items that are not plain go through it.
     """
 
     def __init__(self, schema: TableSchema, reader: Callable[[Sequence[str]], RowReader]) -> None:
@@ -46,12 +46,16 @@ class ItemReader:
         self._names = names if schema.sorted else names | {TABLET_INDEX}
         self._count = len(stored).to_bytes(8, "little")
 
-    def written(self, item: Item) -> tuple[int | None, bytes]:
-        """(tablet index if the item names one, stored row) of a row written whole."""
+    def modification(self, kind: int, item: Item) -> Modification:
+        """What is to be done with one item. Raises: YtError for an item that is refused."""
+        return (self._plain(item) if kind == WRITE else None) or self._general(kind, item)
+
+    def _plain(self, item: Item) -> Modification | None:
+        """The item written whole; None when there is anything unusual about it."""
         get = item.get
         tablet = get(TABLET_INDEX)
         if not (item.keys() <= self._names and (tablet is None or type(tablet) is int)):
-            return self._slowly(item)
+            return None
         pieces = [self._count]
         for name, encode_one, null in self._columns:
             value = get(name)
@@ -60,26 +64,12 @@ class ItemReader:
             elif null is not None:
                 pieces.append(null)
             else:
-                return self._slowly(item)
-        return tablet, b"".join(pieces)
+                return None
+        return WRITE, tablet, b"".join(pieces)
 
-    def _slowly(self, item: Item) -> tuple[int | None, bytes]:
-        reader, row = self._wire(item)
-        return reader.written(row)
-
-    def updated(self, item: Item) -> dict[int, bytes]:
-        """The columns that an item of an update holds, by column id of the schema."""
-        reader, row = self._wire(item)
-        return reader.updated(row)
-
-    def key_only(self, item: Item) -> bytes:
-        """The stored form of a key; raises when the item holds more or less than the key."""
-        reader, row = self._wire(item)
-        return reader.key_only(row)
-
-    def _wire(self, item: Item) -> tuple[RowReader, bytes]:
+    def _general(self, kind: int, item: Item) -> Modification:
         names, (row,) = encode(self._schema, [item])
-        return self._reader(names), row
+        return self._reader(names).modification(kind, row)
 
 
 def encode(

@@ -8,11 +8,10 @@ one) and is valid. Rows that already look like that - the usual case - are store
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
 
-from ..errors import YtError, not_supported
+from ..errors import YtError, generic, not_supported
 from . import wire
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
@@ -31,9 +30,10 @@ Key = tuple[Any, ...]
 """A key that Python orders as YT does: (type, value) flattened, null first, then by type."""
 
 
-@lru_cache(maxsize=4096)
-def _words(length: int) -> Struct:
-    return Struct(f"<{length >> 3}Q")
+Update = dict[int, bytes]
+"""Encoded values by column id: what an update changes."""
+Modification = tuple[int, int | None, bytes | Update]
+"""(kind, tablet index if one was named, a stored row, an update or the stored form of a key)."""
 
 
 class _Expected(NamedTuple):
@@ -95,52 +95,95 @@ class RowReader:
             )
         return result
 
-    def _stored_form(self, row: bytes) -> bytes | None:
-        """The row if it is valid, complete and numbered as the schema is; else None.
+    def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
+        """What is to be done with the rows of a rowset (row count first), a kind for each."""
+        words = wire.words_of(rowset)
+        count = wire.row_count(words)
+        if count != len(kinds):
+            raise generic(f"{len(kinds)} modification types for {count} rows")
+        result: list[Modification] = []
+        position = 1
+        for kind in kinds:
+            plain = self._plain(rowset, words, position) if kind == WRITE else None
+            if plain is not None:
+                position, stored = plain
+                result.append((WRITE, None, stored))
+                continue
+            end = wire.row_end(words, position)
+            if words[position] == wire.MISSING_ROW:
+                raise wire.malformed("a missing row")
+            result.append(self.modification(kind, rowset[position << 3 : end << 3]))
+            position = end
+        wire.require_end(words, position)
+        return result
 
-        Nulls for the server's own columns at its end are cut off: SPYT writes them.
+    def modification(self, kind: int, row: bytes) -> Modification:
+        """What is to be done with one row. Raises: YtError for a row that is refused."""
+        if kind == WRITE:
+            return self._written(row)
+        if kind == UPDATE:
+            return kind, None, self._pieces(row)[1]
+        if kind == DELETE:
+            return kind, None, self.key_only(row)
+        raise not_supported(f"Row modification type {kind}")
+
+    def _ends_with_system_columns(self, count: int) -> bool:
+        if not 0 <= count <= len(SYSTEM_COLUMNS):
+            return False
+        return self._mapping[len(self._stored) :][:count] == [_SYSTEM] * count
+
+    def _plain(self, data: bytes, words: Sequence[int], start: int) -> tuple[int, bytes] | None:
+        """(its end, stored form) of the row at `start` if it can stay as it came; else None.
+
+        That is a row which is valid, complete and numbered as the schema is. Nulls for the server's
+        own columns at its end are cut off: SPYT writes them.
         """
         expected = self._fast
         if expected is None:
             return None
-        words = _words(len(row)).unpack(row)
-        tail = words[0] - len(expected)
-        if tail and (tail < 0 or self._mapping[len(expected) :][:tail] != [_SYSTEM] * tail):
-            return None
-        position = 1
-        for plain, null, fixed, bounds, utf8 in expected:
-            header = words[position]
-            low = header & 0xFFFFFFFF
-            if low == plain:
-                if fixed:
-                    if bounds:
-                        value = words[position + 1]
-                        if value >> 63 or not bounds[0] <= value <= bounds[1]:
-                            return None  # negative or wrong: the long way tells them apart
-                    position += 2
-                else:
-                    length = header >> 32
-                    if utf8:
-                        start = position + 1 << 3
-                        if not wire.is_text(row[start : start + length]):
-                            return None
-                    position += 1 + (length + 7 >> 3)
-            elif low == null:
-                position += 1
-            else:
+        try:
+            tail = words[start] - len(expected)
+            if tail and not self._ends_with_system_columns(tail):
                 return None
-        if not tail:
-            return row
-        nulls = [len(expected) + place | wire.NULL << 16 for place in range(tail)]
-        if [header & 0xFFFFFFFF for header in words[position:]] != nulls:
+            position = start + 1
+            for plain, null, fixed, bounds, utf8 in expected:
+                header = words[position]
+                low = header & 0xFFFFFFFF
+                if low == plain:
+                    if fixed:
+                        if bounds:
+                            value = words[position + 1]
+                            if value >> 63 or not bounds[0] <= value <= bounds[1]:
+                                return None  # negative or wrong: the long way tells them apart
+                        position += 2
+                    else:
+                        length = header >> 32
+                        if utf8:
+                            begin = position + 1 << 3
+                            if not wire.is_text(data[begin : begin + length]):
+                                return None
+                        position += 1 + (length + 7 >> 3)
+                elif low == null:
+                    position += 1
+                else:
+                    return None
+            end = position + tail
+            if end > len(words):
+                return None
+        except IndexError:
             return None
-        return len(expected).to_bytes(8, "little") + row[8 : position << 3]
+        if not tail:
+            return end, data[start << 3 : end << 3]
+        nulls = [len(expected) + place | wire.NULL << 16 for place in range(tail)]
+        if [header & 0xFFFFFFFF for header in words[position:end]] != nulls:
+            return None
+        count = len(expected).to_bytes(8, "little")
+        return end, count + data[start + 1 << 3 : position << 3]
 
-    def written(self, row: bytes) -> tuple[int | None, bytes]:
-        """(tablet index if the row names one, stored row) of a row written whole."""
-        stored = self._stored_form(row)
-        if stored is not None:
-            return None, stored
+    def _written(self, row: bytes) -> Modification:
+        plain = self._plain(row, wire.words_of(row), 0)
+        if plain is not None:
+            return WRITE, None, plain[1]
         tablet, pieces = self._pieces(row)
         for index in self._stored:
             if index not in pieces:
@@ -148,11 +191,7 @@ class RowReader:
                 if column.required:
                     raise violation(f'Missing required column "{column.name}" in table schema')
                 pieces[index] = wire.encode_value(index, wire.NULL, None)
-        return tablet, wire.from_chunks([pieces[index] for index in self._stored])
-
-    def updated(self, row: bytes) -> dict[int, bytes]:
-        """The columns that a row of an update or a key holds, by column id of the schema."""
-        return self._pieces(row)[1]
+        return WRITE, tablet, wire.from_chunks([pieces[index] for index in self._stored])
 
     def key_only(self, row: bytes) -> bytes:
         """The stored form of a key; raises when the row holds more or less than the key columns."""
@@ -165,9 +204,9 @@ class RowReader:
             )
         return wire.from_chunks([pieces[index] for index in range(count)])
 
-    def _pieces(self, row: bytes) -> tuple[int | None, dict[int, bytes]]:
+    def _pieces(self, row: bytes) -> tuple[int | None, Update]:
         tablet: int | None = None
-        pieces: dict[int, bytes] = {}
+        pieces: Update = {}
         keys = self.schema.key_count
         chunks = wire.chunks(row)
         given = wire.values(row)

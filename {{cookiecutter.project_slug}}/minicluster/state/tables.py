@@ -14,7 +14,7 @@ from . import alter, rows, static, wire
 from .items import Item, ItemReader, encode
 from .query import select as run_query
 from .schema import TableSchema
-from .tablet_tx import Reader, Transaction, Written, changes
+from .tablet_tx import Transaction, changes
 from .tablets import (
     FROZEN,
     MOUNTED,
@@ -73,7 +73,7 @@ class Tables:
     def modify(
         self,
         path: str,
-        modifications: Sequence[tuple[int, bytes | None]],
+        modifications: Sequence[tuple[int, bytes]],
         names: Sequence[str],
         *,
         tx: Transaction | None = None,
@@ -83,64 +83,74 @@ class Tables:
         `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
         `names`. Nothing is buffered when any row is refused.
         """
-        node, table = self.dynamic(path)
-        given = [(kind, row) for kind, row in modifications if row is not None]
-        if len(given) != len(modifications):
-            raise generic("A row to write cannot be missing")
-        self._modify(node, table, given, table.reader(names, path), tx)
+        node, table = self._modified(path, [kind for kind, _ in modifications])
+        reader = table.reader(names, path)
+        given = [reader.modification(kind, row) for kind, row in modifications]
+        self._modify(node, table, given, tx)
 
-    def modify_items(
+    def modify_rowset(
         self,
         path: str,
-        kind: int,
-        given: Iterable[Item],
+        rowset: bytes,
+        kinds: Sequence[int],
+        names: Sequence[str],
         *,
         tx: Transaction | None = None,
     ) -> None:
+        """As `modify`, with the rows as a client sends them and a kind for each."""
+        node, table = self._modified(path, kinds)
+        given = table.reader(names, path).modifications(rowset, kinds)
+        self._modify(node, table, given, tx)
+
+    def modify_items(
+        self, path: str, kind: int, items: Iterable[Item], *, tx: Transaction | None = None
+    ) -> None:
         """As `modify`, with rows or keys given as maps of YSON values."""
-        node, table = self.dynamic(path)
+        node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(node, table, [(kind, item) for item in given], reader, tx)
+        self._modify(node, table, [reader.modification(kind, item) for item in items], tx)
+
+    def _modified(self, path: str, kinds: Iterable[int]) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if not table.sorted and any(kind != rows.WRITE for kind in kinds):
+            raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
+        return node, table
 
     def _modify(
         self,
         node: Node,
         table: Table,
-        modifications: Sequence[tuple[int, Written]],
-        reader: Reader[Written],
+        modifications: Sequence[rows.Modification],
         tx: Transaction | None,
     ) -> None:
         with self._cluster.tablet_transactions.within(tx, table.atomicity) as transaction:
             if table.sorted:
                 buffered = transaction.buffer(node, table)
-                buffered.changed |= changes(buffered, modifications, reader)
+                buffered.changed |= changes(buffered, modifications)
             else:
-                self._modify_ordered(node, table, modifications, reader, transaction)
+                self._append(node, table, modifications, transaction)
 
-    def _modify_ordered(
+    def _append(
         self,
         node: Node,
         table: Table,
-        modifications: Sequence[tuple[int, Written]],
-        reader: Reader[Written],
+        modifications: Sequence[rows.Modification],
         tx: Transaction,
     ) -> None:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
         added: dict[int | None, list[bytes]] = defaultdict(list)
-        for kind, row in modifications:
-            if kind != rows.WRITE:
-                raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
-            index, stored = reader.written(row)
-            added[index].append(stored)
+        for _, index, row in modifications:
+            assert isinstance(row, bytes)
+            added[index].append(row)
         for index in added:
             tablet = tablet_at(table, drawn if index is None else index, node.path)
             if tablet.state != MOUNTED:
                 raise not_mounted(tablet, node.path)
         buffered = tx.buffer(node, table).appended
-        for index, rows_ in added.items():
-            buffered.setdefault(drawn if index is None else index, []).extend(rows_)
+        for index, stored in added.items():
+            buffered.setdefault(drawn if index is None else index, []).extend(stored)
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .. import ids
 from ..errors import (
@@ -18,12 +18,11 @@ from ..errors import (
     YtError,
     generic,
     no_such_tablet,
-    not_supported,
     tablet_lock_conflict,
 )
 from . import rows, wire
 from .ordered import stamped
-from .rows import Key
+from .rows import Key, Modification, Update
 from .schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
 from .tablets import MOUNTED, Table, not_mounted
 
@@ -39,21 +38,8 @@ DEFAULT_TIMEOUT_MS = 15_000
 
 HTTP_PROXY = "http"
 
-Update = dict[int, bytes]
-"""Encoded values by column id: what an update changes."""
 Change = bytes | Update | None
 """A row written whole, an update of some columns, or a deletion."""
-Written = TypeVar("Written", contravariant=True)
-
-
-class Reader(Protocol[Written]):
-    """Turns rows as a client wrote them into stored ones; the row's form decides which it is."""
-
-    def written(self, row: Written, /) -> tuple[int | None, bytes]: ...
-
-    def updated(self, row: Written, /) -> Update: ...
-
-    def key_only(self, row: Written, /) -> bytes: ...
 
 
 @dataclass
@@ -268,29 +254,21 @@ def _require_columns(schema: TableSchema, pieces: Update) -> None:
             raise violation(f'Missing required column "{column.name}" in table schema')
 
 
-def changes(
-    buffered: Buffered, modifications: Iterable[tuple[int, Written]], reader: Reader[Written]
-) -> dict[Key, Change]:
-    """What (kind, written row) modifications of a sorted table come to, on top of `buffered`."""
+def changes(buffered: Buffered, modifications: Iterable[Modification]) -> dict[Key, Change]:
+    """What modifications of a sorted table come to, on top of `buffered`."""
     schema = buffered.table.schema
     key_of = rows.key_reader(schema)
     fresh: dict[Key, Change] = {}
-    for kind, row in modifications:
-        if kind == rows.WRITE:
-            _, stored = reader.written(row)
-            fresh[key_of(stored)] = stored
-        elif kind == rows.DELETE:
-            fresh[key_of(reader.key_only(row))] = None
-        elif kind == rows.UPDATE:
-            pieces = reader.updated(row)
-            key = key_of(wire.from_chunks([pieces[i] for i in range(schema.key_count)]))
-            before = fresh.get(key, buffered.changed.get(key, {}))
-            if isinstance(before, dict):
-                fresh[key] = before | pieces
-                continue
-            if before is None:
-                _require_columns(schema, pieces)
-            fresh[key] = merged(schema, wire.chunks(before) if before else {}, pieces)
-        else:
-            raise not_supported(f"Row modification type {kind}")
+    for kind, _, given in modifications:
+        if not isinstance(given, dict):
+            fresh[key_of(given)] = None if kind == rows.DELETE else given
+            continue
+        key = key_of(wire.from_chunks([given[index] for index in range(schema.key_count)]))
+        before = fresh.get(key, buffered.changed.get(key, {}))
+        if isinstance(before, dict):
+            fresh[key] = before | given
+            continue
+        if before is None:
+            _require_columns(schema, given)
+        fresh[key] = merged(schema, wire.chunks(before) if before else {}, given)
     return fresh

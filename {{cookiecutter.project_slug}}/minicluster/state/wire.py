@@ -53,7 +53,7 @@ _NUMBER = {
     DOUBLE: Struct("<d"),
     BOOLEAN: Struct("<Q"),
 }
-_MISSING_ROW = 0xFFFF_FFFF_FFFF_FFFF
+MISSING_ROW = 0xFFFF_FFFF_FFFF_FFFF
 
 Value = int | float | bool | bytes | None
 
@@ -101,49 +101,62 @@ def is_text(data: bytes) -> bool:
     return True
 
 
+def row_end(words: Sequence[int], position: int) -> int:
+    """Where the row ends that begins at `position` in the words of a rowset. Raises: YtError."""
+    try:
+        count = words[position]
+        position += 1
+        if count == MISSING_ROW:
+            return position
+        if count > MAX_VALUES_PER_ROW:
+            raise malformed(f"{count} values in a row, limit {MAX_VALUES_PER_ROW}")
+        for _ in range(count):
+            header = words[position]
+            kind = header >> 16 & 0xFF
+            if STRING <= kind <= COMPOSITE:
+                position += 1 + ((header >> 32) + 7 >> 3)
+            elif INT64 <= kind <= BOOLEAN:
+                position += 2
+            elif kind == NULL:
+                position += 1
+            else:
+                raise malformed(f"unknown value type {kind}")
+    except IndexError:
+        position = len(words) + 1
+    if position > len(words):
+        raise malformed("it is cut short")
+    return position
+
+
+def row_count(words: Sequence[int]) -> int:
+    """The number of rows that a rowset claims to have. Raises: YtError."""
+    if not words:
+        raise malformed("the row count is missing")
+    return words[0]
+
+
+def require_end(words: Sequence[int], position: int) -> None:
+    """Raises: YtError when the words of a rowset do not end at `position`."""
+    if position != len(words):
+        raise malformed(f"{(len(words) - position) * 8} bytes too many")
+
+
 def split(data: bytes) -> list[bytes | None]:
     """The rows of a whole rowset (row count first); None for a missing row."""
     words = words_of(data)
-    end = len(words)
-    if not end:
-        raise malformed("the row count is missing")
     rows: list[bytes | None] = []
-    add = rows.append
     position = 1
-    try:
-        for _ in range(words[0]):
-            start = position
-            count = words[position]
-            position += 1
-            if count == _MISSING_ROW:
-                add(None)
-                continue
-            if count > MAX_VALUES_PER_ROW:
-                raise malformed(f"{count} values in a row, limit {MAX_VALUES_PER_ROW}")
-            for _ in range(count):
-                header = words[position]
-                kind = header >> 16 & 0xFF
-                if STRING <= kind <= COMPOSITE:
-                    position += 1 + ((header >> 32) + 7 >> 3)
-                elif INT64 <= kind <= BOOLEAN:
-                    position += 2
-                elif kind == NULL:
-                    position += 1
-                else:
-                    raise malformed(f"unknown value type {kind}")
-            if position > end:
-                raise malformed("it is cut short")
-            add(data[start << 3 : position << 3])
-    except IndexError:
-        raise malformed("it is cut short") from None
-    if position != end:
-        raise malformed(f"{(end - position) * 8} bytes too many")
+    for _ in range(row_count(words)):
+        end = row_end(words, position)
+        rows.append(None if words[position] == MISSING_ROW else data[position << 3 : end << 3])
+        position = end
+    require_end(words, position)
     return rows
 
 
 def join(rows: Sequence[bytes | None]) -> bytes:
     """The reverse of `split`."""
-    missing = _WORD.pack(_MISSING_ROW)
+    missing = _WORD.pack(MISSING_ROW)
     return _WORD.pack(len(rows)) + b"".join([missing if row is None else row for row in rows])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import generic
 from .. import rowsets
 from ..bus import Part
 from ..messages import text
@@ -22,14 +21,11 @@ def _timestamp(value: int) -> int | None:
 @method("ModifyRows")
 def modify_rows(call: Invocation) -> None:
     message = call.message
-    names, rows = rowsets.read(message.rowset_descriptor, call.attachments)
-    kinds = message.row_modification_types
-    if len(kinds) != len(rows):
-        raise generic(f"{len(kinds)} modification types for {len(rows)} rows")
-    call.cluster.tables.modify(
+    call.cluster.tables.modify_rowset(
         text(message.path),
-        list(zip(kinds, rowsets.present(rows), strict=True)),
-        names,
+        rowsets.joined(call.attachments),
+        message.row_modification_types,
+        rowsets.names(message.rowset_descriptor),
         tx=tablet_transaction(call),
     )
 

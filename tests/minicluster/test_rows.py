@@ -1,0 +1,163 @@
+"""Rows of every form that a client may give them, each on the short way and on the long one."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import Any
+
+import pytest
+from yt import yson
+
+from minicluster.errors import YtError
+from minicluster.state import wire
+from minicluster.state.items import ItemReader, encode
+from minicluster.state.rows import DELETE, WRITE, RowReader, key_of, key_reader
+from minicluster.state.schema import TableSchema
+
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "k", "type": "int64", "sort_order": "ascending"},
+    {"name": "u", "type": "uint64", "sort_order": "ascending"},
+    {"name": "small", "type": "int8", "required": True},
+    {"name": "text", "type": "utf8"},
+    {"name": "bytes", "type": "string"},
+    {"name": "number", "type": "double"},
+    {"name": "flag", "type": "boolean"},
+    {"name": "time", "type": "timestamp"},
+    {"name": "any", "type": "any"},
+]
+GOOD: dict[str, list[Any]] = {
+    "k": [0, -(1 << 63), (1 << 63) - 1, yson.YsonUint64(5), None],
+    "u": [yson.YsonUint64((1 << 64) - 1), 7, None],
+    "small": [-128, 127],
+    "text": ["text", "текст", b"text", "текст".encode(), "", None],
+    "bytes": [b"\xff", b"12345678", "text", None],
+    "number": [1.5, float("inf"), None],
+    "flag": [True, False, None],
+    "time": [yson.YsonUint64(1), 5, None],
+    "any": [{"a": [1, b"\xff"]}, 1, b"text", None],
+}
+BAD: dict[str, list[Any]] = {
+    "k": ["1", 1.0, True, yson.YsonUint64(1 << 63), yson.to_yson_type(1, attributes={"a": 1})],
+    "u": [-1, yson.to_yson_type(yson.YsonUint64(1), attributes={"a": 1}), b"1"],
+    "small": [128, -129, None, True],
+    "text": [b"\xff", 1, [], yson.to_yson_type("text", attributes={"a": 1})],
+    "bytes": [1, {}],
+    "number": [1, "1", True],
+    "flag": [1, "true"],
+    "time": [-1, 1 << 62],
+    "unknown": [1, None],
+    "$tablet_index": [0],
+}
+
+
+def schema(*, keys: bool) -> TableSchema:
+    columns = [{**column} for column in COLUMNS]
+    if not keys:
+        for column in columns:
+            column.pop("sort_order", None)
+    return TableSchema.from_yson(
+        yson.to_yson_type(columns, attributes={"strict": True, "unique_keys": keys})
+    )
+
+
+def items(count: int) -> list[dict[str, Any]]:
+    source = random.Random(5)
+    made = []
+    for _ in range(count):
+        item = {name: source.choice(values) for name, values in GOOD.items()}
+        for name in ("text", "bytes", "number", "flag", "time", "any"):
+            if source.random() < 0.1:
+                del item[name]
+        made.append(item)
+    return made
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_an_item_becomes_the_row_that_its_wire_form_becomes(keys: bool) -> None:
+    of = schema(keys=keys)
+    reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
+    found = [reader.modification(WRITE, item) for item in items(500)]
+    names, rows = encode(of, items(500))
+    by_wire = RowReader(of, names, "//t")
+    assert found == [by_wire.modification(WRITE, row) for row in rows]
+    assert found == by_wire.modifications(wire.join(rows), [WRITE] * 500)
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, value) for n in BAD for value in BAD[n]])
+def test_an_item_is_refused_as_its_wire_form_is(name: str, value: Any) -> None:
+    of = schema(keys=True)
+    reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
+    good = {column: values[0] for column, values in GOOD.items()}
+    assert reader.modification(WRITE, good)
+    with pytest.raises(YtError) as refused:
+        reader.modification(WRITE, {**good, name: value})
+    if name in GOOD:
+        assert f'"{name}"' in refused.value.message
+
+
+def test_an_items_key_cannot_be_left_out() -> None:
+    of = schema(keys=True)
+    reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
+    with pytest.raises(YtError, match='Missing key column "u"'):
+        reader.modification(WRITE, {"k": 1, "small": 1})
+    with pytest.raises(YtError, match='Missing required column "small"'):
+        reader.modification(WRITE, {"k": 1, "u": 1})
+    with pytest.raises(YtError, match="Invalid number of key columns"):
+        reader.modification(DELETE, {"k": 1, "u": 1, "small": 1})
+
+
+def test_an_item_may_name_its_tablet() -> None:
+    of = schema(keys=False)
+    reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
+    row = reader.modification(WRITE, {"small": 1})[2]
+    assert reader.modification(WRITE, {"small": 1, "$tablet_index": 3}) == (WRITE, 3, row)
+    assert reader.modification(WRITE, {"small": 1, "$tablet_index": None}) == (WRITE, None, row)
+    for wrong in ("3", True, yson.YsonUint64(3)):
+        with pytest.raises(YtError, match="tablet_index"):
+            reader.modification(WRITE, {"small": 1, "$tablet_index": wrong})
+
+
+def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
+    of = schema(keys=False)
+    names, rows = encode(of, items(20))
+    reader = RowReader(of, names, "//t")
+    whole = wire.join(rows)
+    assert len(reader.modifications(whole, [WRITE] * 20)) == 20
+    for length in range(0, len(whole), 8):
+        with pytest.raises(YtError):
+            reader.modifications(whole[:length], [WRITE] * 20)
+    with pytest.raises(YtError, match="bytes too many"):
+        reader.modifications(whole + bytes(8), [WRITE] * 20)
+    with pytest.raises(YtError, match="20 rows"):
+        reader.modifications(whole, [WRITE] * 19)
+    with pytest.raises(YtError, match="a missing row"):
+        reader.modifications(wire.join([rows[0], None]), [WRITE] * 2)
+    source = random.Random(6)
+    for _ in range(2_000):
+        damaged = bytearray(whole)
+        place = source.randrange(1, len(whole) // 8) * 8
+        damaged[place : place + 8] = struct.pack("<Q", source.choice((0, 1 << 40, (1 << 64) - 1)))
+        try:
+            found = reader.modifications(bytes(damaged), [WRITE] * 20)
+        except YtError:
+            continue
+        # What is taken can be read.
+        for _, _, row in found:
+            assert isinstance(row, bytes)
+            assert len(wire.values(row)) == len(of.columns)
+
+
+def test_a_key_is_read_at_one_go_as_by_its_values() -> None:
+    of = schema(keys=True)
+    of_integers = key_reader(of)
+    _, rows = encode(of, items(200))
+    assert [of_integers(row) for row in rows] == [key_of(row, 2) for row in rows]
+    text = TableSchema.from_yson(
+        yson.to_yson_type(
+            [{"name": "k", "type": "string", "sort_order": "ascending"}, COLUMNS[3]],
+            attributes={"strict": True, "unique_keys": True},
+        )
+    )
+    _, (row,) = encode(text, [{"k": "a"}])
+    assert key_reader(text)(row) == (wire.STRING, b"a")
