@@ -1,10 +1,12 @@
-"""What must come out, computed from the same rows by plain Python."""
+"""What goes in and what must come out, computed from the same rows by plain Python."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+Row = Mapping[str, Any]
 
 #: The columns compared; one output row is one tuple of them.
 COLUMNS = (
@@ -19,7 +21,7 @@ COLUMNS = (
 )
 
 
-def expected(rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[Any, ...]]:
+def expected(rows: Iterable[Row]) -> Counter[tuple[Any, ...]]:
     """The output rows of ``rows`` and how often each has to appear."""
     return Counter(
         (
@@ -34,3 +36,17 @@ def expected(rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[Any, ...]]:
         )
         for row in rows
     )
+
+
+def published(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows as they get into a queue: once each."""
+    return [dict(row) for row in rows]
+
+
+def closing(_rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows to send when all are through, to bring out what still waits: nothing waits."""
+    return []
+
+
+def prepare(_client: Any, _settings: Any) -> None:
+    """What has to be on the cluster besides the queues' rows: nothing."""

@@ -9,18 +9,25 @@ PLACE = "between two writes of one micro-batch"
 _WRITERS = 2
 
 
-def arm(faults: Any, settings: Any, *, pgid: int, writes_per_batch: int) -> Any:
+def arm(faults: Any, settings: Any, *, pgid: int) -> Any:
     """Kill the process group in the second batch, when at least one of its writes is in the output.
 
     Each task waits for its write, a transaction of its own, before the next one: with one write
     more under way than there are writers, the first is committed. Returns the rule, whose hits can
     be read.
     """
+    first_batch_is_done = faults.add(
+        method="MoveNode",
+        where={"destination_path": f"{settings.checkpoint}/commits/0"},
+        when="after",
+        action="delay",
+        seconds=0,
+    )
     return faults.add(
         method="ModifyRows",
         where={"path": settings.output},
-        when="before",
-        skip=writes_per_batch + _WRITERS,
+        armed_by=first_batch_is_done,
+        skip=_WRITERS,
         action="kill",
         pgid=pgid,
     )

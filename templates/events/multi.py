@@ -1,7 +1,5 @@
 """What transform() receives: the rows of all queues, each with the queue it came from."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession

@@ -1,7 +1,5 @@
 """What transform() receives: the rows of the one queue."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame, SparkSession
 
 from .reader import read_queue

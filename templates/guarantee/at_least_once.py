@@ -4,8 +4,6 @@ Rows go to an ordered table in transactions of their own, and the consumer follo
 the checkpoint: a batch that was cut off is written again from its beginning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,10 +15,10 @@ from .settings import Settings
 
 NAME = "at_least_once"
 
-#: Columns that the guarantee itself adds to the output: none, rows have no identity here.
+#: What the guarantee itself adds to the rows and to the output: nothing.
+POSITION: Mapping[str, str] = {}
+KEY: Sequence[Column] = ()
 KEY_COLUMNS: Sequence[str] = ()
-
-READ_OPTIONS: Mapping[str, str] = {}
 
 CONFS = (
     Conf(
@@ -32,19 +30,9 @@ CONFS = (
 )
 
 
-def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The queue's own columns: SPYT's position columns are not asked for."""
-    return stream.select(*columns)
-
-
 def admit(rows: DataFrame, _settings: Settings) -> DataFrame:
     """The rows as they are: any transformation may repeat rows and lose none."""
     return rows
-
-
-def output_columns(described: Sequence[Column]) -> list[Column]:
-    """The columns of the output table: those of tables.OUTPUT as they stand."""
-    return list(described)
 
 
 def output_attributes(_settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:

@@ -4,14 +4,11 @@ The output is a sorted table whose key is where the row stood in its queue. A ba
 is written again, and writing the same row under the same key changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yt.type_info as ti
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from . import plan
 from .conf import Conf
@@ -21,16 +18,19 @@ from .settings import Settings
 
 NAME = "idempotent"
 
-POSITION = {
+#: The row's place in its queue, and SPYT's names for it (StreamingUtils).
+POSITION: Mapping[str, str] = {
     "tablet_index": "__spyt_streaming_src_tablet_index",
     "row_index": "__spyt_streaming_src_row_index",
 }
 
-#: The output's key, in its order; transform() must let these columns through as they are.
+#: The output's key, in its order; transform() must let these columns through as they are. SPYT's
+#: position columns are nullable, though never null: required columns would refuse them.
+KEY: Sequence[Column] = (
+    *(Column(name, ti.Utf8, required=False, key=True) for name in QUEUE_KEY),
+    *(Column(name, ti.Int64, required=False, key=True) for name in POSITION),
+)
 KEY_COLUMNS: Sequence[str] = (*QUEUE_KEY, *POSITION)
-
-#: Adds the two columns of POSITION in front (SPYT, StreamingUtils).
-READ_OPTIONS: Mapping[str, str] = {"include_service_columns": "true"}
 
 CONFS = (
     Conf(
@@ -46,23 +46,10 @@ CONFS = (
 )
 
 
-def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The queue's own columns behind the row's position."""
-    return stream.select(*(F.col(old).alias(new) for new, old in POSITION.items()), *columns)
-
-
 def admit(rows: DataFrame, settings: Settings) -> DataFrame:
     """The rows as they are. Raises JobError unless the plan is 1:1, pure and keeps the key."""
-    plan.verify(rows, settings, dict.fromkeys(QUEUE_KEY) | POSITION)
+    plan.verify(rows, settings, {**dict.fromkeys(QUEUE_KEY), **POSITION})
     return rows
-
-
-def output_columns(described: Sequence[Column]) -> list[Column]:
-    """The key, then the columns of tables.OUTPUT."""
-    types = {"queue_id": ti.Utf8, "tablet_index": ti.Int64, "row_index": ti.Int64}
-    # SPYT's position columns are nullable, though never null: required columns would refuse them.
-    key = [Column(name, types[name], required=False, key=True) for name in KEY_COLUMNS]
-    return [*key, *described]
 
 
 def output_attributes(_settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:

@@ -5,8 +5,6 @@ open is closed here and in resume.py: a task that Spark starts again would write
 time into the same transaction, and a batch may be too large for a tablet.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,11 +20,10 @@ from .settings import Settings
 
 NAME = "transactional"
 
-#: Columns that the guarantee itself adds to the output: none, the transaction is what makes it
-#: exact.
+#: What the guarantee itself adds to the rows and to the output: nothing.
+POSITION: Mapping[str, str] = {}
+KEY: Sequence[Column] = ()
 KEY_COLUMNS: Sequence[str] = ()
-
-READ_OPTIONS: Mapping[str, str] = {}
 
 CONFS = (
     Conf(
@@ -56,6 +53,12 @@ CONFS = (
         "false",
         "tasks of a decommissioned executor run again without counting as failures",
     ),
+    Conf(
+        "spark.sql.streaming.noDataMicroBatches.enabled",
+        "false",
+        "a batch without rows, which Spark runs to write closed windows, moves no consumer: after "
+        "a crash nobody could tell whether its transaction was lost. Windows wait for the next row",
+    ),
 )
 
 #: A task's thread is named "... task 3.0 in stage 7.0 (TID 9)": index.attempt, stage.attempt
@@ -71,11 +74,6 @@ _FENCE = (
 )
 
 
-def with_position(stream: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The queue's own columns: SPYT's position columns are not asked for."""
-    return stream.select(*columns)
-
-
 def admit(rows: DataFrame, _settings: Settings) -> DataFrame:
     """The rows behind a fence that lets first attempts of tasks pass and fails all others.
 
@@ -87,11 +85,6 @@ def admit(rows: DataFrame, _settings: Settings) -> DataFrame:
             "submit with --conf spark.ytsaurus.rpc.job.proxy.enabled=false, as `make submit` does",
         )
     return rows.filter(F.expr(_FENCE))
-
-
-def output_columns(described: Sequence[Column]) -> list[Column]:
-    """The columns of the output table: those of tables.OUTPUT as they stand."""
-    return list(described)
 
 
 def output_attributes(settings: Settings, tablets: Mapping[str, int]) -> dict[str, Any]:

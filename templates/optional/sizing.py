@@ -46,15 +46,9 @@ def overflow_risk(batch_rows: int, write_batch: int, tablets: int) -> float:
     calls, most = ceil(batch_rows / write_batch), LIMIT // write_batch
     if tablets == 1 or most == 0:
         return 1.0
-    p = 1 / tablets
-    tail = sum(
-        exp(
-            lgamma(calls + 1)
-            - lgamma(k + 1)
-            - lgamma(calls - k + 1)
-            + k * log(p)
-            + (calls - k) * log1p(-p)
-        )
-        for k in range(most + 1, calls + 1)
-    )
-    return min(1.0, tablets * tail)
+
+    def chance(k: int) -> float:
+        ways = lgamma(calls + 1) - lgamma(k + 1) - lgamma(calls - k + 1)
+        return exp(ways - k * log(tablets) + (calls - k) * log1p(-1 / tablets))
+
+    return min(1.0, tablets * sum(map(chance, range(most + 1, calls + 1))))

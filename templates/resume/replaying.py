@@ -4,8 +4,6 @@ A batch whose ``commits/N`` is missing runs again over the very same rows. The c
 batch behind and counts alone where there is no checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from .errors import JobError

@@ -9,8 +9,6 @@ happen. Comparing the consumer with the offset log tells which: the consumer mov
 transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from .checkpoint import Planned
@@ -28,24 +26,22 @@ def resume(positions: Positions, decision: Decision) -> list[Mapping[int, int]]:
     neither at the end nor at the beginning of the newest batch.
     """
     checkpoint, queues = positions.checkpoint, positions.queues
-    last = checkpoint.last
-    if last is not None:
-        happened = _stands_at(queues, last)
-        if checkpoint.is_last_committed and not happened:
-            _refuse_elsewhere(queues, last, checkpoint.before_last)
-            decision.uncommit = last.batch
-            decision.notes.append(
-                f"batch {last.batch} was in the commit log, but its transaction never committed: "
-                "taken out of the log, it runs again"
-            )
-        elif not checkpoint.is_last_committed and happened:
+    last, is_logged = checkpoint.last, checkpoint.is_last_committed
+    if last is not None and _stands_at(queues, last):
+        if not is_logged:
             decision.commit = last
             decision.notes.append(
                 f"the transaction of batch {last.batch} committed, but the commit log did not say "
                 "so: entered, it does not run again"
             )
-        elif not happened:
-            _refuse_elsewhere(queues, last, checkpoint.before_last)
+    elif last is not None:
+        _refuse_elsewhere(queues, last, checkpoint.before_last)
+        if is_logged:
+            decision.uncommit = last.batch
+            decision.notes.append(
+                f"batch {last.batch} was in the commit log, but its transaction never committed: "
+                "taken out of the log, it runs again"
+            )
     return [queue.consumed for queue in queues]
 
 

@@ -9,8 +9,6 @@ out here.
 already exist with other columns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 #: Bids of an auction site, as in the streaming benchmark Nexmark. All queues share these columns; a

@@ -86,7 +86,7 @@ def test_the_job_was_at_least_once_before(stream: Any, cured: bool) -> None:
     stream.send(2_000)
     positions, marker = stream.module("positions"), stream.module("marker")
     now = positions.read(stream.client, stream.settings)
-    former = {**marker.wanted(now, stream.settings), "guarantee": "at_least_once"}
+    former = {**marker.wanted(now.queues, stream.settings), "guarantee": "at_least_once"}
     for path in (stream.settings.checkpoint, stream.settings.consumer):
         stream.client.set(f"{path}/@{positions.MARKER}", former)
     if cured:
@@ -149,7 +149,7 @@ def test_too_few_tablets_are_refused_with_the_number_that_would_do(stream: Any) 
 def test_a_job_proxy_is_refused(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_YT_RPC_JOB_PROXY_ENABLED", "true")
     with pytest.raises(stream.module("errors").JobError, match="job proxy"):
-        stream.module("pipeline").result(stream.spark, stream.settings)
+        stream.module("pipeline").result(stream.spark, stream.client, stream.settings)
 
 
 @contextmanager

@@ -158,7 +158,7 @@ def test_what_belongs_elsewhere_is_refused(
 ) -> None:
     marker, settings = module("marker"), _settings(module)
     positions = _positions(module)
-    mine = marker.wanted(positions, settings)
+    mine = marker.wanted(positions.queues, settings)
     marker.verify(replace(positions, checkpoint_marker=mine, consumer_marker=mine), settings)
     with pytest.raises(module("errors").JobError, match=said):
         marker.verify(

@@ -1,7 +1,5 @@
 """YOURS. What the job does with each row: here, dollars become euros (Nexmark query 1)."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -13,13 +13,13 @@ FIRST_BID_US = 1_704_067_200_000_000
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
 
-def bids(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
-    """``count`` bids with the columns of tables.QUEUE, a few milliseconds apart.
+def bids(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[dict[str, Any]]:
+    """``count`` bids with the columns of tables.QUEUE, a few milliseconds apart from ``start_us``.
 
     Some optional values are null, some prices and texts are at their limits, as in real life.
     """
     source = random.Random(seed)
-    now = FIRST_BID_US
+    now = start_us
     for number in range(count):
         now += source.randrange(1_000, 20_000)
         channel = source.choice(_CHANNELS)

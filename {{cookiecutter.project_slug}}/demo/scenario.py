@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from . import bids, kill, tables
-from .expected import COLUMNS, expected
+from .expected import COLUMNS, closing, expected, prepare, published
 from .job import PACKAGE, PATIENCE_SECONDS, ROOT, Job, run_command, running
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
@@ -20,6 +21,8 @@ BATCHES = 2.5
 #: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Say = Callable[[str], None]
+#: The same of the output table: ``growth(title)`` gives a function that looks and shows.
+Growth = Callable[[str], AbstractContextManager[Callable[[], None]]]
 
 
 class ScenarioError(Exception):
@@ -43,20 +46,22 @@ def play(cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
     settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
     client = import_module(f"{PACKAGE}.cluster").connect(settings)
     run_command(cluster.http, "provision")
+    prepare(client, settings)
     sent = _produce(client, settings, int(BATCHES * _batch_rows(client, settings)))
-    rows_in = sum(tables.rows_in(client, queue) for queue in settings.queues)
-    say(f"produced {rows_in} rows into {len(settings.queues)} queue(s): a backlog waits")
+    last = closing(sent)
+    wanted = expected([*sent, *last])
+    say(f"produced {len(sent)} rows into {len(settings.queues)} queue(s): a backlog waits")
 
-    kills = _run_until_killed(cluster, client, settings, log, watch)
+    growth = partial(_growth, client, settings, watch, wanted.total())
+    kills = _run_until_killed(cluster, settings, log, growth)
     say(f"kill -9 {kill.PLACE}")
     say(_pass_time(cluster))
-    _run_until_drained(cluster, client, settings, log, watch)
+    _run_until_drained(cluster, client, settings, log, growth, last)
 
-    found = tables.read(client, settings.output, COLUMNS)
     return Result(
         queues=len(settings.queues),
-        rows_in=rows_in,
-        outcome=tables.compare(expected(sent), found),
+        rows_in=sum(tables.rows_in(client, queue) for queue in settings.queues),
+        outcome=tables.compare(wanted, tables.read(client, settings.output, COLUMNS)),
         kills=kills,
         restarts=1,
     )
@@ -66,22 +71,17 @@ def _produce(client: Any, settings: Any, count: int) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = []
     for number, queue in enumerate(settings.queues):
         share = count // len(settings.queues) + (number < count % len(settings.queues))
-        rows = list(bids.bids(share, seed=number + 1))
+        rows = published(list(bids.bids(share, seed=number + 1)))
         tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         sent += rows
     return sent
 
 
-def _run_until_killed(cluster: Any, client: Any, settings: Any, log: Path, watch: Watch) -> int:
+def _run_until_killed(cluster: Any, settings: Any, log: Path, growth: Growth) -> int:
     """The number of kills that the cluster's fault rule reports."""
     with running(cluster.http, log) as job:
-        rule = kill.arm(
-            cluster.client.faults,
-            settings,
-            pgid=job.pgid,
-            writes_per_batch=_writes_per_batch(client, settings),
-        )
-        with _growth(client, settings, watch, "until the kill") as look:
+        rule = kill.arm(cluster.client.faults, settings, pgid=job.pgid)
+        with growth("until the kill") as look:
             _until(lambda: job.exit_code is not None, look, job)
         hits = int(cluster.client.faults.get(rule).hits)
         if hits != 1 or job.exit_code != -9:
@@ -89,14 +89,24 @@ def _run_until_killed(cluster: Any, client: Any, settings: Any, log: Path, watch
     return hits
 
 
-def _run_until_drained(cluster: Any, client: Any, settings: Any, log: Path, watch: Watch) -> None:
+def _run_until_drained(
+    cluster: Any,
+    client: Any,
+    settings: Any,
+    log: Path,
+    growth: Growth,
+    last: Sequence[Mapping[str, Any]],
+) -> None:
+    """Until all rows are through, and then each of ``last``, in a batch of its own."""
     is_drained = drained(client, settings)
     with running(cluster.http, log) as job:
-        with _growth(client, settings, watch, "until drained") as look:
+        with growth("until drained") as look:
             # What a dead driver left in the logs counts only once recovery has looked at it.
-            _until(
-                lambda: job.exit_code is not None or (job.has_started() and is_drained()), look, job
-            )
+            _until(lambda: job.exit_code is not None or job.has_started(), look, job)
+            for row in (None, *last):
+                if row is not None:
+                    tables.produce(client, settings.queues[0], [row], tablets=1)
+                _until(lambda: job.exit_code is not None or is_drained(), look, job)
         if job.exit_code is not None:
             raise ScenarioError(f"ended by itself (code {job.exit_code})\n{job.tail()}")
         if job.stop() != 0:
@@ -124,12 +134,6 @@ def _batch_rows(client: Any, settings: Any) -> int:
     return int(settings.max_rows_per_partition) * sum(map(int, tablets.values()))
 
 
-def _writes_per_batch(client: Any, settings: Any) -> int:
-    sized = import_module(f"{PACKAGE}.provision").sized(client, settings)
-    write = min(int(sized.dyn_batch_size), int(settings.max_rows_per_partition))
-    return _batch_rows(client, settings) // write
-
-
 def _pass_time(cluster: Any) -> str:
     seconds = import_module(f"{PACKAGE}.lock").LOCK_SECONDS + 1
     cluster.client.clock.advance(seconds)
@@ -137,8 +141,9 @@ def _pass_time(cluster: Any) -> str:
 
 
 @contextmanager
-def _growth(client: Any, settings: Any, watch: Watch, title: str) -> Iterator[Callable[[], None]]:
-    goal = sum(tables.rows_in(client, queue) for queue in settings.queues)
+def _growth(
+    client: Any, settings: Any, watch: Watch, goal: int, title: str
+) -> Iterator[Callable[[], None]]:
     with watch(title, goal) as show:
 
         def look() -> None:

@@ -36,6 +36,7 @@ class Fault:
     label: str | None
     skip: int
     times: int | None
+    armed_by: int | None
     error: dict[str, Any] | None
     seconds: float | None
     pid: int | None
@@ -139,6 +140,7 @@ class Faults:
         label: str | None = None,
         skip: int = 0,
         times: int | None = 1,
+        armed_by: Fault | None = None,
         error: dict[str, Any] | None = None,
         seconds: float | None = None,
         pid: int | None = None,
@@ -153,6 +155,7 @@ class Faults:
         or None for all. when: "before" or "after" the request is applied.
         where: arguments as the journal shows them; a string with `*` is a pattern.
         skip: matches to let pass first. times: how often to act, None for always.
+        armed_by: another rule; calls match only once that one was hit.
         """
         given = {
             "action": action,
@@ -163,6 +166,7 @@ class Faults:
             "label": label,
             "skip": skip,
             "times": times,
+            "armed_by": armed_by.id if armed_by is not None else None,
             "error": error,
             "seconds": seconds,
             "pid": pid,

@@ -68,6 +68,8 @@ class Rule:
     label: str | None = None
     skip: int = 0
     times: int | None = 1
+    armed_by: int | None = None
+    """Id of another rule; calls count only once that one was hit."""
     error: dict[str, Any] | None = None
     seconds: float | None = None
     pid: int | None = None
@@ -208,7 +210,7 @@ class Gate:
 
     async def _inject(self, call: Call, when: str) -> None:
         for rule in list(self.rules.values()):
-            if not rule.matches(call, when):
+            if not self._is_armed(rule) or not rule.matches(call, when):
                 continue
             rule.seen += 1
             if rule.seen <= rule.skip or (rule.times is not None and rule.hits >= rule.times):
@@ -217,6 +219,10 @@ class Gate:
             call.fault = rule.action
             await self._notify()
             await self._act(rule, call)
+
+    def _is_armed(self, rule: Rule) -> bool:
+        arming = self.rules.get(rule.armed_by) if rule.armed_by is not None else rule
+        return arming is rule or (arming is not None and arming.hits > 0)
 
     async def _act(self, rule: Rule, call: Call) -> None:
         match rule.action:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from demo.expected import prepare
 from minicluster import testing
 
 PACKAGE = "{{ cookiecutter.__package }}"
+OBJECTS = ("consumer", "output", "checkpoint", "reference")
 CONFIG = Path(__file__).parents[1] / "config" / "local.toml"
 
 Module = Callable[[str], ModuleType]
@@ -47,9 +49,7 @@ def settings(base_settings: Any, request: pytest.FixtureRequest) -> Any:
     return replace(
         base_settings,
         queues=tuple(f"{root}/queue-{n}" for n in range(len(base_settings.queues))),
-        consumer=f"{root}/consumer",
-        output=f"{root}/output",
-        checkpoint=f"{root}/checkpoint",
+        **{name: f"{root}/{name}" for name in OBJECTS if hasattr(base_settings, name)},
     )
 
 
@@ -73,5 +73,6 @@ def stream(module: Module, client: Any, settings: Any, spark: Any, cluster: Any)
     from stream import Stream
 
     module("provision").provision(client, settings)
+    prepare(client, settings)
     yield Stream(module, client, settings, spark)
     cluster.client.faults.clear()

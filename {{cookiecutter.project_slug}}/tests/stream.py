@@ -12,8 +12,8 @@ from typing import Any
 from conftest import Module
 
 from demo import tables
-from demo.bids import bids
-from demo.expected import COLUMNS, expected
+from demo.bids import FIRST_BID_US, bids
+from demo.expected import COLUMNS, closing, expected, published
 from demo.scenario import drained
 
 PATIENCE_SECONDS = 120.0
@@ -29,15 +29,21 @@ class Stream:
     settings: Any
     spark: Any
     sent: list[dict[str, Any]] = field(default_factory=list)
+    _now: int = FIRST_BID_US
 
     def send(self, count: int, *, queues: tuple[int, ...] | None = None) -> None:
         """``count`` more bids into each queue, or into those of the given positions."""
         for position in queues if queues is not None else range(len(self.settings.queues)):
-            queue = self.settings.queues[position]
-            rows = list(bids(count, seed=len(self.sent) + position + 1))
-            tablets = int(self.client.get(f"{queue}/@tablet_count"))
-            tables.produce(self.client, queue, rows, tablets)
-            self.sent += rows
+            rows = bids(count, seed=len(self.sent) + position + 1, start_us=self._now)
+            self.publish(published(list(rows)), position)
+        self._now = max(int(row["date_time"]) for row in self.sent)
+
+    def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
+        """These very rows into one queue."""
+        queue = self.settings.queues[position]
+        tablets = int(self.client.get(f"{queue}/@tablet_count"))
+        tables.produce(self.client, queue, rows, tablets)
+        self.sent += rows
 
     def recover(self) -> list[str]:
         """What recovery says it did."""
@@ -47,7 +53,7 @@ class Stream:
     def running(self) -> Iterator[Any]:
         """The query, stopped at the end."""
         pipeline = self.module("pipeline")
-        rows = pipeline.result(self.spark, self.settings)
+        rows = pipeline.result(self.spark, self.client, self.settings)
         query = pipeline.start(rows, self.settings)
         try:
             yield query
@@ -58,6 +64,14 @@ class Stream:
         """Run until every row is in a finished batch."""
         with self.running() as query:
             wait(drained(self.client, self.settings), query)
+
+    def close(self) -> None:
+        """Bring out what still waits behind the watermark, if anything does."""
+        with self.running() as query:
+            for row in (None, *closing(self.sent)):
+                if row is not None:
+                    self.publish([row])
+                wait(drained(self.client, self.settings), query)
 
     def outcome(self) -> tables.Outcome:
         """Lost and duplicated rows, counted."""

@@ -1,1 +1,1 @@
-{% include "test_cures/" ~ cookiecutter.guarantee ~ ".py" %}
+{% include "test_cures/" ~ cookiecutter.__cures ~ ".py" %}

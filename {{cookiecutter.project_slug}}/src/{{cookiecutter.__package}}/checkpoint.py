@@ -5,8 +5,6 @@ log). Both are text: ``v1``, a line of JSON metadata, then in ``offsets`` one li
 which SPYT stores the index of the LAST row of each partition (YtQueueOffset).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,26 +15,24 @@ from .errors import JobError
 
 @dataclass(frozen=True)
 class Planned:
-    """One entry of the offset log.
-
-    ``ends`` has one mapping per source, in the order of the settings: partition -> the row after
-    the batch's last one. ``metadata`` is Spark's (watermark, batch time, frozen settings).
-    """
+    """One entry of the offset log; one of ``ends`` and ``sources`` per queue, in their order."""
 
     batch: int
+    #: Partition -> the row after the batch's last one.
     ends: tuple[Mapping[int, int], ...]
+    #: Spark's: watermark, batch time, frozen settings.
     metadata: Mapping[str, Any]
     #: The source lines as they stand in the file.
     sources: tuple[str, ...] = ()
 
     def moved(self, ends: Sequence[Mapping[int, int]]) -> str:
         """The entry's text with other ends: what is written to move the checkpoint."""
-        lines = []
-        for source, wanted in zip(self.sources, ends, strict=True):
-            stored = json.loads(source)
-            stored["partitions"] = {str(p): row - 1 for p, row in sorted(wanted.items())}
-            lines.append(json.dumps(stored, separators=(",", ":")))
-        return "\n".join(["v1", json.dumps(self.metadata, separators=(",", ":")), *lines])
+        partitions = [{str(p): row - 1 for p, row in sorted(wanted.items())} for wanted in ends]
+        lines = [
+            json.loads(source) | {"partitions": rows}
+            for source, rows in zip(self.sources, partitions, strict=True)
+        ]
+        return "\n".join(["v1", *map(_json, [self.metadata, *lines])])
 
     def commit_text(self) -> str:
         """The text of the commit log's entry for this batch.
@@ -44,7 +40,7 @@ class Planned:
         The watermark is that of the batch's beginning: an older one only closes windows later.
         """
         watermark = int(self.metadata.get("batchWatermarkMs", 0))
-        return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark}, separators=(",", ":"))
+        return "v1\n" + _json({"nextBatchWatermarkMs": watermark})
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class Checkpoint:
 
     @property
     def last(self) -> Planned | None:
-        """The newest planned batch, finished or not; None before the first batch."""
+        """The newest planned batch, finished or not."""
         return self.planned[-1] if self.planned else None
 
     @property
@@ -66,12 +62,12 @@ class Checkpoint:
 
     @property
     def before_last(self) -> Planned | None:
-        """The planned batch before the newest one; None when there is none."""
+        """The planned batch before the newest one."""
         return self.planned[-2] if len(self.planned) > 1 else None
 
     @property
     def done(self) -> Planned | None:
-        """The newest batch that Spark will not run again; None when there is none."""
+        """The newest batch that Spark will not run again."""
         return self.last if self.is_last_committed else self.before_last
 
 
@@ -82,7 +78,7 @@ def read(client: Any, path: str) -> Checkpoint:
     """
     try:
         planned = tuple(
-            _planned(batch, _read_text(client, f"{path}/offsets/{batch}"))
+            _planned(batch, bytes(client.read_file(f"{path}/offsets/{batch}").read()).decode())
             for batch in _numbers(client, f"{path}/offsets")[-2:]
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -93,15 +89,15 @@ def read(client: Any, path: str) -> Checkpoint:
     return Checkpoint(planned, frozenset(_numbers(client, f"{path}/commits")))
 
 
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
 def _numbers(client: Any, folder: str) -> list[int]:
     if not client.exists(folder):
         return []
     # Names that are no numbers are Spark's temporary files.
     return sorted(int(name) for name in client.list(folder) if str(name).isdigit())
-
-
-def _read_text(client: Any, path: str) -> str:
-    return bytes(client.read_file(path).read()).decode()
 
 
 def _planned(batch: int, text: str) -> Planned:

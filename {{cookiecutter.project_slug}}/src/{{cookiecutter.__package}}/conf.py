@@ -9,3 +9,5 @@ class Conf(NamedTuple):
     key: str
     value: str
     reason: str
+    #: The first Spark that knows the key.
+    since: tuple[int, int] = (3, 5)

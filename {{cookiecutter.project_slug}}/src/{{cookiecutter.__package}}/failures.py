@@ -16,6 +16,8 @@ _FATAL = (
     *("[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range"),
     *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
     *("Required column", "Access denied"),
+    # The state was made by another transform(), or is not there.
+    *("[STATE_STORE_", "[CANNOT_LOAD_STATE_STORE", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH"),
 )
 
 #: The frames' lines are indented, the exception's is not.

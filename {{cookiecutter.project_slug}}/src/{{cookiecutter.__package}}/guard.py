@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from .errors import JobError
-from .guarantee import output_columns
+from .guarantee import KEY
 from .schema import columns, unwritable
 from .tables import OUTPUT
 
@@ -14,7 +14,7 @@ def verify(rows: DataFrame) -> None:
     A column that is missing would be written as null in every row; one too many ends the first
     batch.
     """
-    table = {column.name: column for column in output_columns(columns("OUTPUT", OUTPUT))}
+    table = {column.name: column for column in [*KEY, *columns("OUTPUT", OUTPUT)]}
     found = {field.name: field.dataType for field in rows.schema.fields}
     missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
     problems = [f"column {name}: not returned by transform()" for name in missing]

@@ -28,6 +28,7 @@ def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> lis
         old = queues[queue].consumed.get(partition)
         client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
         done.append(f"{queue}, partition {partition}: row {old or 0} -> {row}")
+    marker.begin(client, settings)
     return done
 
 
@@ -38,7 +39,7 @@ def migrate(client: Any, settings: Settings) -> list[str]:
     Raises JobError when the job was not stopped in a state that the new guarantee can go on from.
     """
     positions = read_positions(client, settings)
-    mine = marker.wanted(positions, settings)
+    mine = marker.wanted(positions.queues, settings)
     found = positions.checkpoint_marker or positions.consumer_marker
     if found is None or found.get("guarantee") == mine["guarantee"]:
         return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
@@ -52,8 +53,11 @@ def migrate(client: Any, settings: Settings) -> list[str]:
         if (old or 0) != row:
             client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
             done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
-    for path in (settings.checkpoint, settings.consumer):
-        client.set(f"{path}/@{MARKER}", mine)
+    for path, marked in (
+        (settings.checkpoint, positions.checkpoint_marker),
+        (settings.consumer, positions.consumer_marker),
+    ):
+        client.set(f"{path}/@{MARKER}", {**(marked or {}), **mine})
     return [*done, f"the job's guarantee was {former} and is {mine['guarantee']} now"]
 
 

@@ -1,30 +1,31 @@
 """Whose checkpoint and whose consumer: a note left on both, compared before every start."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import JobError
 from .guarantee import NAME as GUARANTEE
-from .positions import MARKER, Positions
+from .positions import MARKER, Positions, Queue, begun
+from .positions import queues as read_queues
+from .processing import NAME as PROCESSING
 from .session import APP_NAME
 from .settings import Settings
 
 
-def wanted(positions: Positions, settings: Settings) -> dict[str, Any]:
-    """The marker of this job: its name, guarantee, output, and its queues with their object ids."""
+def wanted(queues: Sequence[Queue], settings: Settings) -> dict[str, Any]:
+    """The marker of this job: its name, kind, output, and its queues with their object ids."""
     return {
         "job": APP_NAME,
         "guarantee": GUARANTEE,
+        "processing": PROCESSING,
         "output": settings.output,
-        "queues": [{"path": queue.path, "id": queue.id} for queue in positions.queues],
+        "queues": [{"path": queue.path, "id": queue.id} for queue in queues],
     }
 
 
 def verify(positions: Positions, settings: Settings) -> None:
     """Raise JobError when checkpoint or consumer belong to another job, guarantee or queue."""
-    mine = wanted(positions, settings)
+    mine = wanted(positions.queues, settings)
     for where, path, found in (
         ("checkpoint", settings.checkpoint, positions.checkpoint_marker),
         ("consumer", settings.consumer, positions.consumer_marker),
@@ -35,18 +36,22 @@ def verify(positions: Positions, settings: Settings) -> None:
 
 def write(client: Any, positions: Positions, settings: Settings) -> None:
     """Leave the marker where it is missing; called before the first batch, once both exist."""
-    mine = wanted(positions, settings)
-    for path, found in (
-        (settings.checkpoint, positions.checkpoint_marker),
-        (settings.consumer, positions.consumer_marker),
-    ):
-        if found is None:
-            client.set(f"{path}/@{MARKER}", mine)
+    if positions.checkpoint_marker is None:
+        begin(client, settings)
+    if positions.consumer_marker is None:
+        client.set(f"{settings.consumer}/@{MARKER}", wanted(positions.queues, settings))
+
+
+def begin(client: Any, settings: Settings) -> None:
+    """Mark a new checkpoint, with the rows it begins at: an empty one is right only there."""
+    queues = read_queues(client, settings)
+    mine = {**wanted(queues, settings), "begun": begun(queues)}
+    client.set(f"{settings.checkpoint}/@{MARKER}", mine)
 
 
 def compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Raise JobError, naming ``where``, unless the marker ``found`` there is this job's."""
-    for key in ("job", "output"):
+    for key in ("job", "output", "processing"):
         if found.get(key) != mine[key]:
             raise JobError(
                 f"the {where} {path} belongs to another job: its {key} is {found.get(key)!r}, "

@@ -9,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from .cluster import cluster_name
 from .positions import read as read_positions
 from .settings import Settings
+from .state import remarks
 from .text import table
 
 _log = logging.getLogger("job")
@@ -39,6 +40,12 @@ class Monitor:
             if rows:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
                 say(f"batch {facts['batchId']}: {rows} rows in {seconds:.2f} s")
+            for name, counts in facts.get("observedMetrics", {}).items():
+                seen = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+                if seen:
+                    say(f"batch {facts['batchId']}: {name}: {seen}")
+            for remark in remarks(facts):
+                say(f"batch {facts['batchId']}: {remark}")
 
 
 def status(client: Any, settings: Settings) -> str:

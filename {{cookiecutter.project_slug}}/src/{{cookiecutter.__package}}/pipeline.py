@@ -1,20 +1,20 @@
 """Queues -> transform -> output table, as one streaming query."""
 
-from __future__ import annotations
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from . import guard
-from .events import events
 from .guarantee import admit
+from .inputs import inputs
 from .settings import Settings
 from .transform import transform
 
 
-def result(spark: SparkSession, settings: Settings) -> DataFrame:
+def result(spark: SparkSession, client: Any, settings: Settings) -> DataFrame:
     """The rows to write; nothing runs yet. Raises JobError for rows that may not be written."""
-    rows = transform(events(spark, settings))
+    rows = transform(*inputs(spark, client, settings))
     guard.verify(rows)
     return admit(rows, settings)
 

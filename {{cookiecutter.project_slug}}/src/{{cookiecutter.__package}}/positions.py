@@ -1,8 +1,6 @@
 """Where everything stands: queues, consumer, checkpoint, and the markers on them."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +33,14 @@ class Positions:
     checkpoint: Checkpoint
     checkpoint_marker: Mapping[str, Any] | None
     consumer_marker: Mapping[str, Any] | None
+
+    @property
+    def is_checkpoint_lost(self) -> bool:
+        """Whether there is no batch in the checkpoint, though the consumer has moved since it was
+        begun."""
+        if self.checkpoint.last is not None or self.consumer_marker is None:
+            return False
+        return (self.checkpoint_marker or {}).get("begun") != begun(self.queues)
 
 
 def read(client: Any, settings: Settings) -> Positions:
@@ -73,6 +79,11 @@ def consumed(client: Any, cluster: str, consumer: str, queue: str) -> dict[int, 
         f'where queue_cluster = "{cluster}" and queue_path = "{queue}"'
     )
     return {int(row["partition_index"]): int(row["offset"]) for row in rows}
+
+
+def begun(queues: Sequence[Queue]) -> list[dict[str, int]]:
+    """Where the consumer stands, as the marker remembers it of the moment a checkpoint is begun."""
+    return [{str(p): row for p, row in sorted(q.consumed.items()) if row} for q in queues]
 
 
 def _marker(client: Any, path: str) -> Mapping[str, Any] | None:

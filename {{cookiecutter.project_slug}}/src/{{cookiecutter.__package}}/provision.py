@@ -4,7 +4,7 @@ One list of findings serves `check` (show them), `provision` (mend those that ca
 touching anybody's data) and `run` (refuse while there are any).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,8 @@ from yt.wrapper.schema import TableSchema
 
 from .cluster import first_line
 from .errors import JobError
-from .guarantee import output_attributes, output_columns, sizing_problem, write_batch
+from .guarantee import KEY, output_attributes, sizing_problem, write_batch
+from .inputs import TABLES
 from .schema import Column, columns, differences, table_schema
 from .settings import Settings
 from .tables import OUTPUT, QUEUE
@@ -76,7 +77,8 @@ def check(client: Any, settings: Settings) -> str:
     """A table of the job's objects. Raises JobError, with all findings, if anything is wrong."""
     require(client, settings)
     rows = [("queue", queue, "ok") for queue in settings.queues]
-    rows += [(name, getattr(settings, name), "ok") for name in ("consumer", "output", "checkpoint")]
+    objects = ("consumer", "output", *TABLES, "checkpoint")
+    rows += [(name, getattr(settings, name), "ok") for name in objects]
     tablets = queue_tablets(client, settings)
     return (
         f"{table(('object', 'path', 'state'), rows)}\n\n"
@@ -109,6 +111,8 @@ def findings(client: Any, settings: Settings) -> Iterator[Finding]:
             yield from inspection.registration(queue)
     if not queues:  # how many tablets the output needs depends on the queues'
         yield from inspection.output()
+    for name, described in TABLES.items():
+        yield from inspection.table(name, described)
     yield from inspection.checkpoint()
 
 
@@ -134,7 +138,7 @@ class _Inspection:
 
     def output(self) -> Iterator[Finding]:
         path, settings = self._settings.output, self._settings
-        wanted = table_schema(output_columns(columns("OUTPUT", OUTPUT)))
+        wanted = table_schema([*KEY, *columns("OUTPUT", OUTPUT)])
         tablets = queue_tablets(self._client, settings)
         attributes = {"dynamic": True, "schema": wanted.to_yson_type()}
         attributes |= output_attributes(settings, tablets)
@@ -143,6 +147,12 @@ class _Inspection:
             attributes |= {"min_data_versions": 0, "max_data_ttl": settings.output_retention}
         make = partial(self._create, "table", path, attributes)
         return self._inspect("output", path, make, self._in_output(path, wanted, tablets))
+
+    def table(self, name: str, described: Sequence[Column]) -> Iterator[Finding]:
+        path, wanted = getattr(self._settings, name), table_schema(described)
+        attributes = {"dynamic": True, "schema": wanted.to_yson_type()}
+        make = partial(self._create, "table", path, attributes)
+        return self._inspect(name, path, make, self._in_table(path, wanted, name))
 
     def checkpoint(self) -> Iterator[Finding]:
         path = self._settings.checkpoint
@@ -192,21 +202,26 @@ class _Inspection:
         else:
             yield Finding("is not a queue consumer", "correct `consumer`")
 
-    def _in_output(self, path: str, wanted: Any, tablets: dict[str, int]) -> Iterator[Finding]:
+    def _in_table(self, path: str, wanted: Any, name: str) -> Iterator[Finding]:
         if not self._is_dynamic(path):
-            yield Finding("is not a dynamic table", "correct `output`: no other is written")
+            yield Finding("is not a dynamic table", f"correct `{name}`: no other will do")
             return
         remedy = (
-            "correct OUTPUT in tables.py, or change the table yourself (unmount, alter, mount), or "
-            "configure another output"
+            f"correct {name.upper()} in tables.py, or change the table yourself (unmount, alter, "
+            f"mount), or configure another {name}"
         )
         for line in differences(wanted, self._schema(path)):
             yield Finding(line, remedy)
+        yield from self._mounted(path, may_mount=True)
+
+    def _in_output(self, path: str, wanted: Any, tablets: dict[str, int]) -> Iterator[Finding]:
+        yield from self._in_table(path, wanted, "output")
+        if not self._is_dynamic(path):
+            return
         tablet_count = int(self._client.get(f"{path}/@tablet_count"))
         if problem := sizing_problem(self._settings, tablets, tablet_count):
             remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
             yield Finding(problem, remedy)
-        yield from self._mounted(path, may_mount=True)
 
     def _in_checkpoint(self, path: str) -> Iterator[Finding]:
         if self._client.get(f"{path}/@type") != "map_node":

@@ -1,8 +1,9 @@
 """One queue as a streaming DataFrame."""
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from .guarantee import READ_OPTIONS, with_position
+from .guarantee import POSITION
 from .settings import Settings
 from .tables import QUEUE
 
@@ -16,7 +17,8 @@ def read_queue(spark: SparkSession, settings: Settings, queue: str) -> DataFrame
         .option("max_rows_per_partition", str(settings.max_rows_per_partition))
         # Composite columns arrive as YSON bytes otherwise.
         .option("parsing_type_v3", "true")
-        .options(**READ_OPTIONS)
+        .option("include_service_columns", "true" if POSITION else "false")
         .load(queue)
     )
-    return with_position(stream, [name for name, _, _ in QUEUE])
+    position = (F.col(old).alias(new) for new, old in POSITION.items())
+    return stream.select(*position, *(name for name, _, _ in QUEUE))

@@ -6,16 +6,14 @@ decides whether Spark's logs or the consumer tell the truth. So this module look
 stands still.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from . import marker, repairs
+from . import marker, repairs, state
 from .errors import JobError
 from .positions import Positions, Queue
 from .positions import read as read_positions
 from .repairs import Decision
-from .resume import LOST_CHECKPOINT, resume
+from .resume import resume
 from .settings import Settings
 
 
@@ -45,8 +43,11 @@ def decide(positions: Positions, settings: Settings) -> Decision:
             f"{settings.checkpoint} has a commit log and no offset log",
             "restore the checkpoint, or use `rewind`, which starts a new one",
         )
-    if positions.checkpoint.last is None and positions.consumer_marker is not None:
-        decision.notes.append(f"the checkpoint {settings.checkpoint} is gone: {LOST_CHECKPOINT}")
+    if positions.is_checkpoint_lost:
+        decision.notes.append(
+            f"the checkpoint {settings.checkpoint} is gone: {state.without_checkpoint(positions)}"
+        )
+    state.verify(positions)
     starts = [dict(start) for start in resume(positions, decision)]
     gaps: list[str] = []
     for queue, start in zip(positions.queues, starts, strict=True):

@@ -1,7 +1,5 @@
 """What recovery may change, and how it is carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,16 +5,14 @@ them: ``spark.streaming.stopGracefullyOnShutdown`` and its timeout (old DStreams
 for what stops this job) and ``spark.sql.streaming.adaptiveExecution.enabled`` (exists in no Spark).
 """
 
-from __future__ import annotations
-
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyspark import __version__ as PYSPARK_VERSION
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
 
@@ -23,11 +21,10 @@ from .errors import JobError
 from .guarantee import CONFS as GUARANTEE_CONFS
 from .guarantee import NAME as GUARANTEE
 from .settings import Settings, token
+from .state import CONFS as STATE_CONFS
 
 APP_NAME = "{{ cookiecutter.project_slug }}"
 
-MINIMUM_SPARK = (3, 5)
-MINIMUM_SPYT = (2, 11)
 JAVA_VERSIONS = (17, 21)
 
 #: A driver that this process starts, on this machine. On a cluster SPYT chooses master and ports.
@@ -63,11 +60,6 @@ def confs(settings: Settings) -> list[Conf]:
             "writes null instead. Use try_cast where null is what you want",
         ),
         Conf(
-            "spark.sql.streaming.minBatchesToRetain",
-            "5",
-            "recovery reads the last two entries of both logs; more only costs Cypress nodes",
-        ),
-        Conf(
             "spark.sql.streaming.stopTimeout",
             "60000",
             "milliseconds; 0, Spark's default, waits for ever for a query that hangs",
@@ -82,7 +74,8 @@ def confs(settings: Settings) -> list[Conf]:
                 "RPC proxies of one's own: a restarted proxy ends the batches that it serves",
             )
         )
-    return [*common, *GUARANTEE_CONFS]
+    wanted = [*common, *STATE_CONFS, *GUARANTEE_CONFS]
+    return [conf for conf in wanted if conf.since <= _version(PYSPARK_VERSION)]
 
 
 def open_session(settings: Settings) -> SparkSession:
@@ -117,10 +110,9 @@ def verify(spark: SparkSession, wanted: list[Conf]) -> None:
             "the Spark session has other settings: " + "; ".join(problems),
             "remove them from the command line and from the cluster's defaults",
         )
-    if _version(spark.version) < MINIMUM_SPARK:
-        raise JobError(f"Spark {spark.version} is too old", f"{GUARANTEE} needs Spark 3.5 or later")
-    if _version(SPYT_VERSION) < MINIMUM_SPYT:
-        raise JobError(f"SPYT {SPYT_VERSION} is too old", f"{GUARANTEE} needs SPYT 2.11.0 or later")
+    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", SPYT_VERSION, "2.11")):
+        if _version(version) < _version(least):
+            raise JobError(f"{what} {version} is too old", f"{GUARANTEE} needs {what} {least}")
     if not is_patched(spark):
         raise JobError(
             "SPYT's patch of Spark is not in effect: the Java agent is missing",
@@ -150,15 +142,13 @@ def _version(text: str) -> tuple[int, int]:
 
 def _require_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else shutil.which("java")
+    java = f"{home}/bin/java" if home else "java"
     hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
-    if not java or not Path(java).exists():
-        raise JobError(f"no Java found ({'JAVA_HOME=' + home if home else 'not on PATH'})", hint)
     try:
         command = [java, "-version"]
         printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     except OSError as error:
-        raise JobError(f"{java} cannot be run: {error.strerror}", hint) from error
+        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
     match = re.search(r'version "(\d+)', printed)
     if not match or int(match[1]) not in JAVA_VERSIONS:
         found = match[1] if match else printed.strip()[:80]

@@ -3,94 +3,57 @@
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from .errors import JobError
+from .processing import ProcessingSettings
+from .rules import FLAG, PATH, PATHS, TEXT, TEXTS, one_of, seconds, whole
 
 DEFAULT_CONFIG = Path("config/local.toml")
-
-#: One or more components; no attributes, no rich prefix, no trailing slash: SPYT finds the
-#: consumer's rows by string equality on the queue's path (YtQueueOffset.getCurrentOffset), so it
-#: must be canonical.
-CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
 
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
 
-#: A field's metadata: what is wanted, in words and as a function.
-Rule = Mapping[str, Any]
-
-
-def _rule(wanted: str, is_good: Callable[[Any], bool]) -> Rule:
-    return {"wanted": wanted, "is_good": is_good}
-
-
-def _one_of(*allowed: str) -> Rule:
-    return _rule(f"one of: {', '.join(allowed)}", lambda value: value in allowed)
-
-
-def _whole(low: int, high: int) -> Rule:
-    return _rule(
-        f"a whole number from {low} to {high}",
-        lambda value: type(value) is int and low <= value <= high,
-    )
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
-
-
-_TEXT = _rule("a text that is not empty", _is_text)
-_TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
-_FLAG = _rule("true or false", lambda value: isinstance(value, bool))
-_PATH = _rule('a plain Cypress path such as "//home/team/job"', _is_path)
-_PATHS = _rule(
-    "a list of one or more plain Cypress paths",
-    lambda value: type(value) is list and bool(value) and all(map(_is_path, value)),
-)
 # More often, the driver would ask the cluster for the queues' ends in a tight loop.
-_SECONDS = _rule(
-    "a number of seconds from 0.1 to 3600 (AvailableNow is not offered: SPYT's source then reads "
-    "everything in one batch and never moves the consumer)",
-    lambda value: type(value) in (int, float) and 0.1 <= value <= 3600,
+_TRIGGER = seconds(
+    0.1,
+    3600,
+    " (AvailableNow is not offered: SPYT's source then reads everything in one batch and never "
+    "moves the consumer)",
 )
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(ProcessingSettings):
     """Everything that differs between clusters. Paths are Cypress paths."""
 
-    proxy: str = field(metadata=_TEXT)
-    queues: tuple[str, ...] = field(metadata=_PATHS)
-    consumer: str = field(metadata=_PATH)
-    output: str = field(metadata=_PATH)
-    checkpoint: str = field(metadata=_PATH)
-    allow_env_proxy: bool = field(default=False, metadata=_FLAG)
-    create_queues: bool = field(default=False, metadata=_FLAG)
-    start_from: str = field(default="earliest", metadata=_one_of("earliest", "latest"))
-    on_data_loss: str = field(default="fail", metadata=_one_of("fail", "skip"))
-    trigger_seconds: float = field(default=5.0, metadata=_SECONDS)
-    max_rows_per_partition: int = field(default=20_000, metadata=_whole(1, 10_000_000))
+    proxy: str = field(metadata=TEXT)
+    queues: tuple[str, ...] = field(metadata=PATHS)
+    consumer: str = field(metadata=PATH)
+    output: str = field(metadata=PATH)
+    checkpoint: str = field(metadata=PATH)
+    allow_env_proxy: bool = field(default=False, metadata=FLAG)
+    create_queues: bool = field(default=False, metadata=FLAG)
+    start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
+    on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
+    trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
+    max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
     #: None: chosen by the guarantee for the queues' size.
     dyn_batch_size: int | None = field(
-        default=None, metadata=_whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
+        default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
-    account: str | None = field(default=None, metadata=_TEXT)
-    tablet_cell_bundle: str | None = field(default=None, metadata=_TEXT)
-    medium: str | None = field(default=None, metadata=_TEXT)
+    account: str | None = field(default=None, metadata=TEXT)
+    tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)
+    medium: str | None = field(default=None, metadata=TEXT)
     #: Milliseconds; the Queue Agent wants whole seconds.
-    output_retention: int | None = field(default=None, metadata=_whole(1_000, 10**13))
-    pool: str | None = field(default=None, metadata=_TEXT)
-    proxy_role: str | None = field(default=None, metadata=_TEXT)
-    spyt_version: str = field(default="2.11.2", metadata=_TEXT)
-    accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
+    output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
+    pool: str | None = field(default=None, metadata=TEXT)
+    proxy_role: str | None = field(default=None, metadata=TEXT)
+    spyt_version: str = field(default="2.11.2", metadata=TEXT)
+    accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
 
     @property
     def checkpoint_uri(self) -> str:
@@ -165,6 +128,6 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         else:
             problems.append(f"{name} = {raw[name]!r}: wanted {key.metadata['wanted']}")
     paths = [*values.get("queues", ())]
-    paths += [values[name] for name in values if keys[name].metadata == _PATH]
+    paths += [values[name] for name in values if keys[name].metadata == PATH]
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
     return values, problems

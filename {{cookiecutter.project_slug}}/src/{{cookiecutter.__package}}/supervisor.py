@@ -17,6 +17,7 @@ from . import pipeline, provision, recovery
 from .cluster import connect, explained
 from .errors import JobError, RestartableError
 from .failures import explained_spark
+from .inputs import lifetime
 from .lock import InstanceLock
 from .monitor import Monitor, say
 from .session import open_session
@@ -84,7 +85,6 @@ def _supervise(one_query: Callable[[], None], stop: threading.Event) -> None:
     while not stop.is_set():
         try:
             one_query()
-            return
         except RestartableError as error:
             now = time.monotonic()
             failures.append(now)
@@ -104,16 +104,20 @@ def _supervise(one_query: Callable[[], None], stop: threading.Event) -> None:
 def _one_query(
     client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: threading.Event
 ) -> None:
-    """One life of the query. Raises RestartableError for what a new start may cure."""
+    """One life of the query: until stopped, or until its inputs have to be read anew.
+
+    Raises RestartableError for what a new start may cure.
+    """
     with explained(settings):
         for note in recovery.prepare(client, settings):
             say(f"recovery: {note}")
-    with explained_spark():
-        query = pipeline.start(pipeline.result(spark, settings), settings)
+    end = time.monotonic() + lifetime(settings)
+    with explained(settings), explained_spark():
+        query = pipeline.start(pipeline.result(spark, client, settings), settings)
     say(f"running: {', '.join(settings.queues)} -> {settings.output}")
     monitor = Monitor(query)
     try:
-        while not stop.wait(_POLL_SECONDS):
+        while time.monotonic() < end and not stop.wait(_POLL_SECONDS):
             monitor.report()
             if not query.isActive:
                 with explained_spark():

@@ -1,0 +1,69 @@
+"""What breaks SPYT's own mode, with the job's cure and without it.
+
+Where a test says that the driver dies, the last requests of the batch and of SPYT's clean-up fail
+instead: what is left on the cluster is the same, and the session serves the next test.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stream import die_between_the_logs, several_triggers, wait_for_failure
+
+
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+def test_death_between_commit_log_and_transaction(stream: Any, cluster: Any, cured: bool) -> None:
+    """The state has seen the batch, the consumer has not: its rows come a second time."""
+    stream.send(1_000)
+    stream.recover()
+    die_between_the_logs(stream, cluster, batch=0)
+    if cured:
+        assert any("runs again" in note for note in stream.recover())
+    stream.send(1_000)
+    stream.close()
+    outcome = stream.outcome()
+    if cured:
+        assert (outcome.lost, outcome.duplicated) == (0, 0)
+    else:
+        assert outcome.lost > 0
+
+
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+def test_the_commits_reply_is_lost(stream: Any, cluster: Any, cured: bool) -> None:
+    """The transaction is in, SPYT does not know it and takes ``commits/N`` back.
+
+    The replay is an empty batch then, whose state has never seen the rows.
+    """
+    stream.send(1_000)
+    stream.recover()
+    cluster.client.faults.add(
+        method="CommitTransaction",
+        where={"transaction": "*"},
+        skip=2 * len(stream.settings.queues),  # two looks at each queue's consumer come first
+        action="lose_reply",
+    )
+    with stream.running() as query:
+        wait_for_failure(query)
+    cluster.client.faults.clear()
+    if cured:
+        assert any("does not run again" in note for note in stream.recover())
+    # The newest rows once more: a state that knows the first ones treats them otherwise.
+    stream.publish(stream.sent[-100:])
+    stream.close()
+    outcome = stream.outcome()
+    if cured:
+        assert (outcome.lost, outcome.duplicated) == (0, 0)
+    else:
+        assert outcome.lost + outcome.duplicated > 0
+
+
+def test_no_batch_runs_without_rows(stream: Any) -> None:
+    """Its transaction moves no consumer, so nobody could tell afterwards whether it was lost."""
+    stream.send(3_000)
+    stream.recover()
+    stream.drain()
+    with stream.running() as query:
+        several_triggers(query, stream)
+        assert query.lastProgress is None or query.lastProgress["numInputRows"] > 0
+    assert stream.spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled") == "false"

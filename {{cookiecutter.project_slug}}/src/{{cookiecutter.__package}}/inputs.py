@@ -1,0 +1,1 @@
+{% include "inputs/" ~ cookiecutter.__inputs ~ ".py" %}

@@ -1,0 +1,1 @@
+{% include "processing/" ~ cookiecutter.__processing ~ ".py" %}

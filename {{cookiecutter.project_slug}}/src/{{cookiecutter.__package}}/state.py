@@ -1,0 +1,1 @@
+{% include "state/" ~ cookiecutter.__state ~ ".py" %}
