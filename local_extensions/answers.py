@@ -147,7 +147,7 @@ def _slug_problems(value: str) -> Iterator[str]:
 
 def _path_problems(paths: list[str], root: str) -> Iterator[str]:
     for option, path in [*(("queue_paths", path) for path in paths), ("cypress_root", root)]:
-        if not _CYPRESS_PATH.fullmatch(path) or {".", ".."} & set(path.split("/")):
+        if not _is_plain(path):
             yield f"{option}: {_shown(path)} is not a plain Cypress path; {_PATH_EXPECTED}"
     for path in sorted({first for first, second in pairwise(paths) if first == second}):
         yield f"queue_paths: {_shown(path)} is there more than once; name each queue once"
@@ -157,7 +157,7 @@ def _path_problems(paths: list[str], root: str) -> Iterator[str]:
                 f"queue_paths: {_shown(second)} lies inside {_shown(first)}, but a queue is a table"
                 " and holds nothing; name two tables"
             )
-    for path in dict.fromkeys(paths):
+    for path in dict.fromkeys(paths) if _is_plain(root) else ():
         if path == root or _inside(path, root):
             yield (
                 f"cypress_root: {_shown(root)} {'is' if path == root else 'holds'} the queue"
@@ -169,6 +169,10 @@ def _path_problems(paths: list[str], root: str) -> Iterator[str]:
                 f"cypress_root: {_shown(root)} lies inside the queue {_shown(path)}, which is a"
                 " table; give the job a folder of its own"
             )
+
+
+def _is_plain(path: str) -> bool:
+    return bool(_CYPRESS_PATH.fullmatch(path)) and not {".", ".."} & set(path.split("/"))
 
 
 def _inside(path: str, folder: str) -> bool:

@@ -55,6 +55,7 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
     ({"queue_paths": "//a/b //c/d //a/b"}, '"//a/b" is there more than once', "each queue once"),
     ({"queue_paths": "//a/b //a/b/c"}, '"//a/b/c" lies inside "//a/b"', "two tables"),
     ({"cypress_root": "home"}, 'cypress_root: "home" is not a plain', "//home/team/job"),
+    ({"cypress_root": "/"}, 'cypress_root: "/" is not a plain', "absolute"),
     ({"cypress_root": "//a b"}, 'cypress_root: "//a b" is not', "absolute"),
     ({"cypress_root": DEFAULTS["queue_paths"]}, "is the queue", "folder of its own"),
     ({"cypress_root": "//home"}, 'holds the queue "//home/ytstream/bids"', "folder of its own"),

@@ -15,6 +15,9 @@ from .settings import Settings
 
 NAME = "at_least_once"
 
+#: What `accept` may name: nothing, no refusal can be justified here.
+ACCEPTABLE: Sequence[str] = ()
+
 #: What the guarantee itself adds to the rows and to the output: nothing.
 POSITION: Mapping[str, str] = {}
 KEY: Sequence[Column] = ()

@@ -18,6 +18,9 @@ from .settings import Settings
 
 NAME = "idempotent"
 
+#: What `accept` may name.
+ACCEPTABLE: Sequence[str] = tuple(plan.ACCEPTABLE.values())
+
 #: The row's place in its queue, and SPYT's names for it (StreamingUtils).
 POSITION: Mapping[str, str] = {
     "tablet_index": "__spyt_streaming_src_tablet_index",

@@ -20,7 +20,7 @@ _ONE_TO_ONE = (
 )
 _ALLOWED = frozenset((*_SOURCES, *_ONE_TO_ONE.split()))
 #: Operators that a user can justify, and the entry of `accept` that says so.
-_ACCEPTABLE = {"Join": "join:unique-key"}
+ACCEPTABLE = {"Join": "join:unique-key"}
 
 _AGGREGATIONS = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark")
 _REASONS = {
@@ -62,9 +62,9 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
 
 def _operators(plan: Any, settings: Settings) -> Iterator[str]:
     for name in map(_name, _nodes(plan)):
-        if name in _ALLOWED or _ACCEPTABLE.get(name) in settings.accept:
+        if name in _ALLOWED or ACCEPTABLE.get(name) in settings.accept:
             continue
-        accept = f'; or accept = ["{_ACCEPTABLE[name]}"]' if name in _ACCEPTABLE else ""
+        accept = f'; or accept = ["{ACCEPTABLE[name]}"]' if name in ACCEPTABLE else ""
         yield f"{name}: {_REASONS.get(name, 'not known to be 1:1')}{accept}"
 
 

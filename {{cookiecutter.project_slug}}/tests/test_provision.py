@@ -89,6 +89,53 @@ def test_an_unmounted_table_is_found_and_mounted(
     assert module("provision").provision(client, provisioned)
 
 
+def test_a_frozen_table_is_reported_with_the_command(
+    module: Module, client: Any, provisioned: Any
+) -> None:
+    client.freeze_table(provisioned.output, sync=True)
+    assert f"yt unfreeze-table {provisioned.output} --sync" in _refusal(module, client, provisioned)
+
+
+@pytest.mark.parametrize("name", ["queues", "consumer", "output", "checkpoint"])
+def test_a_link_is_refused(module: Module, client: Any, provisioned: Any, name: str) -> None:
+    given = getattr(provisioned, name)
+    path, *others = given if name == "queues" else [given]
+    client.link(path, f"{path}-link")
+    value = (f"{path}-link", *others) if name == "queues" else f"{path}-link"
+    linked = replace(provisioned, **{name: value})
+    assert f"is a link to {path}" in _refusal(module, client, linked, "provision")
+
+
+@pytest.mark.parametrize(
+    ("said", "setting"),
+    [
+        ('No such account "typo"', "account"),
+        ('"use" permission for tablet cell bundle "b" is not allowed', "tablet_cell_bundle"),
+        ('No such medium "typo"', "medium"),
+    ],
+)
+def test_what_the_cluster_does_not_give_is_named_as_the_setting(
+    module: Module, client: Any, settings: Any, cluster: Any, said: str, setting: str
+) -> None:
+    cluster.client.faults.add(method="create", action="fail", error={"code": 1, "message": said})
+    with (
+        pytest.raises(module("errors").JobError, match=f"{said}\n  -> correct `{setting}`"),
+        module("cluster").explained(settings),
+    ):
+        module("provision").provision(client, settings)
+
+
+def test_a_cluster_that_is_not_there_is_said_in_words(module: Module, settings: Any) -> None:
+    with pytest.raises(module("errors").JobError, match=r"127\.0\.0\.1:1: Connection refused\n"):
+        module("cluster").connect(replace(settings, proxy="127.0.0.1:1"))
+
+
+def test_an_accepted_refusal_that_does_not_exist_is_refused(
+    module: Module, client: Any, provisioned: Any
+) -> None:
+    assert "no such refusal" in _refusal(module, client, replace(provisioned, accept=("nonsense",)))
+
+
 def test_another_schema_is_reported_and_left_alone(
     module: Module, client: Any, provisioned: Any
 ) -> None:

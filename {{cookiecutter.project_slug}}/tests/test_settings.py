@@ -92,6 +92,11 @@ def test_another_cluster_in_the_shell_is_refused_naming_both(
     assert "cluster.example.net" in str(caught.value)
 
 
+def test_the_same_cluster_in_the_shell_is_no_contradiction(module: Module, tmp_path: Path) -> None:
+    settings = _load(module, tmp_path, GOOD, {"YT_PROXY": " cluster.example.net\n"})
+    assert settings.proxy == "cluster.example.net"  # type: ignore[attr-defined]
+
+
 def test_a_missing_token_is_refused_and_a_given_one_is_found(
     module: Module, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,8 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("Yt", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the package's own is over
         settings = load(arguments.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
+        if settings.accept:
+            print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
         COMMANDS[arguments.command](settings, arguments)
     except (JobError, RestartableError) as error:
         hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"

@@ -56,6 +56,11 @@ def _explanation(error: Exception, proxy: str) -> Exception:
     has_code = getattr(error, "contains_code", lambda code: False)
     if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
         return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
+    # Missing, full or not for this user: the cluster's messages name all of them like this.
+    if named := re.search(r'(account|bundle|medium) "', line, re.IGNORECASE):
+        setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
+        remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
+        return JobError(f"{proxy}: {line}", remedy)
     if has_code(_AUTHORIZATION):
         remedy = "ask the owner of that path for the permission named"
         return JobError(f"not permitted on {proxy}: {line}", remedy)
@@ -68,17 +73,23 @@ def _explanation(error: Exception, proxy: str) -> Exception:
 
 
 def first_line(error: BaseException) -> str:
-    """The innermost message of a YtError, or the first line of any other error."""
+    """The innermost message: of a YtError's inner errors, or of the causes of any other error."""
     current: Any = error
-    while inner := _part(current, "inner_errors"):
-        current = inner[0]
-    lines = str(_part(current, "message") or current).strip().splitlines()
+    while inner := _inner(current):
+        current = inner
+    said = current if isinstance(current, dict) else vars(current)
+    # urllib3's own text names objects in memory, the system's says "Connection refused".
+    text = said.get("message") or getattr(current, "strerror", None) or str(current)
+    lines = str(text).strip().splitlines()
     return re.sub(r"\s+", " ", lines[0]) if lines else type(error).__name__
 
 
-def _part(error: Any, name: str) -> Any:
+def _inner(error: Any) -> Any:
     # Inner errors are YtErrors or, as they came over the wire, maps.
-    return error.get(name) if isinstance(error, dict) else getattr(error, name, None)
+    if isinstance(error, dict | YtError):
+        inner = error.get("inner_errors") if isinstance(error, dict) else error.inner_errors
+        return inner[0] if inner else None
+    return error.__cause__ or error.__context__
 
 
 def cluster_name(client: Any) -> str:

@@ -15,7 +15,7 @@ from yt.wrapper.schema import TableSchema
 
 from .cluster import first_line
 from .errors import JobError
-from .guarantee import KEY, output_attributes, sizing_problem, write_batch
+from .guarantee import ACCEPTABLE, KEY, output_attributes, sizing_problem, write_batch
 from .inputs import TABLES
 from .schema import Column, columns, differences, table_schema
 from .settings import Settings
@@ -102,6 +102,10 @@ def sized(client: Any, settings: Settings) -> Settings:
 
 def findings(client: Any, settings: Settings) -> Iterator[Finding]:
     """Everything that is missing or differs, in the order in which it has to be mended."""
+    for name in settings.accept:
+        if name not in ACCEPTABLE:
+            known = f"name one of: {', '.join(ACCEPTABLE)}" if ACCEPTABLE else "remove it"
+            yield Finding("no such refusal", known, object=f"accept = [{name!r}]")
     inspection = _Inspection(client, settings)
     queues = [finding for queue in settings.queues for finding in inspection.queue(queue)]
     consumer = list(inspection.consumer())

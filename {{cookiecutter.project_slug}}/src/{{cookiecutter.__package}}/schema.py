@@ -99,10 +99,11 @@ def _key(schema: Any) -> str:
 #: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
 #: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
 _WRITABLE: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "interval"),
-        "byte short integer long",
-    ),
+    # No wider than what SPYT reads the column as: the value that does not fit comes some day.
+    "int8": "byte",
+    **dict.fromkeys(("int16", "uint8"), "byte short"),
+    **dict.fromkeys(("int32", "uint16"), "byte short integer"),
+    **dict.fromkeys(("int64", "uint32", "interval"), "byte short integer long"),
     "uint64": "byte short integer long uint64",
     **dict.fromkeys(("float", "double"), "float double"),
     "bool": "boolean",

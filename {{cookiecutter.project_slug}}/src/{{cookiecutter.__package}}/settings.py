@@ -82,7 +82,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
             f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
         )
     settings = Settings(**values)
-    wanted = environment.get("YT_PROXY") or settings.proxy
+    wanted = environment.get("YT_PROXY", "").strip() or settings.proxy
     if wanted != settings.proxy and not settings.allow_env_proxy:
         raise JobError(
             f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}",
