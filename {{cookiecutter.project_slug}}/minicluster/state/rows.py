@@ -26,6 +26,9 @@ ROW_INDEX = "$row_index"
 _TABLET = -1
 _SYSTEM = -2
 
+_LOW = 0xFFFF_FFFF
+"""Of a header: column id, type and flags, without the length."""
+
 Key = tuple[Any, ...]
 """A key that Python orders as YT does: (type, value) flattened, null first, then by type."""
 
@@ -148,24 +151,23 @@ class RowReader:
             position = start + 1
             for plain, null, fixed, bounds, utf8 in expected:
                 header = words[position]
-                low = header & 0xFFFFFFFF
-                if low == plain:
+                position += 1
+                if header & _LOW == plain:
                     if fixed:
                         if bounds:
-                            value = words[position + 1]
+                            value = words[position]
                             if value >> 63 or not bounds[0] <= value <= bounds[1]:
                                 return None  # negative or wrong: the long way tells them apart
-                        position += 2
-                    else:
-                        length = header >> 32
-                        if utf8:
-                            begin = position + 1 << 3
-                            if not wire.is_text(data[begin : begin + length]):
-                                return None
-                        position += 1 + (length + 7 >> 3)
-                elif low == null:
-                    position += 1
-                else:
+                        position += 1
+                        continue
+                    length = header >> 32
+                    if utf8:
+                        begin = position << 3
+                        text = data[begin : begin + length]
+                        if not (text.isascii() or wire.is_text(text)):
+                            return None
+                    position += length + 7 >> 3
+                elif header & _LOW != null:
                     return None
             end = position + tail
             if end > len(words):
@@ -175,7 +177,7 @@ class RowReader:
         if not tail:
             return end, data[start << 3 : end << 3]
         nulls = [len(expected) + place | wire.NULL << 16 for place in range(tail)]
-        if [header & 0xFFFFFFFF for header in words[position:end]] != nulls:
+        if [header & _LOW for header in words[position:end]] != nulls:
             return None
         count = len(expected).to_bytes(8, "little")
         return end, count + data[start + 1 << 3 : position << 3]

@@ -7,7 +7,7 @@ when somebody reads by order.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .rows import Key
 
@@ -45,6 +45,15 @@ class SortedData:
         """Commit timestamp of the last version; 0 when there was none."""
         versions = self._versions.get(key)
         return versions[-1][0] if versions else 0
+
+    def newer_write(self, keys: Iterable[Key], timestamp: int) -> tuple[Key, int] | None:
+        """A key of these that was written after that time, and when; None when none was."""
+        find = self._versions.get
+        for key in keys:
+            versions = find(key)
+            if versions is not None and versions[-1][0] > timestamp:
+                return key, versions[-1][0]
+        return None
 
     def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
         """The row as a read at that timestamp sees it; the last version for None."""

@@ -205,15 +205,15 @@ def _check(transaction: Transaction, buffered: Buffered) -> None:
                 {"limit": MAX_ROWS_PER_TABLET, "tablet_id": tablet.id, "path": path},
             )
     if transaction.atomicity == "full":
-        for key in buffered.changed:
-            winner = table.data.last_write(key)
-            if winner > transaction.start_timestamp:
-                raise tablet_lock_conflict(
-                    "Row lock conflict due to concurrent write",
-                    winner_transaction_commit_timestamp=winner,
-                    path=path,
-                    tablet_id=table.tablets[table.tablet_of(key)].id,
-                )
+        winner = table.data.newer_write(buffered.changed, transaction.start_timestamp)
+        if winner is not None:
+            key, timestamp = winner
+            raise tablet_lock_conflict(
+                "Row lock conflict due to concurrent write",
+                winner_transaction_commit_timestamp=timestamp,
+                path=path,
+                tablet_id=table.tablets[table.tablet_of(key)].id,
+            )
     for key, change in buffered.changed.items():
         if isinstance(change, dict) and table.data.get(key) is None:
             _require_columns(table.schema, change)

@@ -9,7 +9,8 @@ words, and that is how the hot loops here walk it: a header is one integer, and 
 
 from __future__ import annotations
 
-import struct
+import sys
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from struct import Struct
@@ -83,11 +84,15 @@ def malformed(what: str) -> YtError:
     return YtError(1, f"Malformed rowset: {what}")
 
 
-def words_of(data: bytes) -> tuple[int, ...]:
+def words_of(data: bytes) -> Sequence[int]:
     """The 64-bit little-endian words of `data`, whose length must be a multiple of 8."""
     if len(data) & 7:
         raise malformed("its length is not a multiple of 8")
-    return struct.unpack(f"<{len(data) >> 3}Q", data)
+    # Makes numbers of those words only that are looked at, unlike `struct`.
+    words = array("Q", data)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
 
 
 def is_text(data: bytes) -> bool:
