@@ -19,11 +19,8 @@ def verify(rows: DataFrame) -> None:
     missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
     problems = [f"column {name}: not returned by transform()" for name in missing]
     problems += [f"column {name}: returned by transform(), not in OUTPUT" for name in extra]
-    problems += [
-        problem
-        for name in table.keys() & found.keys()
-        if (problem := unwritable(table[name], found[name])) is not None
-    ]
+    shared = table.keys() & found.keys()
+    problems += filter(None, (unwritable(table[name], found[name]) for name in shared))
     if len(found) != len(rows.columns):
         problems.append(f"a column name stands twice: {', '.join(rows.columns)}")
     if problems:

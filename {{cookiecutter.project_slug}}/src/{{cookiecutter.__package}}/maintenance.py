@@ -10,6 +10,7 @@ from .errors import JobError
 from .positions import MARKER, Queue
 from .positions import queues as read_queues
 from .positions import read as read_positions
+from .repairs import advance
 from .resume import adopt
 from .settings import Settings
 
@@ -24,10 +25,7 @@ def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> lis
     queues = {queue.path: queue for queue in read_queues(client, settings)}
     targets = _targets(queues, to, rows)
     done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
-    for (queue, partition), row in targets.items():
-        old = queues[queue].consumed.get(partition)
-        client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
-        done.append(f"{queue}, partition {partition}: row {old or 0} -> {row}")
+    done += advance(client, settings, list(queues.values()), targets)
     marker.begin(client, settings)
     return done
 
@@ -47,12 +45,7 @@ def migrate(client: Any, settings: Settings) -> list[str]:
     # Everything but the guarantee, and the output that belongs to it, has to be the same job.
     taken_over = {"guarantee": mine["guarantee"], "output": mine["output"]}
     marker.compare("checkpoint", settings.checkpoint, mine, {**found, **taken_over})
-    done = []
-    for (queue, partition), row in adopt(positions, former).items():
-        old = next(q for q in positions.queues if q.path == queue).consumed.get(partition)
-        if (old or 0) != row:
-            client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
-            done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
+    done = advance(client, settings, positions.queues, adopt(positions, former))
     for path, marked in (
         (settings.checkpoint, positions.checkpoint_marker),
         (settings.consumer, positions.consumer_marker),

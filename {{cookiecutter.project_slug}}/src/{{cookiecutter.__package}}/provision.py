@@ -232,14 +232,13 @@ class _Inspection:
             yield Finding("is not a folder", "correct `checkpoint`")
 
     def _mounted(self, path: str, *, may_mount: bool) -> Iterator[Finding]:
-        state = str(self._client.get(f"{path}/@tablet_state"))
-        if state == "frozen":
-            yield Finding("is frozen", f"yt unfreeze-table {path} --sync")
-        elif state != "mounted" and may_mount:
-            mount = partial(self._client.mount_table, path, sync=True)
+        state = self._client.get(f"{path}/@tablet_state")
+        mount = partial(self._client.mount_table, path, sync=True)
+        if state != "mounted" and state != "frozen" and may_mount:
             yield Finding(f"is {state}", "mounted", mount)
         elif state != "mounted":
-            yield Finding(f"is {state}", f"let its owner run: yt mount-table {path} --sync")
+            command = "unfreeze-table" if state == "frozen" else "mount-table"
+            yield Finding(f"is {state}", f"let its owner run: yt {command} {path} --sync")
 
     def _create(self, type_: str, path: str, attributes: dict[str, Any]) -> None:
         placement = {

@@ -1,11 +1,11 @@
 """What recovery may change, and how it is carried out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .checkpoint import Planned
-from .positions import Positions
+from .positions import Positions, Queue
 from .settings import Settings
 
 
@@ -43,12 +43,22 @@ def apply(client: Any, settings: Settings, positions: Positions, decision: Decis
     if decision.rebase is not None:
         planned, ends = decision.rebase
         _write(client, f"{checkpoint}/offsets/{planned.batch}", planned.moved(ends))
-    consumed = {queue.path: queue.consumed for queue in positions.queues}
-    for (queue, partition), row in decision.advance.items():
+    advance(client, settings, positions.queues, decision.advance)
+
+
+def advance(
+    client: Any, settings: Settings, queues: Sequence[Queue], rows: Mapping[tuple[str, int], int]
+) -> list[str]:
+    """Move the consumer to ``rows`` by (queue, partition); returns what was moved, a line each."""
+    consumed = {queue.path: queue.consumed for queue in queues}
+    done = []
+    for (queue, partition), row in rows.items():
         old = consumed[queue].get(partition)
         if (old or 0) != row:
             # With old_offset the move fails if somebody else has moved the consumer meanwhile.
             client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
+            done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
+    return done
 
 
 def _write(client: Any, path: str, text: str) -> None:

@@ -32,11 +32,6 @@ class Column:
     required: bool
     key: bool = False
 
-    @property
-    def stored_type(self) -> Any:
-        """The type as the table stores it; ``any`` is never required."""
-        return self.type if self.required else ti.Optional[self.type]
-
 
 def columns(table: str, described: Sequence[tuple[str, Any, bool]]) -> list[Column]:
     """The columns of one list of tables.py.
@@ -70,9 +65,8 @@ def table_schema(described: Sequence[Column]) -> Any:
     """A strict ytsaurus-client TableSchema; unique keys where there are keys."""
     schema = TableSchema(strict=True, unique_keys=any(column.key for column in described))
     for column in described:
-        schema.add_column(
-            column.name, column.stored_type, sort_order="ascending" if column.key else None
-        )
+        stored = column.type if column.required else ti.Optional[column.type]
+        schema.add_column(column.name, stored, sort_order="ascending" if column.key else None)
     return schema
 
 
