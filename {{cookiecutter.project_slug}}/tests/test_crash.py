@@ -34,7 +34,7 @@ def test_the_guarantee_survives_a_kill(tmp_path: Path) -> None:
     assert (result.outcome.duplicated > 0) == MAY_REPEAT
 
 
-@pytest.mark.parametrize("words", [["-m", PACKAGE, "run"], ["main.py"]])
+@pytest.mark.parametrize("words", [["-m", PACKAGE, "run"], ["main.py"], ["submit.py"]])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_during_the_imports_ends_in_one_line(
     tmp_path: Path, words: list[str], number: signal.Signals

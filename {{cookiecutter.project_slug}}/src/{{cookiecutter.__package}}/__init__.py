@@ -5,7 +5,7 @@ import signal
 import sys
 
 # The imports take a second. The first argument is "-m" while `python -m` looks for __main__.
-if os.path.basename(sys.argv[0]) in ("-m", "main.py"):
+if os.path.basename(sys.argv[0]) in ("-m", "main.py", "submit.py"):
 
     def _leave(number: int, _frame: object) -> None:
         os.write(2, b"stopped before the start\n")

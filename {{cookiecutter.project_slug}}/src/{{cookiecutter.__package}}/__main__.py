@@ -72,9 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("job").setLevel(logging.INFO)
-    # They log each retry with all headers, and errors as JSON; what is raised is explained here.
-    for name in ("Yt", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # It logs errors as JSON; what is raised is explained here.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the package's own is over
         settings = load(arguments.config)

@@ -1,5 +1,6 @@
 """The connection to the cluster: the one place that knows ytsaurus-client's settings and errors."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ def connect(settings: Settings) -> Any:
 
     Raises JobError when the proxy cannot be reached or refuses the token.
     """
+    # It logs each retry with all headers; what is raised is explained.
+    logging.getLogger("Yt").setLevel(logging.CRITICAL)
     client = yt.YtClient(
         proxy=settings.proxy,
         token=token(settings),
