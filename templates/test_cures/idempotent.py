@@ -51,6 +51,22 @@ def test_a_gap_is_skipped_on_demand_and_nothing_repeats(stream: Any) -> None:
     assert (outcome.lost, outcome.duplicated) == (100, 0)
 
 
+def test_a_lost_checkpoint_is_said_and_nothing_is_lost(stream: Any) -> None:
+    stream.send(1_000)
+    stream.recover()
+    assert stream.recover() == []  # nothing has run yet, nothing is gone
+    stream.drain()
+    stream.send(1_000)
+    stream.drain()
+    stream.client.remove(stream.settings.checkpoint, recursive=True)
+    stream.client.create("map_node", stream.settings.checkpoint)
+    assert any("is gone" in note for note in stream.recover())
+    stream.send(1_000)
+    stream.drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
 def test_a_checkpoint_of_another_job_is_refused_before_anything_is_written(stream: Any) -> None:
     stream.send(100)
     stream.recover()

@@ -104,6 +104,22 @@ def test_the_job_was_at_least_once_before(stream: Any, cured: bool) -> None:
         assert outcome.lost + outcome.duplicated > 0
 
 
+def test_a_lost_checkpoint_is_said_and_nothing_is_lost(stream: Any) -> None:
+    stream.send(1_000)
+    stream.recover()
+    assert stream.recover() == []  # nothing has run yet, nothing is gone
+    stream.drain()
+    stream.send(1_000)
+    stream.drain()
+    stream.client.remove(stream.settings.checkpoint, recursive=True)
+    stream.client.create("map_node", stream.settings.checkpoint)
+    assert any("is gone" in note for note in stream.recover())
+    stream.send(1_000)
+    stream.drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
 def test_a_rewound_job_reads_again_from_there(stream: Any) -> None:
     stream.send(1_000)
     stream.recover()

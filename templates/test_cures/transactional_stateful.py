@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from stream import die_between_the_logs, several_triggers, wait_for_failure
 
+from demo.expected import closing
+
 
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
 def test_death_between_commit_log_and_transaction(stream: Any, cluster: Any, cured: bool) -> None:
@@ -58,12 +60,25 @@ def test_the_commits_reply_is_lost(stream: Any, cluster: Any, cured: bool) -> No
         assert outcome.lost + outcome.duplicated > 0
 
 
-def test_no_batch_runs_without_rows(stream: Any) -> None:
-    """Its transaction moves no consumer, so nobody could tell afterwards whether it was lost."""
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+def test_no_batch_runs_without_rows(stream: Any, cluster: Any, cured: bool) -> None:
+    """Its transaction moves no consumer: nobody can tell that it was lost, and windows with it."""
     stream.send(3_000)
     stream.recover()
-    stream.drain()
-    with stream.running() as query:
-        several_triggers(query, stream)
-        assert query.lastProgress is None or query.lastProgress["numInputRows"] > 0
-    assert stream.spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled") == "false"
+    if cured:
+        stream.drain()
+        with stream.running() as query:
+            several_triggers(query, stream)
+        assert stream.client.list(f"{stream.settings.checkpoint}/commits") == ["0"]
+    else:
+        key = "spark.sql.streaming.noDataMicroBatches.enabled"
+        stream.spark.conf.set(key, "true")
+        try:
+            die_between_the_logs(stream, cluster, batch=1)
+        finally:
+            stream.spark.conf.set(key, "false")
+        assert stream.recover() == []
+    stream.close()
+    outcome = stream.outcome()
+    # Without windows there was nothing to write in that batch.
+    assert (outcome.lost > 0) == (not cured and bool(closing(stream.sent)))

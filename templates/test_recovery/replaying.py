@@ -85,12 +85,6 @@ def test_a_batch_that_was_cut_off_needs_nothing_here_spark_runs_it_again(module:
     assert _decide(module, positions) == module("repairs").Decision()
 
 
-def test_a_lost_checkpoint_is_said(module: Module) -> None:
-    decision = _decide(module, _positions(module, consumed={0: 10}))
-    assert decision.advance == {}
-    assert "is gone" in decision.notes[0]
-
-
 def test_trimmed_rows_are_refused_with_the_exact_gap(module: Module) -> None:
     positions = _positions(
         module, lower=(25, 0), consumed={0: 10}, planned={1: {0: 20, 1: 7}}, committed={1}
@@ -136,7 +130,14 @@ def test_a_partition_that_came_later_starts_at_its_first_row(module: Module) -> 
 
 
 def test_a_queue_with_fewer_tablets_than_were_read_is_refused(module: Module) -> None:
-    positions = _positions(module, lower=(0,), upper=(40,), consumed={0: 20, 1: 20})
+    positions = _positions(
+        module,
+        lower=(0,),
+        upper=(40,),
+        consumed={0: 20, 1: 20},
+        planned={1: {0: 20, 1: 20}},
+        committed={1},
+    )
     assert "partition 1 ends at row 0" in _refusal(module, positions)
 
 

@@ -101,10 +101,6 @@ def test_a_consumer_moved_by_hand_is_refused(module: Module, committed: set[int]
     assert f"is at row {row}" in _refusal(module, positions)
 
 
-def test_a_lost_checkpoint_is_said(module: Module) -> None:
-    assert "is gone" in _decide(module, _positions(module, consumed={0: 10})).notes[0]
-
-
 def test_trimmed_rows_are_refused_with_the_exact_gap(module: Module) -> None:
     positions = _positions(
         module, lower=(25, 0), consumed={0: 20}, planned={1: {0: 20}}, committed={1}
@@ -123,7 +119,14 @@ def test_trimmed_rows_are_skipped_on_demand_in_the_checkpoint_too(module: Module
 
 
 def test_a_queue_with_fewer_tablets_than_were_read_is_refused(module: Module) -> None:
-    positions = _positions(module, lower=(0,), upper=(40,), consumed={0: 20, 1: 20})
+    positions = _positions(
+        module,
+        lower=(0,),
+        upper=(40,),
+        consumed={0: 20, 1: 20},
+        planned={1: {0: 20, 1: 20}},
+        committed={1},
+    )
     assert "partition 1 ends at row 0" in _refusal(module, positions)
 
 
