@@ -367,6 +367,31 @@ async def test_pulled_rows_name_their_position(lab: Lab) -> None:
 
 
 @in_lab()
+async def test_an_answer_begins_at_its_first_row(lab: Lab) -> None:
+    client = lab.client
+    await make_queue(lab, tablets=1)
+    tx = await start(client)
+    await modify(client, "//home/q", [row(n, "") for n in range(5)], tx)
+    await client.call("CommitTransaction", transaction_id=tx)
+    await client.call("TrimTable", path="//home/q", tablet_index=0, trimmed_row_count=2)
+    lab.cluster.queues.advance("//home/c", "//home/q", 0, None, 4)
+    queue = {"queue_path": "//home/q", "partition_index": 0}
+    consumer = {"consumer_path": "//home/c", **queue}
+    cases: list[tuple[str, dict[str, Any], int]] = [
+        ("PullQueue", {**queue, "offset": 0}, 2),
+        ("PullQueue", {**queue, "offset": 3}, 3),
+        ("PullQueue", {**queue, "offset": 7}, 7),
+        ("PullConsumer", {**consumer, "offset": 1}, 2),
+        ("PullConsumer", consumer, 4),
+    ]
+    for method, arguments, first in cases:
+        reply, attachments = await client.call(method, **arguments)
+        pulled = rows_of(reply.rowset_descriptor, attachments)
+        assert reply.start_offset == first
+        assert [r["$row_index"] for r in pulled if r] == list(range(first, 5))
+
+
+@in_lab()
 async def test_the_consumer_moves_with_its_transaction(lab: Lab) -> None:
     await make_queue(lab)
     tx = await start(lab.client)

@@ -54,6 +54,18 @@ class Registration:
     partitions: list[int] | None = None
 
 
+@dataclass
+class QueueRowset(wire.Rowset):
+    """Rows of one partition that follow each other.
+
+    `start_offset` is the index of the first row, which a trimmed queue makes a later one than was
+    asked for; with no rows it is the offset that was asked for (api/native,
+    client_dynamic_tables_impl.cpp).
+    """
+
+    start_offset: int
+
+
 class Queues:
     """`cluster.queues`. Queues and consumers are named by path; symlinks are followed."""
 
@@ -71,7 +83,7 @@ class Queues:
         offset: int,
         max_rows: int | None = None,
         max_data_weight: int | None = None,
-    ) -> wire.Rowset:
+    ) -> QueueRowset:
         """Rows from `offset` on, or from the first row that is not trimmed.
 
         Fewer than `max_rows` may come. Beside the table's columns each row carries
@@ -88,8 +100,10 @@ class Queues:
         if found and weight < tablet.data.data_weight:
             found = found[: within_weight(found, weight)]
         width = len(table.schema.columns)
-        return wire.Rowset(
-            table.schema.rowset_columns() + _SYSTEM, numbered(found, width, partition, first)
+        return QueueRowset(
+            table.schema.rowset_columns() + _SYSTEM,
+            numbered(found, width, partition, first),
+            first if found else offset,
         )
 
     def pull_consumer(
@@ -100,7 +114,7 @@ class Queues:
         offset: int | None,
         max_rows: int | None = None,
         max_data_weight: int | None = None,
-    ) -> wire.Rowset:
+    ) -> QueueRowset:
         """As `pull`, for a registered consumer; from its own position when `offset` is None."""
         consumer_node, consumer_table = self.consumer(consumer)
         queue_node, _ = self._cluster.tables.node(queue)

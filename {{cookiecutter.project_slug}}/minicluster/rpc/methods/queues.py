@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...state.queues import QueueRowset
 from .. import rowsets
 from ..bus import Part
 from ..messages import text
@@ -28,8 +29,7 @@ def pull_queue(call: Invocation) -> Sequence[Part]:
     rowset = call.cluster.queues.pull(
         text(message.queue_path), message.partition_index, message.offset, *_limits(message)
     )
-    call.reply.start_offset = message.offset
-    return rowsets.write(call.reply.rowset_descriptor, rowset)
+    return _pulled(call, rowset)
 
 
 @method("PullConsumer", messages="NYT.NApi.NRpcProxy.NProto.T%sPullQueueConsumer")
@@ -42,7 +42,11 @@ def pull_consumer(call: Invocation) -> Sequence[Part]:
         message.offset if message.HasField("offset") else None,
         *_limits(message),
     )
-    call.reply.start_offset = message.offset
+    return _pulled(call, rowset)
+
+
+def _pulled(call: Invocation, rowset: QueueRowset) -> Sequence[Part]:
+    call.reply.start_offset = rowset.start_offset
     return rowsets.write(call.reply.rowset_descriptor, rowset)
 
 
