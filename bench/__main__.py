@@ -1,57 +1,33 @@
-"""``make bench``: figures of this machine, as a table. Each is the median of several runs."""
+"""``make bench``: figures of this machine, as tables.
+
+python -m bench [generation] [rows] [million]    all of them without a name
+"""
 
 from __future__ import annotations
 
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from tests.project import ROOT, generate
+from bench import generation, million, rows
 
-RUNS = 7
-
-
-def from_the_command_line(folder: Path) -> None:
-    """What a user waits for: a new process each time."""
-    words = ["cookiecutter", str(ROOT), "--no-input", "--default-config", "-o", str(folder)]
-    subprocess.run([sys.executable, "-m", *words], check=True)
-
-
-def in_one_process(folder: Path) -> None:
-    """What a test waits for."""
-    generate(folder)
-
-
-CASES: dict[str, Callable[[Path], None]] = {
-    "generate a project, command line": from_the_command_line,
-    "generate a project, in one process": in_one_process,
+BENCHMARKS = {
+    "generation": generation.tables,
+    "rows": rows.tables,
+    "million": million.tables,
 }
 
 
-def seconds(case: Callable[[Path], None]) -> float:
-    """Wall-clock seconds of one run in an empty folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        case(Path(folder))
-        return time.perf_counter() - start
-
-
-def main() -> None:
-    """Print the table."""
-    table = Table("what", "median, s", "fastest, s", "slowest, s")
-    for what, case in CASES.items():
-        times = [seconds(case) for _ in range(RUNS)]
-        figures = (statistics.median(times), min(times), max(times))
-        table.add_row(what, *(f"{figure:.2f}" for figure in figures))
-    Console().print(table)
+def main(names: list[str]) -> int:
+    """Print the tables of the benchmarks named; 2 for a name that is none."""
+    if unknown := [name for name in names if name not in BENCHMARKS]:
+        print(f"no benchmark {unknown[0]}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHMARKS:
+        for table in BENCHMARKS[name]():
+            Console().print(table)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

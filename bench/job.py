@@ -1,0 +1,76 @@
+"""Bids through the real job of the project that this runs in.
+
+    python job.py OUTCOME ROWS
+
+Starts the project's minicluster, provisions, produces ROWS bids into the one queue, runs the job
+until all of them are in finished batches, and writes the figures to OUTCOME as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+from demo import tables
+from demo.bids import bids
+from demo.job import ROOT, running
+from demo.job import run_command as command
+from demo.scenario import drained
+from minicluster import testing
+from minicluster.client import Entry
+from tests.flights.journey import Usage, module, wait
+
+CHUNK = 50_000
+
+
+def main(outcome: Path, rows: int) -> None:
+    with testing.start() as cluster:
+        settings = module("settings").load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
+        client = module("cluster").connect(settings)
+        command(cluster.http, "provision")
+        (queue,) = settings.queues
+        tablets = int(client.get(f"{queue}/@tablet_count"))
+        source = bids(rows)
+        while chunk := list(islice(source, CHUNK)):
+            tables.produce(client, queue, chunk, tablets)
+        with running(cluster.http, outcome.with_name("job.log")) as job:
+            wait(job.has_started, job)
+            before = Usage.now(cluster.pid, job.pgid)
+            wait(drained(client, settings), job)
+            after = Usage.now(cluster.pid, job.pgid)
+            job.stop()
+        asked = cluster.client.journal()
+        written = int(client.get(f"{settings.output}/@row_count"))
+    figures = {
+        "written": written,
+        "start": before.job,
+        "spark": after.job - before.job,
+        "minicluster": after.minicluster - before.minicluster,
+        "clock": after.clock - before.clock,
+        "requests": per_batch(asked, f"{settings.checkpoint}/commits/"),
+    }
+    outcome.write_text(json.dumps(figures))
+
+
+def per_batch(journal: list[Entry], commits: str) -> dict[str, float]:
+    """The connector's requests from the first batch's end to the last one's, per batch, by method.
+
+    Its entries are the RPC ones: Spark and Python ask over HTTP only when they start and to watch.
+    """
+    asked = [entry for entry in journal if entry.protocol == "rpc"]
+    ends = [number for number, entry in enumerate(asked) if ends_a_batch(entry, commits)]
+    counts = Counter(entry.method for entry in asked[ends[0] + 1 : ends[-1] + 1])
+    return {method: count / (len(ends) - 1) for method, count in counts.items()}
+
+
+def ends_a_batch(entry: Entry, commits: str) -> bool:
+    """Spark renames a file to commits/N."""
+    target = str(entry.args.get("destination_path"))
+    return entry.method == "MoveNode" and target.removeprefix(commits).isdigit()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
