@@ -133,6 +133,20 @@ def test_wrong_changes(server: testing.Running, command: str, parameters: dict[s
     assert "Internal error" not in error_of(answer)["message"]
 
 
+@pytest.mark.parametrize("body", [b'{"a": "\\ud800"}', b'{"\\ud800": 1}', b'["\\udfff"]'])
+@pytest.mark.parametrize("command", ["insert_rows", "set"])
+@pytest.mark.parametrize("encode_utf8", [True, False])
+def test_halves_of_a_surrogate_pair(
+    server: testing.Running, command: str, body: bytes, encode_utf8: bool
+) -> None:
+    spoken = {"$value": "json", "$attributes": {"encode_utf8": encode_utf8}}
+    parameters = {"path": "//tmp/x", "input_format": spoken}
+    headers = {"X-YT-Parameters": json.dumps(parameters)}
+    answer = requests.put(api(server, command), data=body, headers=headers, timeout=10)
+    assert answer.status_code == 400
+    assert "surrogate" in error_of(answer)["message"]
+
+
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,9 +212,11 @@ def _from_json_key(name: str, encode_utf8: bool) -> str:
 
 
 def _from_json_string(value: str, encode_utf8: bool) -> str:
-    if not encode_utf8:
-        return value
+    if encode_utf8:
+        with suppress(UnicodeError):
+            return value.encode("latin-1").decode()
     try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
-        return value
+        value.encode()
+    except UnicodeEncodeError:
+        raise generic("Error parsing JSON: a half of a surrogate pair") from None
+    return value
