@@ -120,14 +120,14 @@ BREAKS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
 def test_what_is_not_one_to_one_is_refused(stream: Any, kind: str) -> None:
     change, said = BREAKS[kind]
     guarantee, pipeline = stream.module("guarantee"), stream.module("pipeline")
-    rows = pipeline.transform(pipeline.events(stream.spark, stream.settings))
+    rows = pipeline.transform(stream.module("events").events(stream.spark, stream.settings))
     with pytest.raises(stream.module("errors").JobError, match=said):
         guarantee.admit(change(rows), stream.settings)
 
 
 def test_what_is_one_to_one_passes(stream: Any) -> None:
     guarantee, pipeline = stream.module("guarantee"), stream.module("pipeline")
-    rows = pipeline.transform(pipeline.events(stream.spark, stream.settings))
+    rows = pipeline.transform(stream.module("events").events(stream.spark, stream.settings))
     changed = (
         rows.filter(F.col("price_eur") > 10)
         .withColumn("extra", F.upper("extra"))

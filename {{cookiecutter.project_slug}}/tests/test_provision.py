@@ -75,7 +75,7 @@ def test_a_table_that_is_no_consumer_is_refused_and_left_alone(
     schema = [{"name": "a", "type": "int64"}]
     attributes = {"dynamic": True, "schema": schema}
     client.create("table", settings.consumer, recursive=True, attributes=attributes)
-    assert "is not a queue consumer" in _refusal(module, client, settings, "provision")
+    assert "is no queue consumer" in _refusal(module, client, settings, "provision")
     assert client.get(f"{settings.consumer}/@tablet_state") == "unmounted"
 
 

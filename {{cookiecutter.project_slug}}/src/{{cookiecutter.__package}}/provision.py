@@ -4,8 +4,8 @@ One list of findings serves `check` (show them), `provision` (mend those that ca
 touching anybody's data) and `run` (refuse while there are any).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,24 +30,41 @@ SERVICE_COLUMNS = (
 )
 LOCAL_QUEUE_TABLETS = 4
 
-_NOT_OURS = (
-    "ask its producer for the path and correct `queues` in the configuration (this job creates "
-    "queues only with create_queues = true)"
-)
+#: By type: the attribute that tells whether it is one, its value then, and what it is called.
+_KINDS = {
+    "table": ("dynamic", True, "dynamic table"),
+    "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
+    "map_node": ("type", "map_node", "folder"),
+}
 
 
 @dataclass(frozen=True)
 class Finding:
     """Something that is not as it must be. ``mend`` is None where only a person may decide."""
 
+    object: str
     problem: str
     remedy: str
-    mend: Callable[[], object] | None = None
-    object: str = ""
+    mend: Callable[[], Any] | None = None
 
     def __str__(self) -> str:
         remedy = "run `provision`" if self.mend is not None else self.remedy
         return f"{self.object}: {self.problem}\n  -> {remedy}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object as it has to be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
+
+    name: str
+    path: str
+    type: str
+    columns: Sequence[Column] = ()
+    #: Besides ``columns`` in a table that is made here; if any, others may have columns as well.
+    service_columns: Sequence[Column] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    #: False: it belongs to somebody else, who makes and mounts it.
+    is_ours: bool = True
 
 
 def provision(client: Any, settings: Settings) -> list[str]:
@@ -105,163 +122,123 @@ def findings(client: Any, settings: Settings) -> Iterator[Finding]:
     for name in settings.accept:
         if name not in ACCEPTABLE:
             known = f"name one of: {', '.join(ACCEPTABLE)}" if ACCEPTABLE else "remove it"
-            yield Finding("no such refusal", known, object=f"accept = [{name!r}]")
-    inspection = _Inspection(client, settings)
-    queues = [finding for queue in settings.queues for finding in inspection.queue(queue)]
-    consumer = list(inspection.consumer())
+            yield Finding(f"accept = [{name!r}]", "no such refusal", known)
+    inspect = partial(_inspect, client, settings)
+    queues = [found for wanted in _queues(settings) for found in inspect(wanted)]
+    consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:
         for queue in settings.queues:
-            yield from inspection.registration(queue)
+            yield from _registration(client, settings.consumer, queue)
     if not queues:  # how many tablets the output needs depends on the queues'
-        yield from inspection.output()
+        tablets = queue_tablets(client, settings)
+        yield from inspect(_output(settings, tablets))
+        yield from _sizing(client, settings, tablets)
     for name, described in TABLES.items():
-        yield from inspection.table(name, described)
-    yield from inspection.checkpoint()
+        yield from inspect(Wanted(name, getattr(settings, name), "table", described))
+    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
 
 
-class _Inspection:
-    """For each kind of object what would make it, and what can be wrong with one that is there."""
-
-    def __init__(self, client: Any, settings: Settings) -> None:
-        self._client = client
-        self._settings = settings
-
-    def queue(self, path: str) -> Iterator[Finding]:
-        schema = table_schema([*columns("QUEUE", QUEUE), *SERVICE_COLUMNS]).to_yson_type()
-        attributes = {"dynamic": True, "schema": schema, "tablet_count": LOCAL_QUEUE_TABLETS}
-        make = partial(self._create, "table", path, attributes)
-        return self._inspect(
-            "queue", path, make if self._settings.create_queues else None, self._in_queue(path)
+def _queues(settings: Settings) -> Iterator[Wanted]:
+    for path in settings.queues:
+        yield Wanted(
+            "queue",
+            path,
+            "table",
+            columns("QUEUE", QUEUE),
+            SERVICE_COLUMNS,
+            {"tablet_count": LOCAL_QUEUE_TABLETS},
+            settings.create_queues,
         )
 
-    def consumer(self) -> Iterator[Finding]:
-        path = self._settings.consumer
-        make = partial(self._create, "queue_consumer", path, {})
-        return self._inspect("consumer", path, make, self._in_consumer(path))
 
-    def output(self) -> Iterator[Finding]:
-        path, settings = self._settings.output, self._settings
-        wanted = table_schema([*KEY, *columns("OUTPUT", OUTPUT)])
-        tablets = queue_tablets(self._client, settings)
-        attributes = {"dynamic": True, "schema": wanted.to_yson_type()}
-        attributes |= output_attributes(settings, tablets)
-        if settings.output_retention is not None:
-            # Rows may go once they are older than max_data_ttl (YTsaurus documentation, "TTL").
-            attributes |= {"min_data_versions": 0, "max_data_ttl": settings.output_retention}
-        make = partial(self._create, "table", path, attributes)
-        return self._inspect("output", path, make, self._in_output(path, wanted, tablets))
+def _output(settings: Settings, tablets: Mapping[str, int]) -> Wanted:
+    attributes = output_attributes(settings, tablets)
+    if settings.output_retention is not None:
+        # Rows may go once they are older than max_data_ttl (YTsaurus documentation, "TTL").
+        attributes |= {"min_data_versions": 0, "max_data_ttl": settings.output_retention}
+    described = [*KEY, *columns("OUTPUT", OUTPUT)]
+    return Wanted("output", settings.output, "table", described, attributes=attributes)
 
-    def table(self, name: str, described: Sequence[Column]) -> Iterator[Finding]:
-        path, wanted = getattr(self._settings, name), table_schema(described)
-        attributes = {"dynamic": True, "schema": wanted.to_yson_type()}
-        make = partial(self._create, "table", path, attributes)
-        return self._inspect(name, path, make, self._in_table(path, wanted, name))
 
-    def checkpoint(self) -> Iterator[Finding]:
-        path = self._settings.checkpoint
-        make = partial(self._client.create, "map_node", path, recursive=True)
-        return self._inspect("checkpoint", path, make, self._in_checkpoint(path))
+def _inspect(client: Any, settings: Settings, wanted: Wanted) -> Iterator[Finding]:
+    label, fact = f"{wanted.name} {wanted.path}", partial(client.get_attribute, wanted.path)
+    attribute, value, kind = _KINDS[wanted.type]
+    target = fact("path", None)
+    if target is None and wanted.is_ours:
+        yield Finding(label, "missing", "created", partial(_create, client, settings, wanted))
+    elif target is None:
+        remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
+        yield Finding(label, "missing", remedy)
+    elif target != wanted.path:
+        remedy = "name that path in the configuration: SPYT goes by the text of paths"
+        yield Finding(label, f"is a link to {target}", remedy)
+    elif fact(attribute, None) != value:
+        yield Finding(label, f"is no {kind}", "correct it in the configuration")
+    elif wanted.type != "map_node":
+        if wanted.columns:
+            yield from _differences(label, TableSchema.from_yson_type(fact("schema")), wanted)
+        yield from _mounted(client, label, fact("tablet_state"), wanted)
 
-    def registration(self, queue: str) -> Iterator[Finding]:
-        consumer = self._settings.consumer
-        label = f"consumer {consumer}"
-        by_hand = f"let its owner run: yt register-queue-consumer {queue} {consumer} --vital"
-        found = self._client.list_queue_consumer_registrations(
-            queue_path=queue, consumer_path=consumer
-        )
-        if not found:
-            register = partial(self._register, queue, by_hand)
-            yield Finding(f"not registered with {queue}", "registered, vital", register, label)
-        elif not found[0]["vital"]:
-            problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
-            yield Finding(problem, by_hand, object=label)
 
-    def _inspect(
-        self, name: str, path: str, make: Callable[[], object] | None, inside: Iterator[Finding]
-    ) -> Iterator[Finding]:
-        """That the object is missing; else what is found ``inside``, looked for only then."""
-        found = inside
-        if not self._client.exists(path):
-            found = iter([Finding("missing", "created" if make else _NOT_OURS, make)])
-        elif (target := self._client.get(f"{path}/@path")) != path:
-            remedy = "name that path in the configuration: SPYT goes by the text of paths"
-            found = iter([Finding(f"is a link to {target}", remedy)])
-        return (replace(finding, object=f"{name} {path}") for finding in found)
+def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
+    more = {column.name for column in found.columns} - {column.name for column in wanted.columns}
+    ignore = frozenset(more if wanted.service_columns else ())
+    remedy = f"correct {wanted.name.upper()} in tables.py"
+    if wanted.is_ours:
+        remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
+    for line in differences(table_schema(wanted.columns), found, ignore=ignore):
+        yield Finding(label, line, remedy)
 
-    def _in_queue(self, path: str) -> Iterator[Finding]:
-        if not self._is_dynamic(path) or self._client.get(f"{path}/@sorted"):
-            yield Finding("is not an ordered dynamic table", "correct `queues`")
-            return
-        wanted, found = table_schema(columns("QUEUE", QUEUE)), self._schema(path)
-        extra = {column.name for column in found.columns} - {name for name, _, _ in QUEUE}
-        for line in differences(wanted, found, ignore=frozenset(extra)):
-            yield Finding(line, "correct QUEUE in tables.py: the queue is its producer's")
-        yield from self._mounted(path, may_mount=self._settings.create_queues)
 
-    def _in_consumer(self, path: str) -> Iterator[Finding]:
-        attribute = f"{path}/@treat_as_queue_consumer"
-        if self._client.exists(attribute) and self._client.get(attribute):
-            yield from self._mounted(path, may_mount=True)
-        else:
-            yield Finding("is not a queue consumer", "correct `consumer`")
+def _mounted(client: Any, label: str, state: str, wanted: Wanted) -> Iterator[Finding]:
+    if state != "mounted" and state != "frozen" and wanted.is_ours:
+        mount = partial(client.mount_table, wanted.path, sync=True)
+        yield Finding(label, f"is {state}", "mounted", mount)
+    elif state != "mounted":
+        command = "unfreeze-table" if state == "frozen" else "mount-table"
+        yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
 
-    def _in_table(self, path: str, wanted: Any, name: str) -> Iterator[Finding]:
-        if not self._is_dynamic(path):
-            yield Finding("is not a dynamic table", f"correct `{name}`: no other will do")
-            return
-        remedy = (
-            f"correct {name.upper()} in tables.py, or change the table yourself (unmount, alter, "
-            f"mount), or configure another {name}"
-        )
-        for line in differences(wanted, self._schema(path)):
-            yield Finding(line, remedy)
-        yield from self._mounted(path, may_mount=True)
 
-    def _in_output(self, path: str, wanted: Any, tablets: dict[str, int]) -> Iterator[Finding]:
-        yield from self._in_table(path, wanted, "output")
-        if not self._is_dynamic(path):
-            return
-        tablet_count = int(self._client.get(f"{path}/@tablet_count"))
-        if problem := sizing_problem(self._settings, tablets, tablet_count):
-            remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
-            yield Finding(problem, remedy)
+def _sizing(client: Any, settings: Settings, tablets: Mapping[str, int]) -> Iterator[Finding]:
+    path = f"{settings.output}/@tablet_count"
+    if client.exists(path) and (problem := sizing_problem(settings, tablets, client.get(path))):
+        remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
+        yield Finding(f"output {settings.output}", problem, remedy)
 
-    def _in_checkpoint(self, path: str) -> Iterator[Finding]:
-        if self._client.get(f"{path}/@type") != "map_node":
-            yield Finding("is not a folder", "correct `checkpoint`")
 
-    def _mounted(self, path: str, *, may_mount: bool) -> Iterator[Finding]:
-        state = self._client.get(f"{path}/@tablet_state")
-        mount = partial(self._client.mount_table, path, sync=True)
-        if state != "mounted" and state != "frozen" and may_mount:
-            yield Finding(f"is {state}", "mounted", mount)
-        elif state != "mounted":
-            command = "unfreeze-table" if state == "frozen" else "mount-table"
-            yield Finding(f"is {state}", f"let its owner run: yt {command} {path} --sync")
+def _registration(client: Any, consumer: str, queue: str) -> Iterator[Finding]:
+    label = f"consumer {consumer}"
+    by_hand = f"let its owner run: yt register-queue-consumer {queue} {consumer} --vital"
+    found = client.list_queue_consumer_registrations(queue_path=queue, consumer_path=consumer)
+    if not found:
+        register = partial(_register, client, consumer, queue, by_hand)
+        yield Finding(label, f"not registered with {queue}", "registered, vital", register)
+    elif not found[0]["vital"]:
+        problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
+        yield Finding(label, problem, by_hand)
 
-    def _create(self, type_: str, path: str, attributes: dict[str, Any]) -> None:
-        placement = {
-            "account": self._settings.account,
-            "tablet_cell_bundle": self._settings.tablet_cell_bundle,
-            "primary_medium": self._settings.medium,
+
+def _create(client: Any, settings: Settings, wanted: Wanted) -> None:
+    attributes = dict(wanted.attributes)
+    if wanted.type == "table":
+        schema = table_schema([*wanted.columns, *wanted.service_columns])
+        attributes |= {"dynamic": True, "schema": schema.to_yson_type()}
+    if wanted.type != "map_node":
+        attributes |= {
+            "account": settings.account,
+            "tablet_cell_bundle": settings.tablet_cell_bundle,
+            "primary_medium": settings.medium,
         }
-        given = {name: value for name, value in placement.items() if value is not None}
-        self._client.create(type_, path, recursive=True, attributes=given | attributes)
+    given = {name: value for name, value in attributes.items() if value is not None}
+    client.create(wanted.type, wanted.path, recursive=True, attributes=given)
 
-    def _register(self, queue: str, by_hand: str) -> None:
-        consumer = self._settings.consumer
-        try:
-            self._client.register_queue_consumer(queue, consumer, vital=True)
-        except YtError as error:
-            raise JobError(
-                f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
-                by_hand,
-            ) from error
 
-    def _schema(self, path: str) -> Any:
-        return TableSchema.from_yson_type(self._client.get(f"{path}/@schema"))
-
-    def _is_dynamic(self, path: str) -> bool:
-        is_table = self._client.get(f"{path}/@type") == "table"
-        return is_table and bool(self._client.get(f"{path}/@dynamic"))
+def _register(client: Any, consumer: str, queue: str, by_hand: str) -> None:
+    try:
+        client.register_queue_consumer(queue, consumer, vital=True)
+    except YtError as error:
+        raise JobError(
+            f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
+            by_hand,
+        ) from error
