@@ -7,6 +7,7 @@ import re
 import zipfile
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -28,22 +29,31 @@ SOURCES = [
     PROJECT / "src" / "{{cookiecutter.__package}}" / "session.py",
     PROJECT / "submit.py",
     *sorted((ROOT / "templates" / "guarantee").glob("*.py")),
+    *sorted((ROOT / "templates" / "state").glob("*.py")),
 ]
 
 
-def _emitted() -> dict[str, str]:
-    """Key -> reason, of every ``Conf(key, value, reason)`` and every ``--conf key=``."""
-    found: dict[str, str] = {}
+class Emitted(NamedTuple):
+    """Why a setting is emitted, and the first Spark that gets it."""
+
+    reason: str
+    since: str = "3.5"
+
+
+def _emitted() -> dict[str, Emitted]:
+    """Of every ``Conf(key, value, reason)`` and every ``--conf key=``, by key."""
+    found: dict[str, Emitted] = {}
     for source in SOURCES:
         text = source.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Conf":
-                key, _, reason = node.args
-                assert isinstance(key, ast.Constant)
-                assert isinstance(reason, ast.Constant)
-                found[str(key.value)] = str(reason.value)
+                key, _, reason = (ast.unparse(argument) for argument in node.args)
+                since = [ast.literal_eval(keyword.value) for keyword in node.keywords]
+                found[ast.literal_eval(key)] = Emitted(
+                    ast.literal_eval(reason), *(".".join(map(str, version)) for version in since)
+                )
         for key in re.findall(r'"--conf", f?"(spark[\w.]+)=', text):
-            found[key] = "submit.py gives its reason in a comment"
+            found[key] = Emitted("submit.py gives its reason in a comment")
     return found
 
 
@@ -84,7 +94,8 @@ def _constant(text: str) -> bytes:
 @pytest.mark.parametrize("key", sorted(_emitted()))
 def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str) -> None:
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
-    assert _is_known(key, packages, {"4.1": "2.13", "3.5": "2.12"}[spark])
+    is_emitted = spark >= _emitted()[key].since
+    assert _is_known(key, packages, {"4.1": "2.13", "3.5": "2.12"}[spark]) == is_emitted
 
 
 def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) -> None:
@@ -94,7 +105,7 @@ def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) ->
 
 
 def test_each_has_its_reason() -> None:
-    assert [key for key, reason in _emitted().items() if len(reason) < 20] == []
+    assert [key for key, emitted in _emitted().items() if len(emitted.reason) < 20] == []
 
 
 @pytest.mark.parametrize("key", FOLKLORE)

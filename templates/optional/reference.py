@@ -23,10 +23,6 @@ MOST_ROWS = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _time(microseconds: int) -> Callable[[int], datetime]:
-    return lambda value: _EPOCH + timedelta(microseconds=int(value) * microseconds)
-
-
 #: By type name: Spark's type, and how a value of the cluster becomes one of Spark's.
 _TYPES: Mapping[str, tuple[spark_types.DataType, Callable[[Any], Any]]] = {
     "int8": (spark_types.ByteType(), int),
@@ -40,8 +36,11 @@ _TYPES: Mapping[str, tuple[spark_types.DataType, Callable[[Any], Any]]] = {
     "bool": (spark_types.BooleanType(), bool),
     **dict.fromkeys(("utf8", "string", "json"), (spark_types.StringType(), str)),
     "date": (spark_types.DateType(), lambda days: date(1970, 1, 1) + timedelta(days=int(days))),
-    "datetime": (spark_types.TimestampType(), _time(1_000_000)),
-    "timestamp": (spark_types.TimestampType(), _time(1)),
+    "datetime": (spark_types.TimestampType(), lambda value: _EPOCH + timedelta(seconds=int(value))),
+    "timestamp": (
+        spark_types.TimestampType(),
+        lambda value: _EPOCH + timedelta(microseconds=int(value)),
+    ),
 }
 
 

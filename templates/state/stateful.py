@@ -16,8 +16,6 @@ SHUFFLE_PARTITIONS = 8
 #: A warning is due from here on: the state lies in the executors' heaps, twice while it is saved.
 LARGE_STATE_BYTES = 512 * 1024**2
 
-_PARTITIONS_KEY = "spark.sql.shuffle.partitions"
-
 CONFS = (
     Conf(
         "spark.sql.shuffle.partitions",
@@ -57,8 +55,9 @@ def verify(positions: Positions) -> None:
     Spark would keep the checkpoint's number, whatever the session says.
     """
     last = positions.checkpoint.last
-    frozen = last.metadata.get("conf", {}).get(_PARTITIONS_KEY) if last is not None else None
-    if frozen is not None and frozen != str(SHUFFLE_PARTITIONS):
+    settings = last.metadata.get("conf", {}) if last is not None else {}
+    frozen = settings.get("spark.sql.shuffle.partitions", str(SHUFFLE_PARTITIONS))
+    if frozen != str(SHUFFLE_PARTITIONS):
         raise JobError(
             f"the state in the checkpoint has {frozen} parts, state.py says {SHUFFLE_PARTITIONS}",
             f"set SHUFFLE_PARTITIONS back to {frozen}, or use `rewind`, which starts a new "

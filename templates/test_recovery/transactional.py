@@ -6,20 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from conftest import Module
+from conftest import CONFIG, Module
 
 QUEUE = "//home/q"
 
 
 def _settings(module: Module, **changes: Any) -> Any:
-    return module("settings").Settings(
-        proxy="127.0.0.1:1",
-        queues=(QUEUE,),
-        consumer="//home/c",
-        output="//home/o",
-        checkpoint="//home/k",
-        **changes,
-    )
+    paths = {"consumer": "//home/c", "output": "//home/o", "checkpoint": "//home/k"}
+    return replace(module("settings").load(CONFIG, {}), queues=(QUEUE,), **paths, **changes)
 
 
 def _positions(

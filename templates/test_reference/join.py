@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from yt.yson import to_yson_type
 
 from demo.expected import REFERENCE
 
@@ -74,9 +75,10 @@ def test_a_type_that_is_not_read_is_refused_by_name(stream: Any) -> None:
 def test_a_reference_of_another_schema_is_refused(stream: Any) -> None:
     path = stream.settings.reference
     stream.client.remove(path)
-    schema = [{"name": "auction", "type": "utf8", "sort_order": "ascending"}]
-    attributes = {"dynamic": True, "schema": [*schema, {"name": "other", "type": "int64"}]}
-    stream.client.create("table", path, attributes=attributes)
+    key = {"name": "auction", "type": "utf8", "sort_order": "ascending"}
+    columns = [key, {"name": "other", "type": "int64"}]
+    schema = to_yson_type(columns, attributes={"unique_keys": True})
+    stream.client.create("table", path, attributes={"dynamic": True, "schema": schema})
     stream.client.mount_table(path, sync=True)
     provision = stream.module("provision")
     refusal = _refusal(stream, lambda: provision.require(stream.client, stream.settings))
