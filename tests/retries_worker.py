@@ -38,9 +38,7 @@ def uncure(cure: str) -> None:
     if cure == "all":
         return
     session, pipeline = module("session"), module("pipeline")
-    session.GUARANTEE_CONFS = tuple(
-        conf._replace(value=RETRIES.get(conf.key, conf.value)) for conf in session.GUARANTEE_CONFS
-    )
+    session.GUARANTEE_CONFS = {**session.GUARANTEE_CONFS, **RETRIES}
     if cure == "none":
         pipeline.admit = lambda rows, settings: rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import zipfile
 from functools import cache
@@ -41,19 +40,20 @@ class Emitted(NamedTuple):
 
 
 def _emitted() -> dict[str, Emitted]:
-    """Of every ``Conf(key, value, reason)`` and every ``--conf key=``, by key."""
+    """Every setting, by key: ``# reason`` and ``"key": value`` below it, or ``"--conf", "key="``."""
     found: dict[str, Emitted] = {}
     for source in SOURCES:
-        text = source.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Conf":
-                key, _, reason = (ast.unparse(argument) for argument in node.args)
-                since = [ast.literal_eval(keyword.value) for keyword in node.keywords]
-                found[ast.literal_eval(key)] = Emitted(
-                    ast.literal_eval(reason), *(".".join(map(str, version)) for version in since)
-                )
-        for key in re.findall(r'"--conf", f?"(spark[\w.]+)=', text):
-            found[key] = Emitted("submit.py gives its reason in a comment")
+        reason = ""
+        for line in source.read_text(encoding="utf-8").splitlines():
+            if match := re.match(r"\s+(# .*)", line):
+                reason += match[1]
+                continue
+            if match := re.match(r'\s+(?:\*\*\(\{)?"(spark[.][\w.]+)": (.*)', line):
+                since = re.search(r'SPARK >= "(.*)"', match[2])
+                found[match[1]] = Emitted(reason, since[1] if since else "3.5")
+            elif match := re.search(r'"--conf", f?"(spark[\w.]+)=', line):
+                found[match[1]] = Emitted(reason or "of the comment above the words before it")
+            reason = ""
     return found
 
 

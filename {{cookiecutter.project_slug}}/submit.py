@@ -44,11 +44,12 @@ def command(settings: Any, config: Path, py_files: Path, extra: Sequence[str]) -
     words += ["--name", job("session").APP_NAME]
     if settings.pool:
         words += ["--queue", settings.pool]
+    # What is on the cluster need not be what is installed here.
     words += ["--conf", f"spark.ytsaurus.spyt.version={settings.spyt_version}"]
     # The driver's stdout is thrown away on the cluster, its stderr is kept.
     words += ["--conf", "spark.ytsaurus.redirect.stdout.to.stderr=true"]
-    for conf in job("session").confs(settings):
-        words += ["--conf", f"{conf.key}={conf.value}"]
+    for key, value in job("session").confs(settings).items():
+        words += ["--conf", f"{key}={value}"]
     words += ["--py-files", str(py_files), "--files", str(config), *extra]
     return [*words, str(ROOT / "main.py"), "--config", config.name]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from .conf import Conf
 from .schema import Column
 from .settings import Settings
 
@@ -23,14 +22,11 @@ POSITION: Mapping[str, str] = {}
 KEY: Sequence[Column] = ()
 KEY_COLUMNS: Sequence[str] = ()
 
-CONFS = (
-    Conf(
-        "spark.yt.streaming.transactional",
-        "false",
-        "said aloud, because a cluster's defaults could switch it on: SPYT's source would then "
-        "leave the consumer to a transaction that nobody opens (YtStreamingSource.commit)",
-    ),
-)
+CONFS: Mapping[str, str] = {
+    # Said aloud, because a cluster's defaults could switch it on: SPYT's source would then leave
+    # the consumer to a transaction that nobody opens (YtStreamingSource.commit).
+    "spark.yt.streaming.transactional": "false",
+}
 
 
 def admit(rows: DataFrame, _settings: Settings) -> DataFrame:

@@ -11,7 +11,6 @@ import yt.type_info as ti
 from pyspark.sql import DataFrame
 
 from . import plan
-from .conf import Conf
 from .keys import QUEUE_KEY, pivot_keys
 from .schema import Column
 from .settings import Settings
@@ -35,18 +34,12 @@ KEY: Sequence[Column] = (
 )
 KEY_COLUMNS: Sequence[str] = (*QUEUE_KEY, *POSITION)
 
-CONFS = (
-    Conf(
-        "spark.yt.streaming.transactional",
-        "false",
-        "the key makes repeats harmless; a transaction would only bind batches to one proxy",
-    ),
-    Conf(
-        "spark.sql.adaptive.enabled",
-        "false",
-        "a batch that runs again is to be cut as it was the first time",
-    ),
-)
+CONFS: Mapping[str, str] = {
+    # The key makes repeats harmless; a transaction would only bind batches to one proxy.
+    "spark.yt.streaming.transactional": "false",
+    # A batch that runs again is to be cut as it was the first time.
+    "spark.sql.adaptive.enabled": "false",
+}
 
 
 def admit(rows: DataFrame, settings: Settings) -> DataFrame:

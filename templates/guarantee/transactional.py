@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from . import sizing
-from .conf import Conf
 from .errors import JobError
 from .schema import Column
 from .settings import Settings
@@ -28,41 +27,23 @@ POSITION: Mapping[str, str] = {}
 KEY: Sequence[Column] = ()
 KEY_COLUMNS: Sequence[str] = ()
 
-CONFS = (
-    Conf(
-        "spark.yt.streaming.transactional",
-        "true",
-        "output rows and consumer offsets in one transaction per micro-batch (SPYT >= 2.11.0)",
-    ),
-    Conf(
-        "spark.ytsaurus.rpc.job.proxy.enabled",
-        "false",
-        "a tablet transaction lives on one proxy that all tasks must reach; the driver's own job "
-        "proxy is not. `make submit` gives it, since the driver's environment is fixed there",
-    ),
-    Conf(
-        "spark.task.maxFailures",
-        "1",
-        "a failed attempt has sent the rows it had buffered (YtStreamingSink closes its writer in "
-        "`finally`), so the batch must fail with it",
-    ),
-    Conf(
-        "spark.stage.maxConsecutiveAttempts",
-        "1",
-        "a fetch failure runs a stage again without counting as a task failure",
-    ),
-    Conf(
-        "spark.dynamicAllocation.enabled",
-        "false",
-        "tasks of a decommissioned executor run again without counting as failures",
-    ),
-    Conf(
-        "spark.sql.streaming.noDataMicroBatches.enabled",
-        "false",
-        "a batch without rows, which Spark runs to write closed windows, moves no consumer: after "
-        "a crash nobody could tell whether its transaction was lost. Windows wait for the next row",
-    ),
-)
+CONFS: Mapping[str, str] = {
+    # Output rows and consumer offsets in one transaction per micro-batch (SPYT >= 2.11.0).
+    "spark.yt.streaming.transactional": "true",
+    # A tablet transaction lives on one proxy that all tasks must reach; the driver's own job proxy
+    # is not. `make submit` gives it, since the driver's environment is fixed there.
+    "spark.ytsaurus.rpc.job.proxy.enabled": "false",
+    # A failed attempt has sent the rows it had buffered (YtStreamingSink closes its writer in
+    # `finally`), so the batch must fail with it.
+    "spark.task.maxFailures": "1",
+    # A fetch failure runs a stage again without counting as a task failure.
+    "spark.stage.maxConsecutiveAttempts": "1",
+    # Tasks of a decommissioned executor run again without counting as failures.
+    "spark.dynamicAllocation.enabled": "false",
+    # A batch without rows, which Spark runs to write closed windows, moves no consumer: after a
+    # crash nobody could tell whether its transaction was lost. Windows wait for the next row.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
 
 #: A task's thread is named "... task 3.0 in stage 7.0 (TID 9)": index.attempt, stage.attempt
 #: (Spark, TaskSetManager.resourceOffer and Executor.TaskRunner). Read inside the task, before its

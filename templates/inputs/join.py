@@ -1,7 +1,6 @@
 """What transform() receives: the rows of the queues, and the reference table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +13,7 @@ from .tables import REFERENCE, REFERENCE_KEY
 
 #: Tables of the cluster that are read besides the queues, by their key in the configuration.
 TABLES: Mapping[str, Sequence[Column]] = {
-    "reference": [
-        replace(column, key=column.name in REFERENCE_KEY)
-        for column in columns("REFERENCE", REFERENCE)
-    ]
+    "reference": columns("REFERENCE", REFERENCE, REFERENCE_KEY),
 }
 
 

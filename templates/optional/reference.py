@@ -6,12 +6,11 @@ table would read it again in every micro-batch. ``select_rows`` sees every commi
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
 
 from .errors import JobError
 from .monitor import say
@@ -20,28 +19,19 @@ from .schema import Column, type_name
 #: The whole table goes through the driver's memory and to every executor.
 MOST_ROWS = 100_000
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-#: By type name: Spark's type, and how a value of the cluster becomes one of Spark's.
-_TYPES: Mapping[str, tuple[spark_types.DataType, Callable[[Any], Any]]] = {
-    "int8": (spark_types.ByteType(), int),
-    "int16": (spark_types.ShortType(), int),
-    "int32": (spark_types.IntegerType(), int),
-    "uint8": (spark_types.ShortType(), int),
-    "uint16": (spark_types.IntegerType(), int),
-    **dict.fromkeys(("int64", "uint32", "interval"), (spark_types.LongType(), int)),
-    "float": (spark_types.FloatType(), float),
-    "double": (spark_types.DoubleType(), float),
-    "bool": (spark_types.BooleanType(), bool),
-    **dict.fromkeys(("utf8", "string", "json"), (spark_types.StringType(), str)),
-    "date": (spark_types.DateType(), lambda days: date(1970, 1, 1) + timedelta(days=int(days))),
-    "datetime": (spark_types.TimestampType(), lambda value: _EPOCH + timedelta(seconds=int(value))),
-    "timestamp": (
-        spark_types.TimestampType(),
-        lambda value: _EPOCH + timedelta(microseconds=int(value)),
-    ),
+#: Spark's type for each type of the cluster that is read.
+_TYPES: Mapping[str, str] = {
+    "int8": "tinyint",
+    **dict.fromkeys(("int16", "uint8"), "smallint"),
+    **dict.fromkeys(("int32", "uint16"), "int"),
+    **dict.fromkeys(("int64", "uint32", "interval"), "bigint"),
+    **dict.fromkeys(("utf8", "string", "json"), "string"),
+    **dict.fromkeys(("datetime", "timestamp"), "timestamp"),
+    "bool": "boolean",
+    **{name: name for name in ("float", "double", "date")},
 }
+#: Microseconds in one unit of a time.
+_UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
 
 
 def read(spark: SparkSession, client: Any, path: str, described: Sequence[Column]) -> DataFrame:
@@ -50,36 +40,33 @@ def read(spark: SparkSession, client: Any, path: str, described: Sequence[Column
     Raises JobError for a column type that is not read, for more than MOST_ROWS rows, and for a key
     that stands in two rows: each row that it matches would become two.
     """
-    unread = [
-        f"{c.name} ({type_name(c.type)})" for c in described if type_name(c.type) not in _TYPES
-    ]
-    if unread:
+    kinds = {column.name: type_name(column.type) for column in described}
+    if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:
         raise JobError(
             f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
         )
-    names = ", ".join(f"[{column.name}]" for column in described)
+    names = ", ".join(f"[{name}]" for name in kinds)
     found = list(client.select_rows(f"{names} from [{path}] limit {MOST_ROWS + 1}"))
     if len(found) > MOST_ROWS:
         raise JobError(
             f"the reference {path} has more than {MOST_ROWS} rows",
-            "keep what is needed in a smaller table, or raise MOST_ROWS in reference.py together "
-            "with the memory of driver and executors",
+            "keep what is needed in a smaller table, or raise MOST_ROWS and the memory of all",
         )
     say(f"reference {path}: {len(found)} rows{_without_key(path, described, found)}")
-    types = [_TYPES[type_name(column.type)] for column in described]
-    rows = [
-        tuple(
-            None if row[column.name] is None else convert(row[column.name])
-            for column, (_, convert) in zip(described, types, strict=True)
-        )
-        for row in found
-    ]
-    fields = [
-        spark_types.StructField(column.name, type_, not column.required)
-        for column, (type_, _) in zip(described, types, strict=True)
-    ]
-    return spark.createDataFrame(rows, spark_types.StructType(fields))
+    schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
+    rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
+    return spark.createDataFrame(rows, schema)
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """What createDataFrame takes: Python's own types, not those of YSON."""
+    if value is None or isinstance(value, str):
+        return value
+    if kind in _UNITS:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value * _UNITS[kind])
+        return time.date() if kind == "date" else time
+    return {"float": float, "double": float, "bool": bool}.get(kind, int)(value)
 
 
 def _without_key(path: str, described: Sequence[Column], found: Sequence[Mapping[str, Any]]) -> str:

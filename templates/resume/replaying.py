@@ -10,8 +10,6 @@ from .errors import JobError
 from .positions import Positions
 from .repairs import Decision
 
-LOST_CHECKPOINT = "going on from the consumer, which is up to one micro-batch behind"
-
 
 def resume(positions: Positions, _decision: Decision) -> list[Mapping[int, int]]:
     """The first row of the next batch, by queue and partition; a partition never read is absent.

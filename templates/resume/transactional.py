@@ -16,14 +16,12 @@ from .errors import JobError
 from .positions import Positions, Queue
 from .repairs import Decision
 
-LOST_CHECKPOINT = "going on from the consumer, which is exact"
-
 
 def resume(positions: Positions, decision: Decision) -> list[Mapping[int, int]]:
     """The first row of the next batch, by queue and partition; a partition never read is absent.
 
-    Puts what the commit log needs into ``decision``. Raises JobError when the consumer stands
-    neither at the end nor at the beginning of the newest batch.
+    Puts what the commit log needs into ``decision``. Raises JobError when the consumer stands at
+    neither end of the newest batch.
     """
     checkpoint, queues = positions.checkpoint, positions.queues
     last, is_logged = checkpoint.last, checkpoint.is_last_committed

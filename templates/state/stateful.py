@@ -7,7 +7,8 @@ offsets, give wrong figures and no error.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .conf import Conf
+from pyspark import __version__ as SPARK
+
 from .errors import JobError
 from .positions import Positions
 
@@ -16,37 +17,23 @@ SHUFFLE_PARTITIONS = 8
 #: A warning is due from here on: the state lies in the executors' heaps, twice while it is saved.
 LARGE_STATE_BYTES = 512 * 1024**2
 
-CONFS = (
-    Conf(
-        "spark.sql.shuffle.partitions",
-        str(SHUFFLE_PARTITIONS),
-        "the state is cut into so many parts for good, and every batch writes a file for each: "
-        "Spark's 200 would be 200 new Cypress nodes per batch",
+CONFS: Mapping[str, str] = {
+    # The state is cut into so many parts for good, and every batch writes a file for each: Spark's
+    # 200 would be 200 new Cypress nodes per batch.
+    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+    # Versions of the state to go back to; recovery needs the last two, people want a few more.
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    # Spark's default, said aloud: the one that was killed and restarted on SPYT's file system;
+    # RocksDB was not.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     ),
-    Conf(
-        "spark.sql.streaming.minBatchesToRetain",
-        "10",
-        "versions of the state to go back to; recovery needs the last two, people want a few more",
-    ),
-    Conf(
-        "spark.sql.streaming.stateStore.providerClass",
-        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-        "Spark's default, said aloud: the one that was killed and restarted on SPYT's file system; "
-        "RocksDB was not",
-    ),
-    Conf(
-        "spark.sql.streaming.stateStore.maintenanceInterval",
-        "5min",
-        "snapshots and clean-up list each folder of the state, and a listing costs 1 + 2n requests "
-        "to the master in SPYT's file system (YtFileSystem); Spark's 60 s is for HDFS",
-    ),
-    Conf(
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled",
-        "false",
-        "a second file beside each file of the state; Cypress checks what it stores by itself",
-        since=(4, 1),
-    ),
-)
+    # Snapshots and clean-up list each folder of the state, and a listing costs 1 + 2n requests to
+    # the master in SPYT's file system (YtFileSystem); Spark's 60 s is for HDFS.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "5min",
+    # A second file beside each file of the state; Cypress checks what it stores by itself.
+    **({"spark.sql.streaming.checkpoint.fileChecksum.enabled": "false"} if SPARK >= "4.1" else {}),
+}
 
 
 def verify(positions: Positions) -> None:

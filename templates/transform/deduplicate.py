@@ -29,14 +29,5 @@ def transform(events: DataFrame) -> DataFrame:
         .withColumn("identity", F.coalesce("event_id", F.expr("uuid()")))
         .withWatermark("date_time", WITHIN)
         .dropDuplicatesWithinWatermark(["identity"])
-        .select(
-            "event_id",
-            "auction",
-            "bidder",
-            "price",
-            "channel",
-            "url",
-            "date_time",
-            "extra",
-        )
+        .select("event_id", "auction", "bidder", "price", "channel", "url", "date_time", "extra")
     )

@@ -12,11 +12,5 @@ def transform(events: DataFrame, reference: DataFrame) -> DataFrame:
     so by itself). A bid whose auction is not in it comes out with nulls.
     """
     return events.join(F.broadcast(reference), "auction", "left").select(
-        "event_id",
-        "auction",
-        "bidder",
-        "price",
-        "category",
-        "seller",
-        "date_time",
+        "event_id", "auction", "bidder", "price", "category", "seller", "date_time"
     )

@@ -66,17 +66,16 @@ def compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, 
         )
     old = {str(queue["path"]): str(queue["id"]) for queue in found.get("queues", [])}
     new = {queue["path"]: queue["id"] for queue in mine["queues"]}
+    anew = "configure a new consumer and a new checkpoint"
     if list(old) != list(new):
         raise JobError(
             f"the {where} {path} is for the queues {', '.join(old)}, the configuration names "
-            f"{', '.join(new)}",
-            "a checkpoint knows its queues by position: configure a new consumer and a new "
-            "checkpoint for another list of queues",
+            f"{', '.join(new)}; a checkpoint knows its queues by position",
+            anew,
         )
-    for queue in new:
-        if old[queue] != new[queue]:
-            raise JobError(
-                f"queue {queue} was dropped and made again (object {old[queue]} is now "
-                f"{new[queue]}): its rows are numbered from 0, the stored offsets mean nothing",
-                "configure a new consumer and a new checkpoint",
-            )
+    for queue in [queue for queue in new if old[queue] != new[queue]]:
+        raise JobError(
+            f"queue {queue} was dropped and made again (object {old[queue]} is now {new[queue]}): "
+            "its rows are numbered from 0, the stored offsets mean nothing",
+            anew,
+        )

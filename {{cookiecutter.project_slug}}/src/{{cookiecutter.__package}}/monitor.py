@@ -36,16 +36,14 @@ class Monitor:
             if facts["batchId"] <= self._reported:
                 continue
             self._reported = facts["batchId"]
-            rows = facts["numInputRows"]
-            if rows:
-                seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
-                say(f"batch {facts['batchId']}: {rows} rows in {seconds:.2f} s")
+            lines = remarks(facts)
             for name, counts in facts.get("observedMetrics", {}).items():
-                seen = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-                if seen:
-                    say(f"batch {facts['batchId']}: {name}: {seen}")
-            for remark in remarks(facts):
-                say(f"batch {facts['batchId']}: {remark}")
+                lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
+            if rows := facts["numInputRows"]:
+                seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
+                lines.insert(0, f"{rows} rows in {seconds:.2f} s")
+            for line in lines:
+                say(f"batch {facts['batchId']}: {line}")
 
 
 def status(client: Any, settings: Settings) -> str:

@@ -22,9 +22,7 @@ def result(spark: SparkSession, client: Any, settings: Settings) -> DataFrame:
 def start(rows: DataFrame, settings: Settings) -> StreamingQuery:
     """Start the query. Only ``append`` exists in SPYT's sink (YtStreamingProviderImpl.createSink).
 
-    The trigger is always a processing time: AvailableNow falls back to one batch of everything,
-    ignores ``max_rows_per_partition`` and never moves the consumer, because SPYT's source does not
-    support it.
+    The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
     return (
         rows.writeStream.format("yt")

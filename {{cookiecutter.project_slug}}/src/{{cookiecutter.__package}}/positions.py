@@ -1,12 +1,14 @@
 """Where everything stands: queues, consumer, checkpoint, and the markers on them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from . import checkpoint as checkpoints
 from .checkpoint import Checkpoint
 from .cluster import cluster_name
+from .errors import JobError
 from .settings import Settings
 
 #: Attribute of the checkpoint folder and of the consumer: which job they belong to.
@@ -87,7 +89,13 @@ def begun(queues: Sequence[Queue]) -> list[dict[str, int]]:
 
 
 def _marker(client: Any, path: str) -> Mapping[str, Any] | None:
-    if not client.exists(f"{path}/@{MARKER}"):
-        return None
-    found = client.get(f"{path}/@{MARKER}")
-    return found if isinstance(found, Mapping) else None
+    found: Mapping[str, Any] | None = client.get_attribute(path, MARKER, None)
+    with suppress(KeyError, TypeError):
+        if found is None or (
+            found["guarantee"] and [(q["path"], q["id"]) for q in found["queues"]]
+        ):
+            return found
+    raise JobError(
+        f"the attribute {MARKER} of {path} is not as the job writes it: {found}",
+        f"restore it; if {path} is this job's for certain, remove it: yt remove {path}/@{MARKER}",
+    )

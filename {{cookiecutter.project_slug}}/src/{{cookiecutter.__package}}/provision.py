@@ -124,7 +124,9 @@ def findings(client: Any, settings: Settings) -> Iterator[Finding]:
             known = f"name one of: {', '.join(ACCEPTABLE)}" if ACCEPTABLE else "remove it"
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
     inspect = partial(_inspect, client, settings)
-    queues = [found for wanted in _queues(settings) for found in inspect(wanted)]
+    described, attributes = columns("QUEUE", QUEUE), {"tablet_count": LOCAL_QUEUE_TABLETS}
+    parts = ("table", described, SERVICE_COLUMNS, attributes, settings.create_queues)
+    queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
     consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:
@@ -137,19 +139,6 @@ def findings(client: Any, settings: Settings) -> Iterator[Finding]:
     for name, described in TABLES.items():
         yield from inspect(Wanted(name, getattr(settings, name), "table", described))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
-
-
-def _queues(settings: Settings) -> Iterator[Wanted]:
-    for path in settings.queues:
-        yield Wanted(
-            "queue",
-            path,
-            "table",
-            columns("QUEUE", QUEUE),
-            SERVICE_COLUMNS,
-            {"tablet_count": LOCAL_QUEUE_TABLETS},
-            settings.create_queues,
-        )
 
 
 def _output(settings: Settings, tablets: Mapping[str, int]) -> Wanted:

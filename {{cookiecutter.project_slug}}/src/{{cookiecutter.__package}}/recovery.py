@@ -49,9 +49,10 @@ def decide(positions: Positions, settings: Settings) -> Decision:
         )
     state.verify(positions)
     starts = [dict(start) for start in resume(positions, decision)]
+    has_run = positions.checkpoint.last is not None or positions.consumer_marker is not None
     gaps: list[str] = []
     for queue, start in zip(positions.queues, starts, strict=True):
-        if _is_new(positions, queue):
+        if not has_run and not queue.consumed:
             _choose_start(queue, start, settings, decision)
             continue
         bounds = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
@@ -79,11 +80,6 @@ def decide(positions: Positions, settings: Settings) -> Decision:
         decision.notes += gaps
         _skip(positions, starts, decision)
     return decision
-
-
-def _is_new(positions: Positions, queue: Queue) -> bool:
-    has_run = positions.checkpoint.last is not None or positions.consumer_marker is not None
-    return not has_run and not queue.consumed
 
 
 def _choose_start(

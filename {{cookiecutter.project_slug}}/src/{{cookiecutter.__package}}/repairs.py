@@ -32,17 +32,19 @@ def apply(client: Any, settings: Settings, positions: Positions, decision: Decis
     A crash in between leaves the consumer behind the checkpoint, which loses nothing: the next
     start decides again or refuses.
     """
-    checkpoint = settings.checkpoint
+    checkpoint, files = settings.checkpoint, dict[str, str]()
     if decision.uncommit is not None:
         client.remove(f"{checkpoint}/commits/{decision.uncommit}")
     if decision.commit is not None:
-        text = decision.commit.commit_text()
-        _write(client, f"{checkpoint}/commits/{decision.commit.batch}", text)
+        files[f"{checkpoint}/commits/{decision.commit.batch}"] = decision.commit.commit_text()
     if decision.unplan is not None:
         client.remove(f"{checkpoint}/offsets/{decision.unplan}")
     if decision.rebase is not None:
         planned, ends = decision.rebase
-        _write(client, f"{checkpoint}/offsets/{planned.batch}", planned.moved(ends))
+        files[f"{checkpoint}/offsets/{planned.batch}"] = planned.moved(ends)
+    for path, text in files.items():
+        # In one master transaction: another reader sees the whole file or none.
+        client.write_file(path, text.encode(), force_create=True)
     advance(client, settings, positions.queues, decision.advance)
 
 
@@ -59,8 +61,3 @@ def advance(
             client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
             done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
     return done
-
-
-def _write(client: Any, path: str, text: str) -> None:
-    # In one master transaction: another reader sees the whole file or none.
-    client.write_file(path, text.encode(), force_create=True)

@@ -33,11 +33,13 @@ class Column:
     key: bool = False
 
 
-def columns(table: str, described: Sequence[tuple[str, Any, bool]]) -> list[Column]:
-    """The columns of one list of tables.py.
+def columns(
+    table: str, described: Sequence[tuple[str, Any, bool]], key: Sequence[str] = ()
+) -> list[Column]:
+    """The columns of one list of tables.py, those of ``key`` in front.
 
     Raises JobError naming the list and the entry: not (name, type, required), a type that YTsaurus
-    does not have, a name twice.
+    does not have, a name twice; a key that is no column.
     """
     result: list[Column] = []
     for position, entry in enumerate(described):
@@ -55,10 +57,11 @@ def columns(table: str, described: Sequence[tuple[str, Any, bool]]) -> list[Colu
             )
         if name in {column.name for column in result}:
             raise JobError(f"{where}: the name stands twice", "rename one of the columns")
-        result.append(Column(name, resolved, required))
-    if not result:
-        raise JobError(f"tables.py: {table} has no columns", "list at least one")
-    return result
+        result.append(Column(name, resolved, required, name in key))
+    if not result or not set(key) <= {column.name for column in result}:
+        problem = f"tables.py: {table} has no columns, or not all of its key {list(key)}"
+        raise JobError(problem, "list at least one, and those of the key")
+    return sorted(result, key=lambda column: not column.key)
 
 
 def table_schema(described: Sequence[Column]) -> Any:

@@ -9,14 +9,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyspark import __version__ as PYSPARK_VERSION
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
 
-from .conf import Conf
 from .errors import JobError
 from .guarantee import CONFS as GUARANTEE_CONFS
 from .guarantee import NAME as GUARANTEE
@@ -25,57 +24,46 @@ from .state import CONFS as STATE_CONFS
 
 APP_NAME = "{{ cookiecutter.project_slug }}"
 
-JAVA_VERSIONS = (17, 21)
-
 #: A driver that this process starts, on this machine. On a cluster SPYT chooses master and ports.
-LOCAL_CONFS = (
-    Conf("spark.driver.host", "127.0.0.1", "nobody else needs to reach a local driver"),
-    Conf("spark.driver.bindAddress", "127.0.0.1", "nobody else needs to reach a local driver"),
-    Conf("spark.driver.port", "0", "any free port: SPYT's defaults name 27001 for every session"),
-    Conf("spark.blockManager.port", "0", "any free port, as above"),
-    Conf("spark.ui.enabled", "false", "`status` and the log tell what the local UI would"),
-    Conf("spark.log.level", "OFF", "what ends the query is said in one line; ERROR for traces"),
-)
+LOCAL_CONFS: Mapping[str, str] = {
+    # Nobody else needs to reach a local driver.
+    "spark.driver.host": "127.0.0.1",
+    # Nobody else needs to reach a local driver.
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Any free port: SPYT's defaults name 27001 for every session.
+    "spark.driver.port": "0",
+    # Any free port, as above.
+    "spark.blockManager.port": "0",
+    # `status` and the log tell what the local UI would.
+    "spark.ui.enabled": "false",
+    # What ends the query is said in one line; ERROR for traces.
+    "spark.log.level": "OFF",
+}
 
 
-def confs(settings: Settings) -> list[Conf]:
-    """All settings of the job's session on a cluster, in the order they are set."""
-    common = [
-        Conf("spark.hadoop.yt.proxy", settings.proxy, "the cluster of the configuration"),
-        Conf(
-            "spark.hadoop.yt.timeout",
-            "300s",
-            "SPYT 2.11 ships 30s, which one slow tablet exceeds; a request over it ends the query",
-        ),
-        Conf(
-            "spark.yt.write.dynBatchSize",
-            str(settings.dyn_batch_size),
-            "rows per modify_rows; SPYT's 50 000 is half of what a transaction may hold",
-        ),
-        Conf("spark.sql.session.timeZone", "UTC", "else the machine's zone decides about times"),
-        Conf(
-            "spark.sql.ansi.enabled",
-            "true",
-            "a value that cannot be cast stops the job and names itself; SPYT's default (false) "
-            "writes null instead. Use try_cast where null is what you want",
-        ),
-        Conf(
-            "spark.sql.streaming.stopTimeout",
-            "60000",
-            "milliseconds; 0, Spark's default, waits for ever for a query that hangs",
-        ),
-        Conf("spark.speculation", "false", "a speculative copy of a task writes its rows again"),
-    ]
-    if settings.proxy_role:
-        common.append(
-            Conf(
-                "spark.hadoop.yt.proxyRole",
-                settings.proxy_role,
-                "RPC proxies of one's own: a restarted proxy ends the batches that it serves",
-            )
-        )
-    wanted = [*common, *STATE_CONFS, *GUARANTEE_CONFS]
-    return [conf for conf in wanted if conf.since <= _version(PYSPARK_VERSION)]
+def confs(settings: Settings) -> dict[str, str]:
+    """All settings of the job's session on a cluster."""
+    common = {
+        # The cluster of the configuration.
+        "spark.hadoop.yt.proxy": settings.proxy,
+        # SPYT 2.11 ships 30s, which one slow tablet exceeds; a request over it ends the query.
+        "spark.hadoop.yt.timeout": "300s",
+        # RPC proxies of one's own: a restarted proxy ends the batches that it serves.
+        "spark.hadoop.yt.proxyRole": settings.proxy_role,
+        # Rows per modify_rows; SPYT's 50 000 is half of what a transaction may hold.
+        "spark.yt.write.dynBatchSize": str(settings.dyn_batch_size),
+        # Else the machine's zone decides about times.
+        "spark.sql.session.timeZone": "UTC",
+        # A value that cannot be cast stops the job and names itself; SPYT's default (false) writes
+        # null instead. Use try_cast where null is what you want.
+        "spark.sql.ansi.enabled": "true",
+        # Milliseconds; 0, Spark's default, waits for ever for a query that hangs.
+        "spark.sql.streaming.stopTimeout": "60000",
+        # A speculative copy of a task writes its rows again.
+        "spark.speculation": "false",
+    }
+    chosen = {key: value for key, value in common.items() if value is not None}
+    return {**chosen, **STATE_CONFS, **GUARANTEE_CONFS}
 
 
 def open_session(settings: Settings) -> SparkSession:
@@ -91,24 +79,25 @@ def open_session(settings: Settings) -> SparkSession:
         _prepare_local_environment(settings)
     builder = SparkSession.builder.appName(APP_NAME)
     wanted = confs(settings)
-    for conf in [*wanted, *(LOCAL_CONFS if local else ())]:
-        builder = builder.config(conf.key, conf.value)
+    for key, value in {**wanted, **(LOCAL_CONFS if local else {})}.items():
+        builder = builder.config(key, value)
     spark = builder.getOrCreate()
     verify(spark, wanted)
     return spark
 
 
-def verify(spark: SparkSession, wanted: list[Conf]) -> None:
+def verify(spark: SparkSession, wanted: Mapping[str, str]) -> None:
     """Raise JobError unless this session is one in which the guarantee can hold."""
     problems = [
-        f"{conf.key} is {found!r}, wanted {conf.value!r} ({conf.reason})"
-        for conf in wanted
-        if (found := spark.conf.get(conf.key, None)) != conf.value
+        f"{key} is {found!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if (found := spark.conf.get(key, None)) != value
     ]
     if problems:
         raise JobError(
             "the Spark session has other settings: " + "; ".join(problems),
-            "remove them from the command line and from the cluster's defaults",
+            "remove them from the command line and from the cluster's defaults; beside each stands "
+            "its reason, in session.py, guarantee.py or state.py",
         )
     for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", SPYT_VERSION, "2.11")):
         if _version(version) < _version(least):
@@ -150,7 +139,7 @@ def _require_java() -> None:
     except OSError as error:
         raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
     match = re.search(r'version "(\d+)', printed)
-    if not match or int(match[1]) not in JAVA_VERSIONS:
+    if not match or match[1] not in ("17", "21"):
         found = match[1] if match else printed.strip()[:80]
         raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
 
