@@ -40,7 +40,7 @@ class Emitted(NamedTuple):
 
 
 def _emitted() -> dict[str, Emitted]:
-    """Every setting, by key: ``# reason`` and ``"key": value`` below it, or ``"--conf", "key="``."""
+    """Every setting by key: a comment with ``"key": value`` below it, or ``"--conf", "key="``."""
     found: dict[str, Emitted] = {}
     for source in SOURCES:
         reason = ""

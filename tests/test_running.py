@@ -10,7 +10,6 @@ import pytest
 
 from tests.project import VARIANTS, Variant, generate, variant_answers
 
-
 #: One of each guarantee and kind is also killed and restarted, with one queue and several in turn.
 KILLED = [
     variant

@@ -13,7 +13,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from local_extensions import TemplateExtension, versions
-from tests.project import CONTEXT, OPTIONS, PROJECT, ROOT
+from tests.project import CONTEXT, PROJECT, ROOT, VARIANTS, variant_answers
 
 CONFIG = ROOT / "pyproject.toml"
 
@@ -88,22 +88,17 @@ def test_every_included_file_is_there_for_every_choice() -> None:
     loader = Environment(
         loader=FileSystemLoader([PROJECT, ROOT / "templates"]), extensions=[TemplateExtension]
     )
-    for guarantee in OPTIONS["guarantee"]:
-        for processing in OPTIONS["processing"]:
-            for queues in ("//a", "//a //b"):
-                answers = {"guarantee": guarantee, "processing": processing, "queue_paths": queues}
-                answers |= {"project_slug": "x", "license": "MIT", "ci": "none"}
-                for name, formula in CONTEXT.items():
-                    if name.startswith("__") and isinstance(formula, str) and "checked" not in name:
-                        answers[name] = loader.from_string(formula).render(cookiecutter=answers)
-                for stub in STUBS:
-                    text = stub.read_text(encoding="utf-8").removeprefix("{% include ")
-                    source = loader.compile_expression(text.removesuffix(" %}"))(
-                        cookiecutter=answers
-                    )
-                    assert (ROOT / "templates" / str(source)).is_file() or not rendered(
-                        stub.name, answers
-                    ), (source, answers)
+    for variant in VARIANTS:
+        answers = {**variant_answers(variant), "project_slug": "x", "license": "MIT", "ci": "none"}
+        for name, formula in CONTEXT.items():
+            if name.startswith("__") and isinstance(formula, str) and "checked" not in name:
+                answers[name] = loader.from_string(formula).render(cookiecutter=answers)
+        for stub in STUBS:
+            text = stub.read_text(encoding="utf-8").removeprefix("{% include ")
+            source = loader.compile_expression(text.removesuffix(" %}"))(cookiecutter=answers)
+            assert (ROOT / "templates" / str(source)).is_file() or not rendered(
+                stub.name, answers
+            ), (source, answers)
 
 
 def rendered(name: str, answers: dict[str, str]) -> str:

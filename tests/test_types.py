@@ -1,4 +1,4 @@
-"""Every type that round-trips, lists, structs and dicts included, through each kind of processing."""
+"""Every type that round-trips, lists, structs and dicts included, in each kind of processing."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from yt.yson import to_yson_type
 
 from demo.expected import REFERENCE
+from demo.scenario import drained
 
 
 def _refusal(stream: Any, run: Any) -> str:
@@ -91,14 +92,20 @@ def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Any) -> None:
     stream.send(200)
     one_query, stop = stream.module("supervisor")._one_query, threading.Event()
     lock = SimpleNamespace(is_held=True)
-    one_query(stream.client, stream.spark, stream.settings, lock, stop)  # ends by itself
+    is_drained = drained(stream.client, stream.settings)
+
+    def refresh_until_drained() -> None:
+        while not is_drained():  # each life of the query ends by itself
+            one_query(stream.client, stream.spark, stream.settings, lock, stop)
+
+    refresh_until_drained()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 0)
     changed = [{"auction": auction, "category": "changed"} for auction in REFERENCE]
     stream.client.insert_rows(stream.settings.reference, changed, update=True)
     before = stream.found()
     stream.send(200)
-    one_query(stream.client, stream.spark, stream.settings, lock, stop)
+    refresh_until_drained()
     new = stream.found() - before
     assert new.total() == 200 * len(stream.settings.queues)
     assert {row[4] for row in new} <= {"changed", None}

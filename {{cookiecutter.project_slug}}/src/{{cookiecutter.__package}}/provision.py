@@ -124,8 +124,8 @@ def findings(client: Any, settings: Settings) -> Iterator[Finding]:
             known = f"name one of: {', '.join(ACCEPTABLE)}" if ACCEPTABLE else "remove it"
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
     inspect = partial(_inspect, client, settings)
-    described, attributes = columns("QUEUE", QUEUE), {"tablet_count": LOCAL_QUEUE_TABLETS}
-    parts = ("table", described, SERVICE_COLUMNS, attributes, settings.create_queues)
+    attributes = {"tablet_count": LOCAL_QUEUE_TABLETS}
+    parts = ("table", columns("QUEUE", QUEUE), SERVICE_COLUMNS, attributes, settings.create_queues)
     queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
     consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]

@@ -111,11 +111,10 @@ def _one_query(
     with explained(settings):
         for note in recovery.prepare(client, settings):
             say(f"recovery: {note}")
-    end = time.monotonic() + lifetime(settings)
     with explained(settings), explained_spark():
         query = pipeline.start(pipeline.result(spark, client, settings), settings)
     say(f"running: {', '.join(settings.queues)} -> {settings.output}")
-    monitor = Monitor(query)
+    monitor, end = Monitor(query), time.monotonic() + lifetime(settings)
     try:
         while time.monotonic() < end and not stop.wait(_POLL_SECONDS):
             monitor.report()
