@@ -48,6 +48,7 @@ def settings(base_settings: Any, request: pytest.FixtureRequest) -> Any:
     root = f"//home/tests/{name}"
     return replace(
         base_settings,
+        trigger_seconds=0.2,
         queues=tuple(f"{root}/queue-{n}" for n in range(len(base_settings.queues))),
         **{name: f"{root}/{name}" for name in OBJECTS if hasattr(base_settings, name)},
     )
