@@ -1,8 +1,7 @@
 """The reference table: read whole by the driver when a query starts, fixed until the next start.
 
-Not through Spark: a mounted dynamic table shows batch readers its flushed rows only, unless it has
-``@enable_dynamic_store_read`` (YTsaurus documentation, "Dynamic tables"), and a plan that reads the
-table would read it again in every micro-batch. ``select_rows`` sees every committed row.
+Not through Spark, which would read it again in every micro-batch, and flushed rows only unless the
+table has ``@enable_dynamic_store_read`` (YTsaurus documentation, "Dynamic tables").
 """
 
 from collections import Counter
@@ -16,7 +15,7 @@ from .errors import JobError
 from .monitor import say
 from .schema import Column, type_name
 
-#: The whole table goes through the driver's memory and to every executor.
+#: All of them go through the driver's memory and to every executor.
 MOST_ROWS = 100_000
 
 #: Spark's type for each type of the cluster that is read.

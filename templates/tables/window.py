@@ -3,10 +3,7 @@
 One entry is (name, type, required). Types are YTsaurus' names ("int64", "utf8", "timestamp", ...)
 or, for lists, structs and dicts, yt.type_info types (``ti.List[ti.Utf8]``). A column that is not
 required may hold null. The guarantee's own key columns are added to the output for you: leave them
-out here.
-
-`make provision` creates the tables from this file, and reports, without touching them, tables that
-already exist with other columns.
+out here. `make provision` creates the tables, and reports those that exist with other columns.
 """
 
 from typing import Any

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from stream import die_between_the_logs, several_triggers, wait_for_failure
+from stream import die_between_the_logs, lose_the_commits_reply, several_triggers
 
 
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
@@ -43,15 +43,7 @@ def test_the_commits_reply_is_lost(stream: Any, cluster: Any, cured: bool) -> No
     """
     stream.send(1_000)
     stream.recover()
-    cluster.client.faults.add(
-        method="CommitTransaction",
-        where={"transaction": "*"},
-        skip=2 * len(stream.settings.queues),  # two looks at each queue's consumer come first
-        action="lose_reply",
-    )
-    with stream.running() as query:
-        wait_for_failure(query)
-    cluster.client.faults.clear()
+    lose_the_commits_reply(stream, cluster)
     if cured:
         assert any("does not run again" in note for note in stream.recover())
     stream.send(1_000)

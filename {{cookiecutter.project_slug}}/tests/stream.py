@@ -130,3 +130,14 @@ def die_between_the_logs(stream: Stream, cluster: Any, batch: int) -> None:
     assert faults.get(written).hits == 1
     faults.clear()
     assert stream.client.exists(commit)
+
+
+def lose_the_commits_reply(stream: Stream, cluster: Any) -> None:
+    """Run until a batch's transaction has committed and nobody was told."""
+    faults = cluster.client.faults
+    # The consumer moves in the transaction, right before it commits.
+    advanced = faults.add(method="AdvanceConsumer", action="delay", seconds=0)
+    faults.add(method="CommitTransaction", armed_by=advanced, action="lose_reply")
+    with stream.running() as query:
+        wait_for_failure(query)
+    faults.clear()

@@ -22,3 +22,12 @@ def test_a_second_run_goes_on_where_the_first_one_stopped(stream: Any) -> None:
     stream.close()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+def test_changed_columns_are_said_once(stream: Any) -> None:
+    stream.recover()
+    stream.client.set(f"{stream.settings.consumer}/@ytstream_job/schema", "of other columns")
+    assert stream.recover() == [
+        "tables.py has changed: rows that were written before stay as they are"
+    ]
+    assert stream.recover() == []

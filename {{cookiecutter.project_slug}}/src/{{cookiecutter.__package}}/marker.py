@@ -1,6 +1,7 @@
 """Whose checkpoint and whose consumer: a note left on both, compared before every start."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from .errors import JobError
@@ -10,15 +11,18 @@ from .positions import queues as read_queues
 from .processing import NAME as PROCESSING
 from .session import APP_NAME
 from .settings import Settings
+from .tables import OUTPUT, QUEUE
 
 
 def wanted(queues: Sequence[Queue], settings: Settings) -> dict[str, Any]:
-    """The marker of this job: its name, kind, output, and its queues with their object ids."""
+    """The marker of this job: name, kind, output, columns, and its queues with their object ids."""
+    described = [f"{name} {type_} {required}" for name, type_, required in (*QUEUE, *OUTPUT)]
     return {
         "job": APP_NAME,
         "guarantee": GUARANTEE,
         "processing": PROCESSING,
         "output": settings.output,
+        "schema": sha256("\n".join(described).encode()).hexdigest(),
         "queues": [{"path": queue.path, "id": queue.id} for queue in queues],
     }
 
@@ -34,12 +38,17 @@ def verify(positions: Positions, settings: Settings) -> None:
             compare(where, path, mine, found)
 
 
-def write(client: Any, positions: Positions, settings: Settings) -> None:
-    """Leave the marker where it is missing; called before the first batch, once both exist."""
+def write(client: Any, positions: Positions, settings: Settings) -> list[str]:
+    """Leave the marker where it is missing or outdated, once both exist; returns what to tell."""
+    mine, found = wanted(positions.queues, settings), positions.consumer_marker
     if positions.checkpoint_marker is None:
         begin(client, settings)
-    if positions.consumer_marker is None:
-        client.set(f"{settings.consumer}/@{MARKER}", wanted(positions.queues, settings))
+    if found is not None and found.get("schema") == mine["schema"]:
+        return []
+    client.set(f"{settings.consumer}/@{MARKER}", mine)
+    return (
+        ["tables.py has changed: rows that were written before stay as they are"] if found else []
+    )
 
 
 def begin(client: Any, settings: Settings) -> None:

@@ -26,8 +26,7 @@ def prepare(client: Any, settings: Settings) -> list[str]:
     marker.verify(positions, settings)
     decision = decide(positions, settings)
     repairs.apply(client, settings, positions, decision)
-    marker.write(client, positions, settings)
-    return decision.notes
+    return decision.notes + marker.write(client, positions, settings)
 
 
 def decide(positions: Positions, settings: Settings) -> Decision:

@@ -38,8 +38,7 @@ def columns(
 ) -> list[Column]:
     """The columns of one list of tables.py, those of ``key`` in front.
 
-    Raises JobError naming the list and the entry: not (name, type, required), a type that YTsaurus
-    does not have, a name twice; a key that is no column.
+    Raises JobError naming the list and what is wrong: an entry, a type, a name twice, the key.
     """
     result: list[Column] = []
     for position, entry in enumerate(described):

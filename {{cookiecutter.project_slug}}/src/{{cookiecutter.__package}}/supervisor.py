@@ -45,10 +45,7 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
 
 def run(settings: Settings) -> None:
-    """Stream until stopped; returns after a graceful stop.
-
-    Raises JobError when something refuses, or when the query failed too often.
-    """
+    """Stream until stopped. Raises JobError for a refusal, or when the query failed too often."""
     stop = threading.Event()
     _stop_on_signals(stop)
     with alone(settings) as (client, lock):
