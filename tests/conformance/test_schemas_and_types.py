@@ -134,6 +134,60 @@ def test_composite_values_come_back(client: Any, root: str) -> None:
     assert roundtrip(client, table, *values) == values
 
 
+POINT: Row = {
+    "type_name": "struct",
+    "members": [
+        {"name": "x", "type": "int64"},
+        {"name": "y", "type": {"type_name": "optional", "item": "string"}},
+    ],
+}
+
+
+def test_structs_have_names(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/data-types (YSON, struct: named, positional)"""
+    table = column_table(client, root, type_v3={"type_name": "optional", "item": POINT})
+    values = [{"x": 1, "y": "a"}, {"y": None, "x": 2}]
+    assert roundtrip(client, table, *values, {"x": 3}) == [*values, {"x": 3, "y": None}]
+    positional = yt.YsonFormat(attributes={"complex_type_mode": "positional"})
+    client.insert_rows(table, [{"k": 0, "v": [4, "b"]}, {"k": 1, "v": [5]}], format=positional)
+    found = [row["v"] for row in client.lookup_rows(table, [{"k": 0}, {"k": 1}])]
+    assert found == [{"x": 4, "y": "b"}, {"x": 5, "y": None}]
+
+
+def test_named_variants_have_names(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/data-types (YSON, named variant)"""
+    choice = {**POINT, "type_name": "variant"}
+    table = column_table(client, root, type_v3={"type_name": "optional", "item": choice})
+    values = [["x", 1], ["y", "a"], ["y", None], None]
+    assert roundtrip(client, table, *values) == values
+
+
+def test_static_tables_hold_structs_by_position(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/data-types (YSON, struct: named, positional)"""
+    schema = [{"name": "v", "type_v3": {"type_name": "list", "item": POINT}}]
+    client.create("table", f"{root}/t", attributes={"schema": schema})
+    client.write_table(f"{root}/t", [{"v": [{"x": 1, "y": "a"}, {"x": 2}]}])
+    assert list(client.read_table(f"{root}/t")) == [
+        {"v": [{"x": 1, "y": "a"}, {"x": 2, "y": None}]}
+    ]
+    positional = yt.YsonFormat(attributes={"complex_type_mode": "positional"})
+    rows = client.read_table(f"{root}/t", format=positional)
+    assert list(rows) == [{"v": [[1, "a"], [2, None]]}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"x": 1, "z": 2}, {"y": "a"}, {"x": "text"}, {"x": None}, {"x": 1, "y": 1}, [1, "a"], 5],
+    ids=["unknown", "missing", "wrong-type", "null", "wrong-optional", "positional", "scalar"],
+)
+def test_members_of_a_struct_are_checked(client: Any, root: str, value: Any) -> None:
+    """Source: documentation, user-guide/storage/data-types (struct; YSON, struct)"""
+    table = column_table(client, root, type_v3={"type_name": "optional", "item": POINT})
+    with pytest.raises(yt.YtError):
+        client.insert_rows(table, [{"k": 99, "v": value}])
+    assert list(client.lookup_rows(table, [{"k": 99}])) == []
+
+
 def test_unknown_columns_are_refused(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/static-schema (strict)"""
     table = column_table(client, root, type="string")

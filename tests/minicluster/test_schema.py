@@ -11,7 +11,8 @@ from yt.wrapper.schema import ti
 
 from minicluster.errors import YtError
 from minicluster.state import wire
-from minicluster.state.schema import SCALARS, Column, TableSchema, check_value
+from minicluster.state.schema import Column, TableSchema, check_value
+from minicluster.state.types import SCALARS
 
 
 def schema(*columns: dict[str, Any], **attributes: bool) -> TableSchema:

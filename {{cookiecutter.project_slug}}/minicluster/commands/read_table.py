@@ -47,7 +47,7 @@ class Reading:
 
     @property
     def rowset_columns(self) -> list[wire.RowsetColumn]:
-        return [wire.RowsetColumn(column.name, column.wire_type) for column in self.columns]
+        return [column.described for column in self.columns]
 
 
 def read_table(cluster: Cluster, path: str, *, tx: str | None = None) -> Reading:

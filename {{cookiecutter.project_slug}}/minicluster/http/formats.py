@@ -12,14 +12,24 @@ from yt import yson
 
 from ..errors import YtError, generic, not_supported
 
+_OTHER_MODES = {
+    "string_keyed_dict_mode": "positional",
+    "decimal_mode": "binary",
+    "time_mode": "binary",
+    "uuid_mode": "binary",
+}
+"""Ways to write values in rows, and the default, which is the only one here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format's name and the attributes that matter: YSON's form, JSON's encoding."""
+    """A format's name and the attributes that matter: YSON's form, JSON's encoding, and whether
+    structs and named variants are lists without names."""
 
     name: str
     yson_form: str = "binary"
     encode_utf8: bool = True
+    positional: bool = False
 
     @classmethod
     def parse(cls, given: Any) -> Format:
@@ -40,7 +50,15 @@ class Format:
         if not isinstance(form, str) or str(form) not in ("binary", "text", "pretty"):
             raise generic(f"Error parsing YSON format {form!r}")
         encode_utf8 = attributes.get("encode_utf8", True)
-        return cls(name, str(form), encode_utf8 in (True, "true", "%true"))
+        mode = attributes.get("complex_type_mode", "named")
+        if mode not in ("named", "positional"):
+            raise generic(f"Error parsing format: complex_type_mode {mode!r}")
+        for other, default in _OTHER_MODES.items():
+            if attributes.get(other, default) != default:
+                raise not_supported(f'Format with "{other}" other than "{default}"')
+        return cls(
+            name, str(form), encode_utf8 in (True, "true", "%true"), str(mode) == "positional"
+        )
 
 
 YSON = Format("yson")
@@ -48,9 +66,9 @@ YSON_TEXT = Format("yson", "text")
 JSON = Format("json")
 
 
-def of_header(text: str) -> Format:
-    """A format named in a header; without a header's value the caller decides."""
-    return Format.parse(load_yson(text.strip().rstrip(";").encode()))
+def of_header(text: str) -> Any:
+    """A format as a header names it, for `Format.parse`."""
+    return load_yson(text.strip().rstrip(";").encode())
 
 
 def load_yson(data: bytes) -> Any:

@@ -10,6 +10,7 @@ from .. import ids
 from ..errors import generic
 from ..gate import Gate
 from ..ypath import parse_rich
+from .formats import Format
 
 if TYPE_CHECKING:
     from ..state.cluster import Cluster
@@ -103,6 +104,12 @@ class Invocation:
             if isinstance(item, bool) or not isinstance(item, int):
                 raise _wrong(name, "integer", item)
         return [int(item) for item in value]
+
+    def positional(self, way: str) -> bool:
+        """Whether structs are lists in the rows that come with the request ("input") or go back
+        ("output")."""
+        given = self.get(f"{way}_format")
+        return given is not None and Format.parse(given).positional
 
     def choose(self, *names: str, **renamed: str) -> dict[str, bool]:
         """Keyword arguments for those flags that the request has."""
@@ -205,9 +212,3 @@ def command(*names: str, **properties: Any) -> Callable[[Body], Body]:
         return body
 
     return register
-
-
-def rows(rowset: Any) -> list[dict[str, Any] | None]:
-    """What a command with tabular output returns."""
-    found: list[dict[str, Any] | None] = rowset.to_dicts()
-    return found

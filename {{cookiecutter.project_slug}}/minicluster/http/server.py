@@ -113,10 +113,10 @@ class HttpServer:
         body = await bodies.read(request)
         parameters = _parameters(request, command, body)
         # Before anything is applied: a change must not be answered with a complaint about this.
-        wanted = _format(request, parameters, "output", formats.JSON)
+        wanted = _format(parameters, "output", formats.JSON)
         given, defect = None, None
         try:
-            given = _input(request, command, parameters, body)
+            given = _input(command, parameters, body)
         except YtError as error:
             defect = error
         result = await self._dispatcher.run(name, parameters, given, defect)
@@ -169,11 +169,11 @@ def _header(request: web.Request, name: str) -> bytes:
 def _spoken(request: web.Request) -> Format:
     """The format of the headers."""
     given = request.headers.get("X-YT-Header-Format")
-    return formats.of_header(given) if given else formats.JSON
+    return Format.parse(formats.of_header(given)) if given else formats.JSON
 
 
 def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str, Any]:
-    """From the query string, the header and, for a command without input, the body."""
+    """From the query string, the headers and, for a command without input, the body."""
     spoken = _spoken(request)
     found: dict[str, Any] = dict(request.query)
     sources = [_header(request, "X-YT-Parameters")]
@@ -186,24 +186,26 @@ def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str
         if not isinstance(given, dict):
             raise generic("Parameters of a request must be a map")
         found.update(given)
+    for way in ("input", "output"):
+        header = request.headers.get(f"X-YT-{way.title()}-Format")
+        if header and f"{way}_format" not in found:
+            found[f"{way}_format"] = formats.of_header(header)
     return found
 
 
-def _format(request: web.Request, parameters: dict[str, Any], way: str, default: Format) -> Format:
-    """The format named by a parameter or a header; `way` is "input" or "output"."""
-    if f"{way}_format" in parameters:
-        return Format.parse(parameters[f"{way}_format"])
-    header = request.headers.get(f"X-YT-{way.title()}-Format")
-    return formats.of_header(header) if header else default
+def _format(parameters: dict[str, Any], way: str, default: Format) -> Format:
+    """The format of the "input" or the "output"."""
+    name = f"{way}_format"
+    return Format.parse(parameters[name]) if name in parameters else default
 
 
-def _input(request: web.Request, command: Command, parameters: dict[str, Any], body: bytes) -> Any:
+def _input(command: Command, parameters: dict[str, Any], body: bytes) -> Any:
     if command.input == BINARY:
         return body
     if command.input == STRUCTURED:
-        return formats.load(body, _format(request, parameters, "input", formats.YSON))
+        return formats.load(body, _format(parameters, "input", formats.YSON))
     if command.input == TABULAR:
-        return formats.load_rows(body, _format(request, parameters, "input", formats.YSON))
+        return formats.load_rows(body, _format(parameters, "input", formats.YSON))
     return None
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from ..errors import YtError, generic
 from . import rows, static, wire
 from .ordered import OrderedData
-from .schema import SCALARS, Column, TableSchema
+from .schema import Column, TableSchema
 from .sorted import SortedData
 from .tablets import Table, Tablet
+from .types import SCALARS
 
 INCOMPATIBLE_SCHEMAS = 314
 

@@ -126,14 +126,16 @@ def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
     """(wire type, value) of a YSON value meant for a column.
 
     As the server's YSON parser does by default, integers take the column's signedness and values
-    for an `any` or composite column are wrapped; nothing else is converted: `check_value` judges.
+    for an `any` column are wrapped; nothing else is converted: `check_value` judges.
     """
     kind, result = wire.guess(value)
     wanted = column.wire_type
     if kind == wire.NULL or kind == wanted:
         return kind, result
-    if wanted in (wire.ANY, wire.COMPOSITE):
-        return wanted, result if kind == wire.ANY else yson.dumps(value, yson_format="binary")
+    if wanted == wire.ANY:
+        return wanted, yson.dumps(value, yson_format="binary")
+    if (kind, wanted) == (wire.ANY, wire.COMPOSITE):
+        return wanted, result
     if isinstance(result, int) and kind in _INTEGRAL and wanted in _INTEGRAL:
         low, high = _INTEGRAL[wanted]
         if not low <= result <= high:

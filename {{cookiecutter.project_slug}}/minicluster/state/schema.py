@@ -2,89 +2,28 @@
 
 A column has a logical type (`int32`, `utf8`, `timestamp`, `list<...>`) and a wire type (int64,
 string, any). `type` is the older name of it, without optionality and with `any` for everything
-composite; `type_v3` says it all. The names and the pairing are those of YT's documentation, "data
-types"; the wording of errors is that of the server (client/table_client: unversioned_row.cpp,
-name_table.cpp, schema.cpp).
+composite; `type_v3` says it all. The wording of errors is that of the server (client/table_client:
+unversioned_row.cpp, name_table.cpp, schema.cpp).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from yt import yson
 
 from ..errors import YtError
-from . import wire
+from . import types, wire
+from .types import MAX_NAME_LENGTH, SCALARS, V1_NAMES, V3_NAMES, LogicalType, ScalarType
 
 SCHEMA_VIOLATION = 307
-MAX_NAME_LENGTH = 256
-"""Of a column, in bytes (documentation, "data schema")."""
-
 TIMESTAMP = "$timestamp"
 DATA_WEIGHT = "$cumulative_data_weight"
 # Filled in by the server; a client may not write them.
 SYSTEM_COLUMNS = {TIMESTAMP: "uint64", DATA_WEIGHT: "int64"}
-
-_DAYS = 49_673  # the year 2106, where date, datetime and timestamp end
-_DAYS64 = 53_375_808  # where date32, datetime64, timestamp64 end; they begin one day farther back
-
-
-@dataclass(frozen=True)
-class ScalarType:
-    """Wire type of a logical type and, for narrower integers, the bounds (both inclusive)."""
-
-    wire_type: int
-    bounds: tuple[int, int] | None = None
-    utf8: bool = False
-
-
-def _signed(bits: int) -> ScalarType:
-    return ScalarType(wire.INT64, (-(1 << bits - 1), (1 << bits - 1) - 1))
-
-
-def _unsigned(bits: int) -> ScalarType:
-    return ScalarType(wire.UINT64, (0, (1 << bits) - 1))
-
-
-def _days64(units_per_day: int) -> ScalarType:
-    return ScalarType(wire.INT64, ((-_DAYS64 - 1) * units_per_day, _DAYS64 * units_per_day - 1))
-
-
-SCALARS: dict[str, ScalarType] = {
-    "int8": _signed(8),
-    "int16": _signed(16),
-    "int32": _signed(32),
-    "int64": ScalarType(wire.INT64),
-    "uint8": _unsigned(8),
-    "uint16": _unsigned(16),
-    "uint32": _unsigned(32),
-    "uint64": ScalarType(wire.UINT64),
-    "float": ScalarType(wire.DOUBLE),
-    "double": ScalarType(wire.DOUBLE),
-    "boolean": ScalarType(wire.BOOLEAN),
-    "string": ScalarType(wire.STRING),
-    "utf8": ScalarType(wire.STRING, utf8=True),
-    "json": ScalarType(wire.STRING, utf8=True),
-    "uuid": ScalarType(wire.STRING),
-    "any": ScalarType(wire.ANY),
-    "null": ScalarType(wire.NULL),
-    "void": ScalarType(wire.NULL),
-    "date": ScalarType(wire.UINT64, (0, _DAYS - 1)),
-    "datetime": ScalarType(wire.UINT64, (0, _DAYS * 86_400 - 1)),
-    "timestamp": ScalarType(wire.UINT64, (0, _DAYS * 86_400_000_000 - 1)),
-    "interval": ScalarType(wire.INT64, (-_DAYS * 86_400_000_000 + 1, _DAYS * 86_400_000_000 - 1)),
-    "date32": _days64(1),
-    "datetime64": _days64(86_400),
-    "timestamp64": _days64(86_400_000_000),
-    "interval64": ScalarType(wire.INT64, (-9_223_339_708_800_000_000, 9_223_339_708_800_000_000)),
-}
-# Two types have another name in type_v3.
-_V3_NAMES = {"boolean": "bool", "any": "yson"}
-_V1_NAMES = {v3: v1 for v1, v3 in _V3_NAMES.items()}
-_COMPOSITES = frozenset({"list", "struct", "tuple", "dict", "variant", "optional"})
-_UUID_BYTES = 16
 
 
 def _error(message: str) -> YtError:
@@ -112,7 +51,18 @@ class Column:
 
     @property
     def composite(self) -> bool:
-        return isinstance(self.type_v3, dict) and self.type_v3["type_name"] in _COMPOSITES
+        inner = self.logical.parts[0] if self.logical.kind == "optional" else self.logical
+        return inner.detagged.kind != "scalar"
+
+    @cached_property
+    def logical(self) -> LogicalType:
+        """The whole type, parsed."""
+        return types.parse(self._whole, self.name)
+
+    @property
+    def _whole(self) -> Any:
+        optional = not self.required and self.type not in ("null", "void")
+        return {"type_name": "optional", "item": self.type_v3} if optional else self.type_v3
 
     @property
     def wire_type(self) -> int:
@@ -122,37 +72,23 @@ class Column:
     def aggregate(self) -> str | None:
         return self.extra.get("aggregate")
 
+    @property
+    def described(self) -> wire.RowsetColumn:
+        """As a column of an answer."""
+        logical = self.logical if self.logical.named else None
+        return wire.RowsetColumn(self.name, self.wire_type, logical)
+
     def to_yson(self) -> dict[str, Any]:
-        optional = not self.required and self.type not in ("null", "void")
-        type_v3 = {"type_name": "optional", "item": self.type_v3} if optional else self.type_v3
         result: dict[str, Any] = {
             "name": self.name,
             "type": self.type,
             "required": self.required,
-            "type_v3": type_v3,
+            "type_v3": self._whole,
             **self.extra,
         }
         if self.sort_order:
             result["sort_order"] = self.sort_order
         return result
-
-
-def _v1_of(type_v3: Any, name: str) -> str:
-    """The older type name of a full type."""
-    if isinstance(type_v3, dict):
-        type_name = str(type_v3.get("type_name"))
-        if type_name == "decimal":
-            return "string"
-        if type_name == "tagged":
-            return _v1_of(type_v3.get("item"), name)
-        if type_name in _COMPOSITES:
-            return "any"
-    else:
-        type_name = str(type_v3)
-    type_name = _V1_NAMES.get(type_name, type_name)
-    if type_name not in SCALARS:
-        raise _error(f'Error parsing type of column "{name}": unknown type "{type_name}"')
-    return type_name
 
 
 def _column(value: Any) -> Column:
@@ -164,29 +100,30 @@ def _column(value: Any) -> Column:
     required = value.get("required")
     if "type_v3" in value:
         type_v3 = value["type_v3"]
-        optional = isinstance(type_v3, dict) and type_v3.get("type_name") == "optional"
+        logical = types.parse(type_v3, name)
+        optional = logical.kind == "optional"
         if required is not None and bool(required) == optional:
             raise _error(
                 f'Column "{name}" has "type_v3" and "required" that do not match: '
                 f'"required" is {"true" if required else "false"}'
             )
         inner = type_v3["item"] if optional else type_v3
-        type_ = _v1_of(inner, name)
+        type_ = (logical.parts[0] if optional else logical).v1
         required = not optional and type_ not in ("null", "void")
     else:
         if "type" not in value:
             raise _error(f'Column type is not specified for column "{name}"')
         given = str(value["type"])
-        type_ = _V1_NAMES.get(given, given)
+        type_ = V1_NAMES.get(given, given)
         if type_ not in SCALARS:
             raise _error(f'Error parsing type of column "{name}": unknown type "{given}"')
         required = bool(required)
-        inner = _V3_NAMES.get(type_, type_)
+        inner = V3_NAMES.get(type_, type_)
         if required and type_ == "any":
             # schema.cpp: a required column of type any is only possible with type_v3 = yson
             raise _error(f'Column of type "any" cannot be required: "{name}"')
     if isinstance(inner, str):
-        inner = _V3_NAMES.get(inner, str(inner))
+        inner = V3_NAMES.get(inner, str(inner))
     sort_order = value.get("sort_order")
     if isinstance(sort_order, yson.YsonEntity):
         sort_order = None
@@ -286,7 +223,7 @@ class TableSchema:
         return next((column for column in self.columns if column.name == name), None)
 
     def rowset_columns(self) -> list[wire.RowsetColumn]:
-        return [wire.RowsetColumn(column.name, column.wire_type) for column in self.columns]
+        return [column.described for column in self.columns]
 
 
 def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
@@ -296,7 +233,7 @@ def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
             Column(
                 name,
                 type_,
-                _V3_NAMES.get(type_, type_),
+                V3_NAMES.get(type_, type_),
                 required,
                 "ascending" if index < keys else None,
             )
@@ -315,23 +252,13 @@ def check_value(column: Column, kind: int, value: wire.Value) -> None:
             raise violation(f'Required column {name} cannot have "null" value')
         return
     expected = column.wire_type
-    problem: str | None = None
     # SPYT sends composite values as any; a real server's RPC proxy takes both.
     if kind != expected and not (expected == wire.COMPOSITE and kind == wire.ANY):
-        problem = (
+        problem: str | None = (
             f'Invalid type: expected "{wire.TYPE_NAMES[expected]}", '
             f'actual "{wire.TYPE_NAMES[kind]}"'
         )
-    elif column.scalar.bounds and isinstance(value, int):
-        low, high = column.scalar.bounds
-        if not low <= value <= high:
-            problem = f"Value {value} is out of allowed range [{low}, {high}]"
-    elif column.scalar.utf8 and isinstance(value, bytes):
-        try:
-            value.decode()
-        except UnicodeDecodeError:
-            problem = "Not a valid utf8 string"
-    elif column.type == "uuid" and isinstance(value, bytes) and len(value) != _UUID_BYTES:
-        problem = f"Not a valid Uuid: length must be {_UUID_BYTES}, actual {len(value)}"
+    else:
+        problem = types.defect(column.type, value)
     if problem:
         raise violation(f"Error validating column {name}", [violation(problem)])

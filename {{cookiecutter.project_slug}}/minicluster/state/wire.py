@@ -14,11 +14,14 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yt import yson
 
 from ..errors import YtError
+
+if TYPE_CHECKING:
+    from .types import LogicalType
 
 NULL = 2
 INT64 = 3
@@ -65,6 +68,8 @@ class RowsetColumn:
 
     name: str
     wire_type: int
+    logical: LogicalType | None = None
+    """The type, when its values have names in them: other front ends than RPC write them."""
 
 
 @dataclass

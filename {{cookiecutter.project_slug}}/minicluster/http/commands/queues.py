@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import STRUCTURED, TABULAR, Invocation, command, rows
+from ..composites import shown, stored
+from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 
 @command("register_queue_consumer", volatile=True)
@@ -39,7 +40,7 @@ def pull_queue(call: Invocation) -> Any:
         call.integer("max_row_count"),
         call.integer("max_data_weight"),
     )
-    return rows(rowset)
+    return shown(rowset)
 
 
 @command("pull_queue_consumer", "pull_consumer", output=TABULAR, heavy=True)
@@ -52,7 +53,7 @@ def pull_queue_consumer(call: Invocation) -> Any:
         call.integer("max_row_count"),
         call.integer("max_data_weight"),
     )
-    return rows(rowset)
+    return shown(rowset)
 
 
 @command("advance_queue_consumer", "advance_consumer", volatile=True)
@@ -89,7 +90,9 @@ def remove_queue_producer_session(call: Invocation) -> Any:
 def push_queue_producer(call: Invocation) -> Any:
     queue = call.path("queue_path")
     transaction = call.tablet_tx
-    names, encoded = call.cluster.tables.encode(queue, call.input)
+    tables = call.cluster.tables
+    rows = stored(tables.node(queue)[1].schema, call.input, positional=call.positional("input"))
+    names, encoded = tables.encode(queue, rows)
     return call.cluster.producers.push(
         call.path("producer_path"),
         queue,

@@ -8,7 +8,8 @@ from ...commands.read_table import read_table as read
 from ...errors import not_supported
 from ...state import wire
 from ...ypath import parse_rich
-from ..registry import TABULAR, Invocation, WithParameters, command, rows
+from ..composites import shown, stored
+from ..registry import TABULAR, Invocation, WithParameters, command
 
 
 @command("read_table", output=TABULAR, heavy=True)
@@ -23,14 +24,17 @@ def read_table(call: Invocation) -> Any:
         "start_row_index": reading.start_row_index,
         "approximate_row_count": len(reading.rows),
     }
-    return WithParameters(rows(rowset), parameters)
+    return WithParameters(shown(rowset, positional=call.positional("output")), parameters)
 
 
 @command("write_table", input=TABULAR, volatile=True, heavy=True)
 def write_table(call: Invocation) -> None:
     rich = parse_rich(call.rich())
     append = rich.attributes.get("append") in (True, "true")
-    call.cluster.tables.write(rich.path, call.input, append=append, tx=call.tx)
+    tables = call.cluster.tables
+    schema = tables.node(rich.path, call.tx)[1].schema
+    rows = stored(schema, call.input, positional=call.positional("input"))
+    tables.write(rich.path, rows, append=append, tx=call.tx)
 
 
 @command("alter_table", volatile=True)

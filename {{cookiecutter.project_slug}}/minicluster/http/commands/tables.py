@@ -6,7 +6,8 @@ from typing import Any
 
 from ...errors import not_supported
 from ...state.rows import DELETE, UPDATE, WRITE
-from ..registry import STRUCTURED, TABULAR, Invocation, command, rows
+from ..composites import shown, stored
+from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 
 def _tablet_range(call: Invocation) -> tuple[int | None, int | None]:
@@ -77,8 +78,9 @@ def delete_rows(call: Invocation) -> None:
 
 
 def _modify(call: Invocation, kind: int) -> None:
-    path = call.path()
-    call.cluster.tables.modify_items(path, kind, call.input, tx=call.tablet_tx)
+    path, tables = call.path(), call.cluster.tables
+    rows = stored(tables.node(path)[1].schema, call.input, positional=call.positional("input"))
+    tables.modify_items(path, kind, rows, tx=call.tablet_tx)
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
@@ -93,13 +95,13 @@ def lookup_rows(call: Invocation) -> Any:
         timestamp=_timestamp(call),
         keep_missing=call.flag("keep_missing_rows"),
     )
-    return rows(rowset)
+    return shown(rowset)
 
 
 @command("select_rows", output=TABULAR, heavy=True)
 def select_rows(call: Invocation) -> Any:
     rowset = call.cluster.tables.select(call.string("query"), timestamp=_timestamp(call))
-    return rows(rowset)
+    return shown(rowset)
 
 
 def _timestamp(call: Invocation) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import YtError, generic, not_supported
 from .. import wire
+from ..types import LogicalType
 from .ast import Binary, Call, Expression, In, Literal, Name, Row, Star, Unary
 
 Evaluate = Callable[[Sequence[Any]], Any]
@@ -31,16 +32,22 @@ class Typed:
     kind: int
     evaluate: Evaluate
     flexible: bool = False
+    logical: LogicalType | None = None
+    """That of a column, when its values have names in them; a computed value has none."""
+
+    @classmethod
+    def at(cls, place: int, kind: int, logical: LogicalType | None = None) -> Typed:
+        """A value that stands in the row already."""
+        return cls(kind, operator.itemgetter(place), logical=logical)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean: `names` gives the type and place of a column, `known` whole expressions that
-    have been computed already, `aggregates` collects calls of aggregate functions if those are
-    allowed here."""
+    """What names mean: `names` are columns, `known` whole expressions that have been computed
+    already, `aggregates` collects calls of aggregate functions if those are allowed here."""
 
-    names: dict[str, tuple[int, int]]
-    known: dict[Expression, tuple[int, int]]
+    names: dict[str, Typed]
+    known: dict[Expression, Typed]
     aliases: dict[str, Expression]
     aggregate: Callable[[Call], Typed] | None = None
 
@@ -51,8 +58,7 @@ AGGREGATES = frozenset({"sum", "min", "max", "avg", "count"})
 def compile(expression: Expression, scope: Scope) -> Typed:
     """Raises YtError when a name is unknown, types do not match or something is not offered."""
     if expression in scope.known:
-        kind, place = scope.known[expression]
-        return Typed(kind, operator.itemgetter(place))
+        return scope.known[expression]
     match expression:
         case Literal(value, kind, flexible):
             return Typed(kind, lambda row: value, flexible)
@@ -78,8 +84,7 @@ def compile(expression: Expression, scope: Scope) -> Typed:
 
 def _name(name: str, scope: Scope) -> Typed:
     if name in scope.names:
-        kind, place = scope.names[name]
-        return Typed(kind, operator.itemgetter(place))
+        return scope.names[name]
     if name in scope.aliases:
         remaining = {other: e for other, e in scope.aliases.items() if other != name}
         inner = Scope(scope.names, scope.known, remaining, scope.aggregate)

@@ -59,9 +59,12 @@ def _run(query: Query, source: Source) -> wire.Rowset:
 
 
 def _table_scope(query: Query, source: Source) -> Scope:
-    names = {column.name: (column.wire_type, place) for place, column in enumerate(source.columns)}
+    names = {
+        column.name: Typed.at(place, column.wire_type, column.logical)
+        for place, column in enumerate(source.columns)
+    }
     if query.alias:
-        names |= {f"{query.alias}.{name}": place for name, place in names.items()}
+        names |= {f"{query.alias}.{name}": typed for name, typed in names.items()}
     aliases = {
         named.alias: named.expression
         for named in [*(query.projections or ()), *(query.group_by or ())]
@@ -87,11 +90,12 @@ def _grouped(
     """The scope and the rows after `group by` and `having`: keys first, then aggregates."""
     assert query.group_by is not None
     keys = [compile(named.expression, scope) for named in query.group_by]
-    known: dict[Expression, tuple[int, int]] = {}
-    names: dict[str, tuple[int, int]] = {}
+    known: dict[Expression, Typed] = {}
+    names: dict[str, Typed] = {}
     for place, (named, key) in enumerate(zip(query.group_by, keys, strict=True)):
-        known[named.expression] = (key.kind, place)
-        names[named.alias or infer_name(named.expression)] = (key.kind, place)
+        computed = Typed.at(place, key.kind, key.logical)
+        known[named.expression] = computed
+        names[named.alias or infer_name(named.expression)] = computed
     folds: list[Aggregate] = []
 
     def collect(call: Call) -> Typed:
@@ -102,10 +106,9 @@ def _grouped(
                 else compile(call.arguments[0], scope)
             )
             fold = aggregate(call.name, argument)
-            known[call] = (fold.kind, len(keys) + len(folds))
+            known[call] = Typed.at(len(keys) + len(folds), fold.kind)
             folds.append(fold)
-        kind, place = known[call]
-        return Typed(kind, lambda row: row[place])
+        return known[call]
 
     after = Scope(names, known, scope.aliases, collect)
     # Compiled before the fold, since that is how the aggregates to compute become known.
@@ -165,7 +168,8 @@ def _projected(
         if names.count(name) > 1:
             raise generic(f'Alias "{name}" has been already used')
     return [
-        wire.RowsetColumn(name, item.kind) for name, item in zip(names, items, strict=True)
+        wire.RowsetColumn(name, item.kind, item.logical)
+        for name, item in zip(names, items, strict=True)
     ], items
 
 
