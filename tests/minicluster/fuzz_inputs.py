@@ -160,7 +160,7 @@ class Inputs:
             if self.chance(0.3):
                 column["sort_order"] = self.pick(["ascending", "descending", None, 5])
             if self.chance(0.3):
-                inner = self.pick([*TYPES, {"type_name": "list", "item": self.pick(TYPES)}, {}, 5])
+                inner = self.pick([*TYPES, self.composite(), self.composite(), {}, 5])
                 column["type_v3"] = self.pick([inner, {"type_name": "optional", "item": inner}])
             if self.chance(0.2):
                 column["required"] = self.pick([True, False, 5])
@@ -170,6 +170,14 @@ class Inputs:
         found = yson.to_yson_type(columns)
         found.attributes = {"strict": self.chance(0.8), "unique_keys": self.chance(0.5)}
         return found if self.chance(0.9) else self.value()
+
+    def composite(self) -> dict[str, Any]:
+        """Nearly a composite type."""
+        part = self.composite() if self.chance(0.4) else self.pick([*TYPES, 5, None])
+        parts = self.pick([[{"name": self.key(), "type": part}, {"type": part}], [], part])
+        name = self.pick(["list", "optional", "tagged", "dict", "tuple", "struct", "variant"])
+        found = {"item": part, "key": part, "value": part, "elements": parts, "members": parts}
+        return {"type_name": name, **{k: v for k, v in found.items() if self.chance(0.8)}}
 
     def attributes(self) -> dict[str, Any]:
         names = self.random.sample(ATTRIBUTES, self.random.randint(0, 3))
