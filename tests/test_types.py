@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Generate
 from tests.project import OPTIONS
 
-WORKER = Path(__file__).parent / "types" / "worker.py"
+WORKER = Path(__file__).parent / "round_trip" / "worker.py"
 
 
 @pytest.mark.slow

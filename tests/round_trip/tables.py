@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.types import columns
+from tests.round_trip import columns
 
 _TIME: list[tuple[str, Any, bool]] = [("at", "timestamp", True)]
 
