@@ -22,3 +22,4 @@ def tidy(folder: Path) -> None:
 
 
 tidy(Path.cwd())
+print(f"Made {Path.cwd().name}. Next: cd {Path.cwd().name} && make demo")

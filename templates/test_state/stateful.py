@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import pytest
-from stream import Stream, wait
+from stream import Stream, settle, wait
 from yt.yson import YsonUint64
 
-from demo.bids import bids
+from demo.bids import EVENT_TIME, bids
 from demo.scenario import drained
 
 
@@ -77,6 +77,7 @@ def said(stream: Any, caplog: pytest.LogCaptureFixture) -> Any:
         caplog.clear()
         with caplog.at_level(logging.INFO, "job"), stream.running() as query:
             wait(drained(stream.client, stream.settings), query)
+            settle(query)
             stream.module("monitor").Monitor(query).report()
         return caplog.text
 
@@ -114,7 +115,7 @@ def test_rows_from_the_future_are_left_out_and_counted(stream: Any, said: Any) -
     stream.recover()
     stream.drain()
     tomorrow = YsonUint64((int(time.time()) + 86_400) * 1_000_000)
-    _odd(stream, [{**row, "date_time": tomorrow} for row in bids(3, seed=777)])
+    _odd(stream, [{**row, EVENT_TIME: tomorrow} for row in bids(3, seed=777)])
     assert "left out: 3 from the future" in said()
     stream.send(500)
     stream.close()

@@ -68,6 +68,8 @@ def _show(result: Result) -> None:
         table.add_column(name.replace("_", " "), justify="right")
     table.add_row(*map(str, figures.values()))
     console.print(table)
+    if MAY_REPEAT:
+        console.print("Repeats are what at_least_once allows: of the batch that was cut off.")
     line = " ".join(f"{name}={value}" for name, value in figures.items())
     print(
         f"RESULT guarantee={GUARANTEE} processing={PROCESSING} queues={result.queues} {line}",

@@ -10,6 +10,8 @@ from yt.yson import YsonUint64
 
 #: 2024-01-01T00:00:00Z in microseconds, the unit of YTsaurus' timestamp type.
 FIRST_BID_US = 1_704_067_200_000_000
+#: The column that tells when a row happened; it goes forward from one row to the next.
+EVENT_TIME = "date_time"
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
 

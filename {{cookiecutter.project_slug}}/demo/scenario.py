@@ -51,6 +51,8 @@ def play(cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
     last = closing(sent)
     wanted = expected([*sent, *last])
     say(f"produced {len(sent)} rows into {len(settings.queues)} queue(s): a backlog waits")
+    if last:
+        say(f"{len(last)} more will follow, to bring out what waits for the watermark")
 
     growth = partial(_growth, client, settings, watch, wanted.total())
     kills = _run_until_killed(cluster, settings, log, growth)

@@ -119,6 +119,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 def _write_whole(path: Path, text: str) -> None:
     """Whoever waits for the file never sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(text)
     temporary.replace(path)

@@ -12,7 +12,15 @@ from pyspark.sql import DataFrame
 
 #: Stands in for the columns that the guarantee adds, where it adds any.
 POSITION = {"queue_id": "//queue", "tablet_index": 0, "row_index": 7}
-_TYPES = {"utf8": "string", "int64": "bigint", "timestamp": "timestamp"}
+_TYPES = {
+    **dict.fromkeys(("utf8", "string", "json"), "string"),
+    **{name: name for name in ("float", "double", "boolean", "date", "timestamp")},
+    "bool": "boolean",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+}
 
 
 def events(module: Module, spark: Any, rows: Iterable[Mapping[str, Any]]) -> DataFrame:

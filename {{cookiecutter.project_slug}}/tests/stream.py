@@ -12,7 +12,7 @@ from typing import Any
 from conftest import Module
 
 from demo import tables
-from demo.bids import FIRST_BID_US, bids
+from demo.bids import EVENT_TIME, FIRST_BID_US, bids
 from demo.expected import COLUMNS, closing, expected, published
 from demo.scenario import drained
 
@@ -36,7 +36,7 @@ class Stream:
         for position in queues if queues is not None else range(len(self.settings.queues)):
             rows = bids(count, seed=len(self.sent) + position + 1, start_us=self._now)
             self.publish(published(list(rows)), position)
-        self._now = max(int(row["date_time"]) for row in self.sent)
+        self._now = max(int(row[EVENT_TIME]) for row in self.sent)
 
     def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
         """These very rows into one queue."""
@@ -57,6 +57,7 @@ class Stream:
         query = pipeline.start(rows, self.settings)
         try:
             yield query
+            settle(query)
         finally:
             query.stop()
 
@@ -82,13 +83,18 @@ class Stream:
         return tables.read(self.client, self.settings.output, COLUMNS)
 
 
-def wait(is_over: Callable[[], bool], query: Any) -> None:
+def wait(is_over: Callable[[], bool], query: Any, *, may_end: bool = False) -> None:
     """Until ``is_over``; fails when the query ends before or when it takes too long."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_over():
-        assert query.isActive, query.exception()
+        assert may_end or query.isActive, query.exception()
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
+
+
+def settle(query: Any) -> None:
+    """Until no batch is under way: its transaction and its progress come after ``commits/N``."""
+    wait(lambda: not (query.isActive and query.status["isTriggerActive"]), query, may_end=True)
 
 
 def wait_for_failure(query: Any) -> str:
