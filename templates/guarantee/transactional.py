@@ -50,11 +50,10 @@ CONFS: Mapping[str, str] = {
 #: first row, it fences off every second attempt, however Spark came to start it: retry,
 #: speculation, lost executor, repeated stage. There is no window: the rows of such an attempt never
 #: reach the writer.
-_FIRST_ATTEMPT = "task [0-9]+[.]0 in stage [0-9]+[.]0 "
 _FENCE = (
     "isnull(assert_true(reflect('java.lang.Thread', 'currentThread') rlike "
-    f"'{_FIRST_ATTEMPT}', 'fence: a task was started a second time, its first attempt may have "
-    "written rows; the micro-batch is aborted and runs again'))"
+    "'task [0-9]+[.]0 in stage [0-9]+[.]0 ', 'fence: a task was started a second time, its first "
+    "attempt may have written rows; the micro-batch is aborted and runs again'))"
 )
 
 
@@ -85,11 +84,8 @@ def sizing_problem(
     settings: Settings, tablets: Mapping[str, int], output_tablets: int
 ) -> str | None:
     """Why batches of this size could hit the limit of a tablet; None when they cannot."""
-    return sizing.problem(
-        _batch_rows(settings, tablets),
-        settings.dyn_batch_size or write_batch(settings, tablets),
-        output_tablets,
-    )
+    write = settings.dyn_batch_size or write_batch(settings, tablets)
+    return sizing.problem(_batch_rows(settings, tablets), write, output_tablets)
 
 
 def _batch_rows(settings: Settings, tablets: Mapping[str, int]) -> int:

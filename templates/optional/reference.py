@@ -36,8 +36,7 @@ _UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
 def read(spark: SparkSession, client: Any, path: str, described: Sequence[Column]) -> DataFrame:
     """The table's rows as they are now, with the columns ``described``.
 
-    Raises JobError for a column type that is not read, for more than MOST_ROWS rows, and for a key
-    that stands in two rows: each row that it matches would become two.
+    Raises JobError for a type that is not read, more than MOST_ROWS rows, and a repeated key.
     """
     kinds = {column.name: type_name(column.type) for column in described}
     if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:

@@ -4,7 +4,7 @@ State and offsets belong together. Offsets without their state, or state that is
 offsets, give wrong figures and no error.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark import __version__ as SPARK
@@ -16,6 +16,12 @@ from .positions import Positions
 SHUFFLE_PARTITIONS = 8
 #: A warning is due from here on: the state lies in the executors' heaps, twice while it is saved.
 LARGE_STATE_BYTES = 512 * 1024**2
+
+#: Parts of messages that tell of a state that was made by another transform(), or is not there.
+FAILURES: Sequence[str] = (
+    *("[STATE_STORE_", "[CANNOT_LOAD_STATE_STORE", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH"),
+    "Error reading delta file",
+)
 
 CONFS: Mapping[str, str] = {
     # The state is cut into so many parts for good, and every batch writes a file for each: Spark's

@@ -129,8 +129,8 @@ def test_a_rewound_job_reads_again_from_there(stream: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"garbage", b"\xff\xfe", b"v1\n{}\n{}", b"v1\n{oops\n[1]"],
-    ids=["short", "not text", "no partitions", "not JSON"],
+    [b"garbage", b"\xff\xfe", b"v1\n{}\n{}", b"v1\n{oops\n[1]", b"v1\n[]\n-"],
+    ids=["short", "not text", "no partitions", "not JSON", "no map"],
 )
 def test_a_damaged_log_is_refused_and_rewind_is_the_way_out(stream: Any, text: bytes) -> None:
     checkpoint = stream.settings.checkpoint

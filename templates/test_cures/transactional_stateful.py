@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stream import die_between_the_logs, lose_the_commits_reply, several_triggers
+from stream import die_between_the_logs, lose_the_commits_reply, several_triggers, wait_for_failure
 
 from demo.expected import closing
 
@@ -78,3 +78,36 @@ def test_no_batch_runs_without_rows(stream: Any, cluster: Any, cured: bool) -> N
     outcome = stream.outcome()
     # Without windows there was nothing to write in that batch.
     assert (outcome.lost > 0) == (not cured and bool(closing(stream.sent)))
+
+
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+def test_death_in_a_first_batch_without_rows(stream: Any, cluster: Any, cured: bool) -> None:
+    """Spark plans batch 0 of empty queues too: no consumer tells whether it happened.
+
+    Entered in the log, as a batch whose reply was lost, it would promise a state that is not there.
+    """
+    stream.recover()
+    state = f"{stream.settings.checkpoint}/state/*"
+    cluster.client.faults.add(
+        method="MoveNode",
+        where={"destination_path": state},
+        times=None,
+        action="fail",
+        error={"code": 1, "message": "the proxy is on strike"},
+    )
+    with stream.running() as query:
+        wait_for_failure(query)
+    cluster.client.faults.clear()
+    if not cured:
+        log = b'v1\n{"nextBatchWatermarkMs":0}'
+        path = f"{stream.settings.checkpoint}/commits/0"
+        stream.client.write_file(path, log, force_create=True)
+    assert stream.recover() == []
+    stream.send(1_000)
+    if cured:
+        stream.close()
+        outcome = stream.outcome()
+        assert (outcome.lost, outcome.duplicated) == (0, 0)
+    else:
+        with stream.running() as query:
+            assert "delta" in wait_for_failure(query)

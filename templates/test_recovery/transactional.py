@@ -86,6 +86,20 @@ def test_a_batch_that_never_committed_runs_again(module: Module) -> None:
     assert _decide(module, positions) == module("repairs").Decision()
 
 
+@pytest.mark.parametrize(
+    ("planned", "consumed"),
+    [({0: {}}, {}), ({0: {0: 0, 1: 0}}, {}), ({0: {0: 10}, 1: {0: 10}}, {0: 10})],
+    ids=["no queue has rows", "no rows yet", "windows alone"],
+)
+def test_a_batch_without_rows_is_not_entered_nobody_knows_whether_it_happened(
+    module: Module, planned: dict[int, dict[int, int]], consumed: dict[int, int]
+) -> None:
+    positions = _positions(
+        module, consumed=consumed, planned=planned, committed={*planned} - {max(planned)}
+    )
+    assert _decide(module, positions) == module("repairs").Decision()
+
+
 @pytest.mark.parametrize("committed", [{0}, {0, 1}])
 @pytest.mark.parametrize("row", [5, 15, 25])
 def test_a_consumer_moved_by_hand_is_refused(module: Module, committed: set[int], row: int) -> None:

@@ -87,6 +87,22 @@ def test_a_reference_of_another_schema_is_refused(stream: Any) -> None:
     assert "column category: missing" in refusal
 
 
+def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
+    stream: Any, cluster: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    inputs = stream.module("inputs").inputs
+    inputs(stream.spark, stream.client, stream.settings)
+    error = {"code": 901, "message": "Access denied for user"}
+    where = {"query": f"*{stream.settings.reference}*"}
+    cluster.client.faults.add(
+        method="select_rows", where=where, times=None, action="fail", error=error
+    )
+    with caplog.at_level("INFO", "job"):
+        _, reference = inputs(stream.spark, stream.client, stream.settings)
+    assert reference.count() == len(REFERENCE)
+    assert "going on with the reference as it was read last: Access denied" in caplog.text
+
+
 def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Any) -> None:
     stream.settings = replace(stream.settings, reference_refresh=2.0)
     stream.send(200)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 
 def test_every_row_arrives_once_and_right(stream: Any) -> None:
     stream.send(3_000)
@@ -31,3 +33,30 @@ def test_changed_columns_are_said_once(stream: Any) -> None:
         "tables.py has changed: rows that were written before stay as they are"
     ]
     assert stream.recover() == []
+
+
+def test_what_belongs_to_another_job_is_not_rewound(stream: Any) -> None:
+    stream.send(100)
+    stream.recover()
+    stream.client.set(f"{stream.settings.checkpoint}/@ytstream_job/job", "another")
+    with pytest.raises(stream.module("errors").JobError, match="belongs to another job"):
+        stream.module("maintenance").rewind(stream.client, stream.settings, "latest", [])
+    stream.client.set(f"{stream.settings.checkpoint}/@ytstream_job", {"queues": "nonsense"})
+    with pytest.raises(stream.module("errors").JobError, match="not as the job writes it"):
+        stream.recover()
+
+
+@pytest.mark.parametrize(
+    "mistake", [KeyError("price"), ZeroDivisionError("division by zero"), None]
+)
+def test_a_mistake_in_transform_is_one_line(
+    stream: Any, monkeypatch: pytest.MonkeyPatch, mistake: Exception | None
+) -> None:
+    def transform(*_: object) -> None:
+        if mistake is not None:
+            raise mistake
+
+    pipeline = stream.module("pipeline")
+    monkeypatch.setattr(pipeline, "transform", transform)
+    with pytest.raises(stream.module("errors").JobError, match=r"transform\(\) failed"):
+        pipeline.result(stream.spark, stream.client, stream.settings)

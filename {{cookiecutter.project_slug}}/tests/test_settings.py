@@ -69,6 +69,7 @@ def test_a_bad_line_is_named(module: Module, tmp_path: Path, line: str, said: st
         ('"//home/job/consumer"', '"//home/job/"', "plain Cypress path"),
         ('"//home/job/consumer"', '"home/job/consumer"', "plain Cypress path"),
         ('"//home/job/consumer"', '"//home/job/output"', "named twice"),
+        ('"//home/job/output"', '"//home/job/checkpoint/o"', "o is inside //home/job/checkpoint"),
         ('"//home/b", "//home/a"', '"//home/a", "//home/a"', "named twice"),
         ('"//home/b", "//home/a"', "", "one or more"),
         ('proxy = "cluster.example.net"', "", "missing key 'proxy'"),

@@ -72,8 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("job").setLevel(logging.INFO)
-    # It logs errors as JSON; what is raised is explained here.
-    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
+    # They log errors as JSON; what is raised is explained here.
+    for kind in ("DataFrame", "SQL"):
+        logging.getLogger(f"{kind}QueryContextLogger").setLevel(logging.CRITICAL)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the package's own is over
         settings = load(arguments.config)

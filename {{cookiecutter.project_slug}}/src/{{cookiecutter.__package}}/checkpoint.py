@@ -1,8 +1,8 @@
 """Spark's checkpoint as it lies in Cypress: which batches were planned, which are done.
 
-``offsets/N`` is written before batch N runs (the offset log), ``commits/N`` after it (the commit
-log). Both are text: ``v1``, a line of JSON metadata, then in ``offsets`` one line per source, in
-which SPYT stores the index of the LAST row of each partition (YtQueueOffset).
+``offsets/N`` is written before batch N runs (offset log), ``commits/N`` after it (commit log). Both
+are text: ``v1``, a line of JSON metadata, then in ``offsets`` one line per source, in which SPYT
+stores the index of the LAST row of each partition (YtQueueOffset).
 """
 
 import json
@@ -35,10 +35,7 @@ class Planned:
         return "\n".join(["v1", *map(_json, [self.metadata, *lines])])
 
     def commit_text(self) -> str:
-        """The text of the commit log's entry for this batch.
-
-        The watermark is that of the batch's beginning: an older one only closes windows later.
-        """
+        """The commit log's entry; an older watermark, as this one is, only closes windows later."""
         watermark = int(self.metadata.get("batchWatermarkMs", 0))
         return "v1\n" + _json({"nextBatchWatermarkMs": watermark})
 
@@ -104,8 +101,9 @@ def _planned(batch: int, text: str) -> Planned:
     lines = text.splitlines()
     if len(lines) < 3 or lines[0] != "v1":
         raise ValueError(f"entry {batch} is cut short or of an unknown version: {text[:60]!r}")
-    sources = tuple(lines[2:])
-    return Planned(batch, tuple(map(_ends, sources)), json.loads(lines[1]), sources)
+    sources, metadata = tuple(lines[2:]), json.loads(lines[1])
+    metadata.get("conf", {}).items()  # maps both, or AttributeError
+    return Planned(batch, tuple(map(_ends, sources)), metadata, sources)
 
 
 def _ends(source: str) -> dict[int, int]:

@@ -60,7 +60,8 @@ def _explanation(error: Exception, proxy: str) -> Exception:
     if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
         return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
     # Missing, full or not for this user: the cluster's messages name all of them like this.
-    if named := re.search(r'(account|bundle|medium) "', line, re.IGNORECASE):
+    named = re.search(r'(account|bundle|medium) "', line, re.IGNORECASE)
+    if named and re.search("no such|denied|limit|not allowed", line, re.IGNORECASE):
         setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
         remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
         return JobError(f"{proxy}: {line}", remedy)
@@ -92,7 +93,8 @@ def _inner(error: Any) -> Any:
     if isinstance(error, dict | YtError):
         inner = error.get("inner_errors") if isinstance(error, dict) else error.inner_errors
         return inner[0] if inner else None
-    return error.__cause__ or error.__context__
+    inner = error.__cause__ or error.__context__
+    return None if isinstance(inner, TypeError) else inner  # urllib3 tries two ways to read
 
 
 def cluster_name(client: Any) -> str:

@@ -8,6 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from .errors import JobError, RestartableError
+from .state import FAILURES as STATE_FAILURES
 
 #: What no restart cures: the same row, plan or schema fails again. Parts of messages, Spark's
 #: conditions ("[CAST_INVALID_INPUT] ...") among them.
@@ -15,9 +16,7 @@ _FATAL = (
     *("[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE"),
     *("[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range"),
     *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
-    *("Required column", "Access denied"),
-    # The state was made by another transform(), or is not there.
-    *("[STATE_STORE_", "[CANNOT_LOAD_STATE_STORE", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH"),
+    *("Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES),
 )
 
 #: The frames' lines are indented, the exception's is not.
@@ -37,10 +36,13 @@ def explained_spark() -> Iterator[None]:
         is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
         if is_from_the_stream and not any(part in text for part in _FATAL):
             raise RestartableError(cause(text)) from error
+        remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
+        if any(part in text for part in STATE_FAILURES):
+            remedy = (
+                "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
+            )
         raise JobError(
-            f"the job cannot go on: {cause(text)}",
-            "correct transform.py (try_cast gives null for what cannot be cast) or the data; the "
-            "batch was not committed and runs again at the next start",
+            f"the job cannot go on: {cause(text)}", f"{remedy}; what was committed stays"
         ) from error
     except (Py4JError, ConnectionError) as error:
         raise JobError(

@@ -33,10 +33,7 @@ class InstanceLock:
         return self._transaction is not None and bool(self._transaction.is_pinger_alive())
 
     def acquire(self, say: Callable[[str], None]) -> None:
-        """Take the lock; wait for a dead holder to expire.
-
-        Raises JobError when the holder is alive, that is, pings while this one waits.
-        """
+        """Take the lock, or wait for a dead holder to expire. Raises JobError when one pings."""
         transaction = self._client.Transaction(
             timeout=LOCK_SECONDS * 1000,
             ping=True,
@@ -63,15 +60,16 @@ class InstanceLock:
                     pings[id_] = ping
                 time.sleep(_POLL_SECONDS)
         except BaseException:
-            transaction.abort()
+            self._transaction = transaction
+            self.release()
             raise
         self._transaction = transaction
 
     def release(self) -> None:
         """Give the lock up; harmless when it was never held or is lost."""
         if self._transaction is not None:
-            # Expired already is what was wanted.
-            with contextlib.suppress(YtError):
+            # Expired already, or about to expire without pings, is what was wanted.
+            with contextlib.suppress(YtError, OSError):
                 self._transaction.abort()
             self._transaction = None
 

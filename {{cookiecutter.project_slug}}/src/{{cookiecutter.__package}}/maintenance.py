@@ -8,7 +8,6 @@ from typing import Any
 from . import marker
 from .errors import JobError
 from .positions import MARKER, Queue
-from .positions import queues as read_queues
 from .positions import read as read_positions
 from .repairs import advance
 from .resume import adopt
@@ -18,21 +17,21 @@ from .settings import Settings
 def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> list[str]:
     """Move the consumer and set the checkpoint aside, so that the next start begins there.
 
-    ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and partitions
-    that are not named stay where they are. Returns what was done. Raises JobError before anything
-    is changed.
+    ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and others stay
+    where they are. Returns what was done. Raises JobError before anything is changed.
     """
-    queues = {queue.path: queue for queue in read_queues(client, settings)}
+    positions = read_positions(client, settings, logs=False)  # they may be damaged
+    marker.verify(positions, settings)
+    queues = {queue.path: queue for queue in positions.queues}
     targets = _targets(queues, to, rows)
     done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
-    done += advance(client, settings, list(queues.values()), targets)
+    done += advance(client, settings, positions.queues, targets)
     marker.begin(client, settings)
     return done
 
 
 def migrate(client: Any, settings: Settings) -> list[str]:
-    """Take checkpoint and consumer over from the guarantee the job had before. Returns what was
-    done.
+    """Take checkpoint and consumer over from the former guarantee. Returns what was done.
 
     Raises JobError when the job was not stopped in a state that the new guarantee can go on from.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 from .errors import JobError
 from .guarantee import NAME as GUARANTEE
-from .positions import MARKER, Positions, Queue, begun
+from .positions import MARKER, Positions, Queue
 from .positions import queues as read_queues
 from .processing import NAME as PROCESSING
 from .session import APP_NAME
@@ -54,7 +54,8 @@ def write(client: Any, positions: Positions, settings: Settings) -> list[str]:
 def begin(client: Any, settings: Settings) -> None:
     """Mark a new checkpoint, with the rows it begins at: an empty one is right only there."""
     queues = read_queues(client, settings)
-    mine = {**wanted(queues, settings), "begun": begun(queues)}
+    begun = [{str(p): row for p, row in queue.consumed.items() if row} for queue in queues]
+    mine = {**wanted(queues, settings), "begun": begun}
     client.set(f"{settings.checkpoint}/@{MARKER}", mine)
 
 

@@ -49,8 +49,7 @@ class Monitor:
 def status(client: Any, settings: Settings) -> str:
     """Per queue and partition: its rows, both offsets, and the lag, as a table.
 
-    ``next`` is the row the next batch starts with, by the checkpoint. The consumer may be one batch
-    behind it while the job runs, so the lag is counted from the checkpoint.
+    ``next`` is the row the next batch starts with, by the checkpoint; the consumer may be behind.
     """
     positions = read_positions(client, settings)
     done, last = positions.checkpoint.done, positions.checkpoint.last

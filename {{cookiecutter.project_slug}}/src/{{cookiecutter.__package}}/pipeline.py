@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from . import guard
+from .errors import JobError
 from .guarantee import admit
 from .inputs import inputs
 from .settings import Settings
@@ -14,8 +17,15 @@ from .transform import transform
 
 def result(spark: SparkSession, client: Any, settings: Settings) -> DataFrame:
     """The rows to write; nothing runs yet. Raises JobError for rows that may not be written."""
-    rows = transform(*inputs(spark, client, settings))
-    guard.verify(rows)
+    arguments = inputs(spark, client, settings)
+    try:
+        rows = transform(*arguments)
+        guard.verify(rows)
+    except (JobError, PySparkException, Py4JError):
+        raise
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise JobError(f"transform() failed: {problem}", "correct transform.py") from error
     return admit(rows, settings)
 
 

@@ -1,6 +1,6 @@
 """Where everything stands: queues, consumer, checkpoint, and the markers on them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -37,19 +37,24 @@ class Positions:
     consumer_marker: Mapping[str, Any] | None
 
     @property
+    def begun(self) -> list[Mapping[int, int]]:
+        """Where the consumer stood when the checkpoint was begun, by its marker."""
+        noted = (self.checkpoint_marker or {}).get("begun") or [{} for _ in self.queues]
+        return [{int(partition): int(row) for partition, row in rows.items()} for rows in noted]
+
+    @property
     def is_checkpoint_lost(self) -> bool:
-        """Whether there is no batch in the checkpoint, though the consumer has moved since it was
-        begun."""
-        if self.checkpoint.last is not None or self.consumer_marker is None:
-            return False
-        return (self.checkpoint_marker or {}).get("begun") != begun(self.queues)
+        """Whether it has no batch, though the consumer has moved since it was begun."""
+        moved = [{p: row for p, row in queue.consumed.items() if row} for queue in self.queues]
+        is_empty = self.checkpoint.last is None and self.consumer_marker is not None
+        return is_empty and moved != self.begun
 
 
-def read(client: Any, settings: Settings) -> Positions:
+def read(client: Any, settings: Settings, *, logs: bool = True) -> Positions:
     """Read all positions of the job's objects, which must exist and be mounted."""
     return Positions(
         queues(client, settings),
-        checkpoints.read(client, settings.checkpoint),
+        checkpoints.read(client, settings.checkpoint) if logs else Checkpoint((), frozenset()),
         _marker(client, settings.checkpoint),
         _marker(client, settings.consumer),
     )
@@ -81,11 +86,6 @@ def consumed(client: Any, cluster: str, consumer: str, queue: str) -> dict[int, 
         f'where queue_cluster = "{cluster}" and queue_path = "{queue}"'
     )
     return {int(row["partition_index"]): int(row["offset"]) for row in rows}
-
-
-def begun(queues: Sequence[Queue]) -> list[dict[str, int]]:
-    """Where the consumer stands, as the marker remembers it of the moment a checkpoint is begun."""
-    return [{str(p): row for p, row in sorted(q.consumed.items()) if row} for q in queues]
 
 
 def _marker(client: Any, path: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,6 @@
 """What the job needs on the cluster: compared with what is there, and made where it is missing.
 
-One list of findings serves `check` (show them), `provision` (mend those that can be mended without
-touching anybody's data) and `run` (refuse while there are any).
+One list of findings serves `check` and `run` (refuse) and `provision` (mend what may be mended).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,12 +69,10 @@ class Wanted:
 def provision(client: Any, settings: Settings) -> list[str]:
     """Create, mount and register what is missing; returns what was done, a line each.
 
-    May be repeated: what is there is left alone. Mending one thing can bring the next to light (a
-    table that was just made is not mounted yet), hence the rounds.
-
-    Raises JobError for drift: objects that exist and differ.
+    May be repeated: what is there is left alone. Raises JobError for objects that differ.
     """
     done: list[str] = []
+    # In rounds: a table that was just made is not mounted yet.
     while mendable := [(found, found.mend) for found in findings(client, settings) if found.mend]:
         for finding, mend in mendable:
             mend()

@@ -32,9 +32,8 @@ def prepare(client: Any, settings: Settings) -> list[str]:
 def decide(positions: Positions, settings: Settings) -> Decision:
     """The decision for these positions; reads and writes nothing.
 
-    Raises JobError for offsets that fit together in no way a crash leaves behind, for a queue that
-    is shorter than the offsets, and, under ``on_data_loss = "fail"``, for rows trimmed before they
-    were read.
+    Raises JobError for offsets that no crash leaves behind, for a queue that is shorter than them,
+    and, under ``on_data_loss = "fail"``, for rows trimmed before they were read.
     """
     decision = Decision()
     if positions.checkpoint.last is None and positions.checkpoint.committed:

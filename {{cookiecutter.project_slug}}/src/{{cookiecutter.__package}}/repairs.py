@@ -43,6 +43,7 @@ def apply(client: Any, settings: Settings, positions: Positions, decision: Decis
         planned, ends = decision.rebase
         files[f"{checkpoint}/offsets/{planned.batch}"] = planned.moved(ends)
     for path, text in files.items():
+        client.create("map_node", path.rpartition("/")[0], recursive=True, ignore_existing=True)
         # In one master transaction: another reader sees the whole file or none.
         client.write_file(path, text.encode(), force_create=True)
     advance(client, settings, positions.queues, decision.advance)

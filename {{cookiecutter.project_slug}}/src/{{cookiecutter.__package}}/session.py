@@ -67,10 +67,9 @@ def confs(settings: Settings) -> dict[str, str]:
 
 
 def open_session(settings: Settings) -> SparkSession:
-    """Start (or, under spark-submit, join) the JVM with SPYT in it and verify that it is there.
+    """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
 
-    Raises JobError when Java, SPYT or its patch is missing or too old, or when a setting did not
-    hold.
+    Raises JobError when Java, SPYT, its patch or a setting is missing or too old.
     """
     # Set by spark-submit, which has started a JVM already.
     local = "PYSPARK_GATEWAY_PORT" not in os.environ

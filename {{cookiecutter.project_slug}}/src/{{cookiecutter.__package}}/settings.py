@@ -62,11 +62,7 @@ class Settings(ProcessingSettings):
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read ``path``; all problems of the file are reported together.
-
-    Raises JobError for a file that is missing or not TOML, an unknown or missing key, a value of
-    the wrong type or out of bounds, and a ``YT_PROXY`` that contradicts the file.
-    """
+    """Read ``path``. Raises JobError with all that is wrong with it, or with ``YT_PROXY``."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -92,10 +88,9 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
-    """The token, from the environment alone; a cluster on the loopback needs none.
+    """The token, from the environment alone (SPYT puts it into the vault on the cluster).
 
-    ``YT_SECURE_VAULT_YT_TOKEN`` is where SPYT puts it for drivers and executors on the cluster.
-    Raises JobError when a cluster needs a token and none is there.
+    Raises JobError when a cluster needs a token, as all but the loopback do, and none is there.
     """
     found = environment.get("YT_TOKEN") or environment.get("YT_SECURE_VAULT_YT_TOKEN")
     if found or is_loopback(settings.proxy):
@@ -130,4 +125,6 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     paths = [*values.get("queues", ())]
     paths += [values[name] for name in values if keys[name].metadata == PATH]
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    pairs = ((path, other) for path in paths for other in paths)
+    problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
     return values, problems

@@ -62,10 +62,7 @@ def run(settings: Settings) -> None:
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[tuple[Any, InstanceLock]]:
-    """A client and the lock that keeps other instances of the job out.
-
-    Raises JobError when one runs, or when the job's objects are not in place.
-    """
+    """A client, and the lock that keeps other instances out. Raises JobError if one runs."""
     with explained(settings):
         client = connect(settings)
         provision.require(client, settings)
@@ -101,10 +98,7 @@ def _supervise(one_query: Callable[[], None], stop: threading.Event) -> None:
 def _one_query(
     client: Any, spark: SparkSession, settings: Settings, lock: InstanceLock, stop: threading.Event
 ) -> None:
-    """One life of the query: until stopped, or until its inputs have to be read anew.
-
-    Raises RestartableError for what a new start may cure.
-    """
+    """One life of the query: until stopped, or until its inputs are to be read anew."""
     with explained(settings):
         for note in recovery.prepare(client, settings):
             say(f"recovery: {note}")
@@ -133,9 +127,7 @@ def _one_query(
 def _drain(query: StreamingQuery, report: Callable[[], None]) -> None:
     """Let the running micro-batch finish, then stop.
 
-    Spark has no stop "after this batch". Between the look and the stop a new trigger may have
-    begun; it spends its first milliseconds asking for the queues' ends, before anything is written
-    down.
+    A trigger that begins in between spends its first milliseconds asking for the queues' ends.
     """
     with explained_spark():
         while query.isActive and query.status["isTriggerActive"]:
