@@ -37,7 +37,7 @@ def test_without_the_queues_name_positions_collide(stream: Any) -> None:
     """Two queues have the same positions: the key must tell them apart, and the plan must show
     it."""
     guarantee, pipeline = stream.module("guarantee"), stream.module("pipeline")
-    rows = pipeline.transform(pipeline.events(stream.spark, stream.settings))
+    rows = pipeline.transform(stream.module("events").events(stream.spark, stream.settings))
     with pytest.raises(stream.module("errors").JobError, match="queue_id is lost"):
         guarantee.admit(rows.drop("queue_id"), stream.settings)
     with pytest.raises(stream.module("errors").JobError, match="queue_id is computed"):
