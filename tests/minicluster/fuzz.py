@@ -44,6 +44,8 @@ HANG = 60.0
 PATIENCE = 0.05
 """Seconds until a connection without an answer counts as one that waits for the rest."""
 QUEUE, KEYED = "//fuzz/queue", "//fuzz/keyed"
+#: Bytes that aiohttp takes in one header line (max_field_size).
+LONGEST_HEADER = 8_000
 COLUMNS = [{"name": "v", "type": "string"}, {"name": "n", "type": "int64"}]
 
 
@@ -204,6 +206,9 @@ class Target:
             return "accepted", ""
         if response.status not in (400, 404, 413):
             raise DefectError(f"{command.name}: status {response.status}: {answer[:200]!r}")
+        if max(map(len, headers.values()), default=0) > LONGEST_HEADER:
+            # Refused before the request is read, by the HTTP library and in its words.
+            return "refused", "header too long"
         error = json.loads(answer)
         if not error["message"]:
             raise DefectError(f"{command.name}: an error without a message")
