@@ -35,51 +35,6 @@ def test_a_batch_that_runs_again_changes_nothing(stream: Any, cluster: Any) -> N
     assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
-def test_a_gap_is_skipped_on_demand_and_nothing_repeats(stream: Any) -> None:
-    stream.send(2_000)
-    stream.recover()
-    stream.drain()
-    stream.send(2_000)
-    queue = stream.settings.queues[0]
-    stream.client.trim_rows(queue, 0, 600)
-    with pytest.raises(stream.module("errors").JobError, match="100 rows"):
-        stream.recover()
-    stream.settings = replace(stream.settings, on_data_loss="skip")
-    assert any("trimmed" in note for note in stream.recover())
-    stream.drain()
-    outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (100, 0)
-
-
-def test_a_lost_checkpoint_is_said_and_nothing_is_lost(stream: Any) -> None:
-    stream.send(1_000)
-    stream.recover()
-    assert stream.recover() == []  # nothing has run yet, nothing is gone
-    stream.drain()
-    stream.send(1_000)
-    stream.drain()
-    stream.client.remove(stream.settings.checkpoint, recursive=True)
-    stream.client.create("map_node", stream.settings.checkpoint)
-    assert any("is gone" in note for note in stream.recover())
-    stream.send(1_000)
-    stream.drain()
-    outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0, 0)
-
-
-def test_a_checkpoint_of_another_job_is_refused_before_anything_is_written(stream: Any) -> None:
-    stream.send(100)
-    stream.recover()
-    positions = stream.module("positions")
-    marker = dict(stream.client.get(f"{stream.settings.checkpoint}/@{positions.MARKER}"))
-    stream.client.set(
-        f"{stream.settings.checkpoint}/@{positions.MARKER}", {**marker, "job": "another"}
-    )
-    with pytest.raises(stream.module("errors").JobError, match="belongs to another job"):
-        stream.recover()
-    assert stream.found().total() == 0
-
-
 def _first(rows: DataFrame) -> DataFrame:
     return rows.limit(10)
 

@@ -35,6 +35,21 @@ def test_death_between_commit_log_and_transaction(stream: Any, cluster: Any, cur
         assert stream.found().total() == before < len(stream.sent)
 
 
+def test_death_in_the_first_batch_after_a_lost_checkpoint(stream: Any, cluster: Any) -> None:
+    """The new checkpoint begins where the consumer is, not where the lost one began."""
+    stream.send(1_000)
+    stream.recover()
+    stream.drain()
+    stream.forget()
+    stream.recover()
+    stream.send(1_000)
+    die_between_the_logs(stream, cluster, batch=0)
+    assert any("runs again" in note for note in stream.recover())
+    stream.drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
 def test_the_commits_reply_is_lost(stream: Any, cluster: Any, cured: bool) -> None:
     """The transaction is in, SPYT does not know it and takes ``commits/N`` back.
@@ -94,22 +109,6 @@ def test_the_job_was_at_least_once_before(stream: Any, cured: bool) -> None:
             several_triggers(query, stream)
         outcome = stream.outcome()
         assert outcome.lost + outcome.duplicated > 0
-
-
-def test_a_lost_checkpoint_is_said_and_nothing_is_lost(stream: Any) -> None:
-    stream.send(1_000)
-    stream.recover()
-    assert stream.recover() == []  # nothing has run yet, nothing is gone
-    stream.drain()
-    stream.send(1_000)
-    stream.drain()
-    stream.client.remove(stream.settings.checkpoint, recursive=True)
-    stream.client.create("map_node", stream.settings.checkpoint)
-    assert any("is gone" in note for note in stream.recover())
-    stream.send(1_000)
-    stream.drain()
-    outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
 def test_a_rewound_job_reads_again_from_there(stream: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,12 +15,6 @@ from demo.bids import EVENT_TIME, bids
 from demo.scenario import drained
 
 
-def _forget(stream: Stream) -> None:
-    """Remove what is in the checkpoint; its folder and its marker stay."""
-    for name in stream.client.list(stream.settings.checkpoint):
-        stream.client.remove(f"{stream.settings.checkpoint}/{name}", recursive=True, force=True)
-
-
 def test_a_lost_state_is_refused_and_rewind_is_the_way_out(stream: Any) -> None:
     stream.send(1_000)
     stream.recover()
@@ -28,7 +23,7 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(stream: Any) -> None:
     stream.drain()
     stream.send(1_000)
     stream.drain()
-    _forget(stream)
+    stream.forget()
     with pytest.raises(stream.module("errors").JobError, match="the state with it"):
         stream.recover()
     stream.module("maintenance").rewind(stream.client, stream.settings, "latest", [])
@@ -38,9 +33,18 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(stream: Any) -> None:
     stream.drain()
     stream.send(1_000)
     stream.drain()
-    _forget(stream)
+    stream.forget()
     with pytest.raises(stream.module("errors").JobError, match="the state with it"):
         stream.recover()
+
+
+def test_a_gap_before_the_first_batch_begins_the_checkpoint_behind_it(stream: Any) -> None:
+    stream.send(1_000)
+    stream.recover()
+    stream.client.trim_rows(stream.settings.queues[0], 0, 100)
+    stream.settings = replace(stream.settings, on_data_loss="skip")
+    assert any("trimmed" in note for note in stream.recover())
+    assert stream.recover() == []
 
 
 def test_an_older_checkpoint_that_was_restored_is_refused(stream: Any) -> None:

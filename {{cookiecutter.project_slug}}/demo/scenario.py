@@ -65,7 +65,7 @@ def play(cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
         rows_in=sum(tables.rows_in(client, queue) for queue in settings.queues),
         outcome=tables.compare(wanted, tables.read(client, settings.output, COLUMNS)),
         kills=kills,
-        restarts=1,
+        restarts=log.read_text(errors="replace").count("starting Spark") - 1,
     )
 
 

@@ -49,6 +49,12 @@ class Stream:
         """What recovery says it did."""
         return list(self.module("recovery").prepare(self.client, self.settings))
 
+    def forget(self) -> None:
+        """Remove what is in the checkpoint; its folder and its marker stay."""
+        for name in self.client.list(self.settings.checkpoint):
+            path = f"{self.settings.checkpoint}/{name}"
+            self.client.remove(path, recursive=True, force=True)
+
     @contextmanager
     def running(self) -> Iterator[Any]:
         """The query, stopped at the end."""

@@ -29,9 +29,7 @@ def test_a_second_run_goes_on_where_the_first_one_stopped(stream: Any) -> None:
 def test_changed_columns_are_said_once(stream: Any) -> None:
     stream.recover()
     stream.client.set(f"{stream.settings.consumer}/@ytstream_job/schema", "of other columns")
-    assert stream.recover() == [
-        "tables.py has changed: rows that were written before stay as they are"
-    ]
+    assert stream.recover() == ["tables.py has changed: rows written before stay as they are"]
     assert stream.recover() == []
 
 
@@ -41,7 +39,17 @@ def test_what_belongs_to_another_job_is_not_rewound(stream: Any) -> None:
     stream.client.set(f"{stream.settings.checkpoint}/@ytstream_job/job", "another")
     with pytest.raises(stream.module("errors").JobError, match="belongs to another job"):
         stream.module("maintenance").rewind(stream.client, stream.settings, "latest", [])
-    stream.client.set(f"{stream.settings.checkpoint}/@ytstream_job", {"queues": "nonsense"})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"queues": "nonsense"}, {"guarantee": None, "queues": [1]}, {"begun": [5]}, {"begun": 5}],
+    ids=["queues", "no guarantee", "rows", "begun"],
+)
+def test_a_damaged_marker_is_refused_in_one_line(stream: Any, damage: dict[str, Any]) -> None:
+    stream.recover()
+    path = f"{stream.settings.checkpoint}/@ytstream_job"
+    stream.client.set(path, {**stream.client.get(path), **damage})
     with pytest.raises(stream.module("errors").JobError, match="not as the job writes it"):
         stream.recover()
 

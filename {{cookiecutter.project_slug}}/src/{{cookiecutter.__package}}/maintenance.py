@@ -26,7 +26,7 @@ def rewind(client: Any, settings: Settings, to: str, rows: Sequence[str]) -> lis
     targets = _targets(queues, to, rows)
     done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
     done += advance(client, settings, positions.queues, targets)
-    marker.begin(client, settings)
+    marker.begin(client, read_positions(client, settings), settings)
     return done
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from .errors import JobError
 from .guarantee import NAME as GUARANTEE
 from .positions import MARKER, Positions, Queue
-from .positions import queues as read_queues
 from .processing import NAME as PROCESSING
 from .session import APP_NAME
 from .settings import Settings
@@ -39,23 +38,20 @@ def verify(positions: Positions, settings: Settings) -> None:
 
 
 def write(client: Any, positions: Positions, settings: Settings) -> list[str]:
-    """Leave the marker where it is missing or outdated, once both exist; returns what to tell."""
+    """Leave the marker where it is missing or outdated; returns what to tell."""
     mine, found = wanted(positions.queues, settings), positions.consumer_marker
-    if positions.checkpoint_marker is None:
-        begin(client, settings)
+    if positions.checkpoint_marker is None or positions.checkpoint.last is None:
+        begin(client, positions, settings)
     if found is not None and found.get("schema") == mine["schema"]:
         return []
     client.set(f"{settings.consumer}/@{MARKER}", mine)
-    return (
-        ["tables.py has changed: rows that were written before stay as they are"] if found else []
-    )
+    return ["tables.py has changed: rows written before stay as they are"] if found else []
 
 
-def begin(client: Any, settings: Settings) -> None:
+def begin(client: Any, positions: Positions, settings: Settings) -> None:
     """Mark a new checkpoint, with the rows it begins at: an empty one is right only there."""
-    queues = read_queues(client, settings)
-    begun = [{str(p): row for p, row in queue.consumed.items() if row} for queue in queues]
-    mine = {**wanted(queues, settings), "begun": begun}
+    begun = [{str(p): row for p, row in rows.items()} for rows in positions.stands]
+    mine = {**wanted(positions.queues, settings), "begun": begun}
     client.set(f"{settings.checkpoint}/@{MARKER}", mine)
 
 

@@ -39,31 +39,30 @@ class Positions:
     @property
     def begun(self) -> list[Mapping[int, int]]:
         """Where the consumer stood when the checkpoint was begun, by its marker."""
-        noted = (self.checkpoint_marker or {}).get("begun") or [{} for _ in self.queues]
-        return [{int(partition): int(row) for partition, row in rows.items()} for rows in noted]
+        noted = _begun(self.checkpoint_marker or {})
+        return noted if len(noted) == len(self.queues) else [{} for _ in self.queues]
+
+    @property
+    def stands(self) -> list[Mapping[int, int]]:
+        """Where the consumer stands, queue by queue, without partitions at row 0."""
+        return [{p: row for p, row in queue.consumed.items() if row} for queue in self.queues]
 
     @property
     def is_checkpoint_lost(self) -> bool:
         """Whether it has no batch, though the consumer has moved since it was begun."""
-        moved = [{p: row for p, row in queue.consumed.items() if row} for queue in self.queues]
         is_empty = self.checkpoint.last is None and self.consumer_marker is not None
-        return is_empty and moved != self.begun
+        return is_empty and self.stands != self.begun
 
 
 def read(client: Any, settings: Settings, *, logs: bool = True) -> Positions:
-    """Read all positions of the job's objects, which must exist and be mounted."""
+    """All positions; without ``logs`` as of an empty checkpoint. JobError for what is damaged."""
+    cluster = cluster_name(client)
     return Positions(
-        queues(client, settings),
+        tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues),
         checkpoints.read(client, settings.checkpoint) if logs else Checkpoint((), frozenset()),
         _marker(client, settings.checkpoint),
         _marker(client, settings.consumer),
     )
-
-
-def queues(client: Any, settings: Settings) -> tuple[Queue, ...]:
-    """The queues alone, whatever state the checkpoint is in."""
-    cluster = cluster_name(client)
-    return tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues)
 
 
 def _queue(client: Any, cluster: str, consumer: str, path: str) -> Queue:
@@ -88,13 +87,17 @@ def consumed(client: Any, cluster: str, consumer: str, queue: str) -> dict[int, 
     return {int(row["partition_index"]): int(row["offset"]) for row in rows}
 
 
+def _begun(marker: Mapping[str, Any]) -> list[Mapping[int, int]]:
+    noted = marker.get("begun", ())
+    return [{int(partition): int(row) for partition, row in rows.items()} for rows in noted]
+
+
 def _marker(client: Any, path: str) -> Mapping[str, Any] | None:
     found: Mapping[str, Any] | None = client.get_attribute(path, MARKER, None)
-    with suppress(KeyError, TypeError):
-        if found is None or (
-            found["guarantee"] and [(q["path"], q["id"]) for q in found["queues"]]
-        ):
-            return found
+    with suppress(KeyError, TypeError, ValueError, AttributeError):
+        if found is not None:
+            _ = found["guarantee"], _begun(found), [(q["path"], q["id"]) for q in found["queues"]]
+        return found
     raise JobError(
         f"the attribute {MARKER} of {path} is not as the job writes it: {found}",
         f"restore it; if {path} is this job's for certain, remove it: yt remove {path}/@{MARKER}",

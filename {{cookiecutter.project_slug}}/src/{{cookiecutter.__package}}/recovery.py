@@ -26,7 +26,7 @@ def prepare(client: Any, settings: Settings) -> list[str]:
     marker.verify(positions, settings)
     decision = decide(positions, settings)
     repairs.apply(client, settings, positions, decision)
-    return decision.notes + marker.write(client, positions, settings)
+    return decision.notes + marker.write(client, read_positions(client, settings), settings)
 
 
 def decide(positions: Positions, settings: Settings) -> Decision:

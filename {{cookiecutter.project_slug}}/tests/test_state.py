@@ -1,0 +1,1 @@
+{% include "test_state/" ~ cookiecutter.__state ~ ".py" %}
