@@ -1,5 +1,6 @@
-"""Remove what rendering leaves behind: caches of the template's own checkout, and empty folders."""
+"""Remove what rendering leaves behind, and note what the vendored folders are like as released."""
 
+import runpy
 import shutil
 from pathlib import Path
 
@@ -22,4 +23,7 @@ def tidy(folder: Path) -> None:
 
 
 tidy(Path.cwd())
+checksums = runpy.run_path("ytstream/checksums.py")
+for folder in ("ytstream", "minicluster"):
+    checksums["write"](Path(folder))
 print(f"Made {Path.cwd().name}. Next: cd {Path.cwd().name} && make demo")

@@ -38,8 +38,8 @@ _PROXY = re.compile(r"(https?://)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?(:(?P<
 
 _FOLDERS = frozenset(
     (
-        *("build", "config", "conftest", "demo", "dist", "docs", "main", "minicluster"),
-        *("src", "stream", "submit", "tests"),
+        *("build", "config", "conftest", "dist", "docs", "main", "minicluster", "sample"),
+        *("src", "tests", "ytstream"),
     )
 )
 

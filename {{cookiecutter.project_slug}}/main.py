@@ -1,8 +1,8 @@
 """What spark-submit runs: ``main.py --config production.toml``."""
 
 import sys
-from importlib import import_module
+
+from {{ cookiecutter.__package }}.__main__ import main
 
 if __name__ == "__main__":
-    job = import_module("{{ cookiecutter.__package }}.__main__")
-    sys.exit(job.main(["run", *sys.argv[1:]]))
+    sys.exit(main(["run", *sys.argv[1:]]))

@@ -1,30 +1,36 @@
-"""YOURS. The columns of the queue and of the output table, in the order wanted.
+"""YOURS. The columns of the queue and of each output, in the order wanted.
 
-One entry is (name, type, required). Types are YTsaurus' names ("int64", "utf8", "timestamp", ...)
-or, for lists, structs and dicts, yt.type_info types (``ti.List[ti.Utf8]``). A column that is not
-required may hold null. The guarantee's own key columns are added to the output for you: leave them
-out here. `make provision` creates the tables, and reports those that exist with other columns.
+Types are YTsaurus' names ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts,
+yt.type_info types (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
+key columns is sorted by them, and rows replace each other by key; a table without is ordered.
+`make tables` shows the tables that `make provision` creates; existing ones are never altered.
 """
 
-from typing import Any
+from ytstream import Column
 
 #: Bids of an auction site, as in the streaming benchmark Nexmark. All queues share these columns; a
 #: queue may have more, which the job then does not see.
-QUEUE: list[tuple[str, Any, bool]] = [
-    ("event_id", "utf8", True),
-    ("auction", "int64", True),
-    ("bidder", "int64", True),
-    ("price", "int64", True),  # minor units (cents) of US dollars: SPYT cannot write decimals
-    ("channel", "utf8", False),
-    ("url", "utf8", False),
-    ("date_time", "timestamp", True),
-    ("extra", "utf8", False),
+QUEUE = [
+    Column("event_id", "utf8", required=True),
+    Column("auction", "int64", required=True),
+    Column("bidder", "int64", required=True),
+    # Minor units (cents) of US dollars: SPYT cannot write decimals.
+    Column("price", "int64", required=True),
+    Column("channel", "utf8"),
+    Column("url", "utf8"),
+    Column("date_time", "timestamp", required=True),
+    Column("extra", "utf8"),
 ]
 
-OUTPUT: list[tuple[str, Any, bool]] = [
-    ("auction", "int64", True),
-    ("window_start", "timestamp", True),
-    ("window_end", "timestamp", True),  # the first moment after the window
-    ("bids", "int64", True),
-    ("total", "int64", True),  # of their prices, minor units
-]
+#: By name of the output; the configuration says where each of them is.
+OUTPUTS = {
+    "output": [
+        Column("auction", "int64", required=True),
+        Column("window_start", "timestamp", required=True),
+        # The first moment after the window.
+        Column("window_end", "timestamp", required=True),
+        Column("bids", "int64", required=True),
+        # Of their prices, minor units.
+        Column("total", "int64", required=True),
+    ],
+}

@@ -1,26 +1,24 @@
-"""transform() alone: rows in, rows out, no cluster."""
+"""transform() alone: rows in, rows out, no stream."""
 
 from __future__ import annotations
 
-from typing import Any
+from pyspark.sql import SparkSession
 
-from conftest import Module
-from frames import events, plain
-
-from demo.bids import bids
-from demo.expected import COLUMNS, REFERENCE, expected
+from sample import SAMPLE
+from ytstream.demo.sample import compared
+from ytstream.job import Connection
+from ytstream.testing.frames import counted_rows, events_frame, reference_frame
 
 
 def test_every_row_comes_out_once_with_what_is_known_of_its_auction(
-    module: Module, spark: Any
+    spark: SparkSession, connection: Connection
 ) -> None:
-    rows = list(bids(500))
-    known = [(auction, row["category"], row["seller"]) for auction, row in REFERENCE.items()]
+    job = connection.job
+    rows = SAMPLE.make(500)
     # A row without a key matches nothing, not even an auction that is null.
-    reference = spark.createDataFrame(
-        [*known, (None, "nobody's", 0)], "auction bigint, category string, seller bigint"
-    )
-    result = module("transform").transform(events(module, spark, rows), reference)
-    assert result.columns == [name for name, _, _ in module("tables").OUTPUT]
-    assert plain(result.collect(), COLUMNS) == expected(rows)
+    nameless = {"auction": None, "category": "no auction's", "seller": 0}
+    reference = reference_frame(spark, connection, [*SAMPLE.reference, nameless])
+    result = job.transform(events_frame(spark, connection, rows), reference)
+    assert result.columns == [column.name for column in job.output_columns["output"]]
+    assert counted_rows(result.collect(), compared(job)) == SAMPLE.wanted(job, rows)
     assert any(row.category is None for row in result.collect())

@@ -1,19 +1,20 @@
-"""transform() alone: rows in, rows out, no cluster."""
+"""transform() alone: rows in, rows out, no stream."""
 
 from __future__ import annotations
 
-from typing import Any
+from pyspark.sql import SparkSession
 
-from conftest import Module
-from frames import events, plain
+from sample import SAMPLE
+from ytstream.demo.sample import compared
+from ytstream.job import Connection
+from ytstream.testing.frames import counted_rows, events_frame
 
-from demo.bids import bids
-from demo.expected import COLUMNS, expected
 
-
-def test_every_row_comes_out_once_and_converted(module: Module, spark: Any) -> None:
-    rows = list(bids(500))
-    result = module("transform").transform(events(module, spark, rows))
-    output = [name for name, _, _ in module("tables").OUTPUT]
-    assert result.columns == [*module("guarantee").KEY_COLUMNS, *output]
-    assert plain(result.collect(), COLUMNS) == expected(rows)
+def test_every_row_comes_out_once_and_converted(
+    spark: SparkSession, connection: Connection
+) -> None:
+    job = connection.job
+    rows = SAMPLE.make(500)
+    result = job.transform(events_frame(spark, connection, rows))
+    assert result.columns == [column.name for column in job.output_columns["output"]]
+    assert counted_rows(result.collect(), compared(job)) == SAMPLE.wanted(job, rows)

@@ -12,7 +12,7 @@ AHEAD = "5 seconds"
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One row per event id; the columns of tables.QUEUE become those of tables.OUTPUT.
+    """One row per event id; the columns of QUEUE become those of OUTPUTS["output"].
 
     A row without an id cannot be told from another one: it passes, under an id of its own. Rows
     from the future are left out and counted in the log of each batch (``observe``).

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 
 def transform(events: DataFrame, reference: DataFrame) -> DataFrame:
-    """One row in, one row out; the columns are those of tables.OUTPUT.
+    """One row in, one row out; the columns are those of OUTPUTS["output"].
 
     ``reference`` holds the rows of the reference table as they were when the query started, and is
     small enough to go to every executor (``broadcast``; SPYT's settings switch off that Spark does

@@ -3,20 +3,14 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .guarantee import KEY_COLUMNS
-
 #: Euros per thousand dollars: whole numbers, so that every run gives the same cents.
 EUR_PER_1000_USD = 908
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One row in, one row out; the columns of tables.QUEUE become those of tables.OUTPUT.
-
-    KEY_COLUMNS are the guarantee's (there may be none): they must come out as they went in.
-    """
+    """One row in, one row out; the columns of QUEUE become those of OUTPUTS["output"]."""
     price_eur = F.expr(f"price * {EUR_PER_1000_USD} div 1000")
     return events.select(
-        *KEY_COLUMNS,
         "event_id",
         "auction",
         "bidder",

@@ -14,7 +14,7 @@ AHEAD = "5 seconds"
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One row per auction and window; the columns are those of tables.OUTPUT.
+    """One row per auction and window; the columns are those of OUTPUTS["output"].
 
     Rows without an event time belong to no window. They and those from the future are counted in
     the log of each batch (``observe``). ``current_timestamp`` is the time in the batch's entry of

@@ -1,1 +1,1 @@
-{% include "tables/" ~ cookiecutter.processing ~ ".py" %}
+{% include "tables/" ~ cookiecutter.processing ~ cookiecutter.__keyed ~ ".py" %}

@@ -1,1 +1,1 @@
-{% include "transform/" ~ cookiecutter.processing ~ ".py" %}
+{% include "transform/" ~ cookiecutter.processing ~ cookiecutter.__keyed ~ ".py" %}

@@ -1,0 +1,20 @@
+"""YOURS. The job in one declaration; `ytstream/` is the runtime that runs it."""
+
+from ytstream import Job
+
+from .tables import OUTPUTS, QUEUE, REFERENCE
+from .transform import transform
+
+JOB = Job(
+    name="{{ cookiecutter.project_slug }}",
+    processing="{{ cookiecutter.processing }}",
+    # transactional or at_least_once; the README says what a change asks for.
+    guarantee="{{ cookiecutter.guarantee }}",
+    queue=QUEUE,
+    outputs=OUTPUTS,
+    transform=transform,
+    reference=REFERENCE,
+    # The most rows of the reference: all of them pass through the driver to every executor.
+    reference_rows=100_000,
+    made_for="1.0.0",
+)

@@ -1,0 +1,17 @@
+"""YOURS. The job in one declaration; `ytstream/` is the runtime that runs it."""
+
+from ytstream import Job
+
+from .tables import OUTPUTS, QUEUE
+from .transform import transform
+
+JOB = Job(
+    name="{{ cookiecutter.project_slug }}",
+    processing="{{ cookiecutter.processing }}",
+    # transactional, idempotent or at_least_once; the README says what a change asks for.
+    guarantee="{{ cookiecutter.guarantee }}",
+    queue=QUEUE,
+    outputs=OUTPUTS,
+    transform=transform,
+    made_for="1.0.0",
+)

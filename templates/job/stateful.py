@@ -1,0 +1,19 @@
+"""YOURS. The job in one declaration; `ytstream/` is the runtime that runs it."""
+
+from ytstream import Job
+
+from .tables import OUTPUTS, QUEUE
+from .transform import transform
+
+JOB = Job(
+    name="{{ cookiecutter.project_slug }}",
+    processing="{{ cookiecutter.processing }}",
+    # transactional or at_least_once; the README says what a change asks for.
+    guarantee="{{ cookiecutter.guarantee }}",
+    queue=QUEUE,
+    outputs=OUTPUTS,
+    transform=transform,
+    # Partitions of the state, fixed by the checkpoint: as many as executors have cores.
+    shuffle_partitions=8,
+    made_for="1.0.0",
+)

@@ -1,0 +1,28 @@
+"""YOURS. What the job does with each row: here, dollars become euros (Nexmark query 1)."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+#: Euros per thousand dollars: whole numbers, so that every run gives the same cents.
+EUR_PER_1000_USD = 908
+
+
+def transform(events: DataFrame) -> DataFrame:
+    """One row in, one row out; the columns of QUEUE become those of OUTPUTS["output"].
+
+    The key columns must come out as they went in.
+    """
+    price_eur = F.expr(f"price * {EUR_PER_1000_USD} div 1000")
+    return events.select(
+        "queue_id",
+        "tablet_index",
+        "row_index",
+        "event_id",
+        "auction",
+        "bidder",
+        price_eur.alias("price_eur"),
+        "channel",
+        "url",
+        "date_time",
+        "extra",
+    )

@@ -1,1 +1,0 @@
-"""The demonstration: a minicluster, rows, the job, a kill at the worst moment, and a count."""

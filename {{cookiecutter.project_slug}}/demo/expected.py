@@ -1,1 +1,0 @@
-{% include "demo_expected/" ~ cookiecutter.processing ~ ".py" %}

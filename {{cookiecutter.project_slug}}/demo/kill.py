@@ -1,1 +1,0 @@
-{% include "demo_kill/" ~ cookiecutter.__recovery ~ ".py" %}

@@ -1,0 +1,1 @@
+{% include "sample/" ~ cookiecutter.__job ~ ".py" %}

@@ -1,0 +1,1 @@
+{% include "sample_expected/" ~ cookiecutter.processing ~ ".py" %}

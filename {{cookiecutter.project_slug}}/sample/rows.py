@@ -1,0 +1,1 @@
+{% include "sample_rows/" ~ cookiecutter.__rows ~ ".py" %}

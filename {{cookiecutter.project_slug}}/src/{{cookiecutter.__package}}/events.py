@@ -1,1 +1,0 @@
-{% include "events/" ~ cookiecutter.__multi ~ ".py" %}

@@ -1,1 +1,0 @@
-{% include "guarantee/" ~ cookiecutter.guarantee ~ ".py" %}

@@ -1,1 +1,0 @@
-{% include "inputs/" ~ cookiecutter.__inputs ~ ".py" %}

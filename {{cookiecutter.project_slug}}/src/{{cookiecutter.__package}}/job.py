@@ -1,0 +1,1 @@
+{% include "job/" ~ cookiecutter.__job ~ ".py" %}

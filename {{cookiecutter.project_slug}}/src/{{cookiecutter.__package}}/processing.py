@@ -1,1 +1,0 @@
-{% include "processing/" ~ cookiecutter.__processing ~ ".py" %}

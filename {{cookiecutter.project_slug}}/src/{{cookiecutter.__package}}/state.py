@@ -1,1 +1,0 @@
-{% include "state/" ~ cookiecutter.__state ~ ".py" %}

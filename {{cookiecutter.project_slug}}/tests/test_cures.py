@@ -1,1 +1,0 @@
-{% include "test_cures/" ~ cookiecutter.__cures ~ ".py" %}

@@ -1,0 +1,47 @@
+"""The whole job on the minicluster, with the real SPYT: end to end, killed, and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from minicluster import testing
+from sample import SAMPLE
+from ytstream import Job, JobError
+from ytstream.demo.scenario import play
+from ytstream.demo.screen import may_repeat
+from ytstream.testing.stream import Stream
+
+
+def test_every_row_arrives_once_and_right(stream: Stream) -> None:
+    stream.send(3_000)
+    stream.recover()
+    stream.close()
+    assert stream.is_exact()
+    assert stream.found()
+
+
+def test_rows_trimmed_before_they_were_read_are_refused(stream: Stream) -> None:
+    stream.send(1_000)
+    stream.recover()
+    stream.client.trim_rows(stream.settings.queues[0], 0, 100)
+    with pytest.raises(JobError, match="100 rows of .* were trimmed before this job read them"):
+        stream.recover()
+
+
+def test_the_guarantee_survives_a_kill(tmp_path: Path, job: Job) -> None:
+    with testing.start() as cluster:
+        result = play(job, SAMPLE, cluster, tmp_path / "job.log", print, _unwatched)
+    assert result.rows_in > 0
+    assert result.kills == 1
+    assert result.outcome.lost == 0
+    # A kill that left no trace would prove nothing about a guarantee that may repeat rows.
+    assert (result.outcome.duplicated > 0) == may_repeat(job)
+
+
+@contextmanager
+def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _rows: None

@@ -1,1 +1,0 @@
-{% include "test_recovery/" ~ cookiecutter.__recovery ~ ".py" %}

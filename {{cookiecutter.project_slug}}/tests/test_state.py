@@ -1,1 +1,0 @@
-{% include "test_state/" ~ cookiecutter.__state ~ ".py" %}

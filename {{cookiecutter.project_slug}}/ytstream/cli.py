@@ -1,0 +1,151 @@
+"""The command line: one function for each command."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spyt.version import __version__ as spyt_version
+
+from . import describe, log, provision, submit
+from .cluster import connect, explained
+from .config import DEFAULT_CONFIG, Settings, load
+from .declaration import verify, verify_configuration
+from .errors import JobError, RestartableError
+from .guarantees import guarantee_of
+from .job import Connection, Job
+from .query import session, supervisor
+from .recovery import operator
+from .recovery.lock import alone
+from .status import status
+
+
+def _provision(connection: Connection, _: argparse.Namespace) -> None:
+    """Create, mount and register what the job needs; repeatable."""
+    print(*provision.provision(connection) or ["everything is in place already"], sep="\n")
+
+
+def _check(connection: Connection, _: argparse.Namespace) -> None:
+    """Verify tables, registration and session; changes nothing."""
+    print(provision.check(connection))
+    spark = session.open_session(provision.sized(connection))
+    print(
+        f"\nsession ok: Spark {spark.version}, SPYT {spyt_version}, patch in effect, "
+        f"checkpoint {connection.settings.checkpoint_uri}"
+    )
+    spark.stop()
+
+
+def _run(connection: Connection, _: argparse.Namespace) -> None:
+    """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
+    provision.require(connection)
+    with alone(connection) as lock:
+        supervisor.run(connection, lock)
+
+
+def _status(connection: Connection, _: argparse.Namespace) -> None:
+    """Show queues, offsets and lag as a table."""
+    provision.require(connection)
+    print(status(connection))
+
+
+def _migrate(connection: Connection, _: argparse.Namespace) -> None:
+    """After the guarantee was changed: take consumer and checkpoint over."""
+    provision.require(connection)
+    with alone(connection):
+        print(*operator.migrate(connection), sep="\n")
+
+
+def _rewind(connection: Connection, given: argparse.Namespace) -> None:
+    """Move the consumer, with a new checkpoint: rows are read again or skipped."""
+    provision.require(connection)
+    with alone(connection):
+        print(*operator.rewind(connection, given.to, given.rows), sep="\n")
+
+
+def _submit(connection: Connection, given: argparse.Namespace) -> None:
+    """Start the job on the cluster; words after -- go to spark-submit."""
+    provision.require(connection)
+    submit.submit(provision.sized(connection), given.config, given.words)
+
+
+def _demo(job: Job, _: Settings) -> int:
+    """Run the job on a minicluster, kill it at the worst moment, and count every row."""
+    # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
+    from sample import SAMPLE
+
+    from .demo import screen
+
+    return screen.main(job, SAMPLE)
+
+
+def _tables(job: Job, settings: Settings) -> int:
+    """Show the tables that `provision` creates, as YTsaurus describes them."""
+    print(describe.tables(job, settings))
+    return 0
+
+
+def _confs(job: Job, settings: Settings) -> int:
+    """Show every Spark and checkpoint setting with its value and its reason."""
+    print(describe.conf_table(job, settings))
+    return 0
+
+
+#: Commands that talk to the cluster, and those that need the configuration alone.
+ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
+    function.__name__.lstrip("_"): function
+    for function in (_provision, _check, _run, _status, _migrate, _rewind, _submit)
+}
+HERE: dict[str, Callable[[Job, Settings], int]] = {
+    function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)
+}
+
+
+def run(job: Job, words: Sequence[str] | None = None) -> int:
+    """Run one command of ``job``; ``words`` default to those of the process.
+
+    Returns the exit code: 0, or 1 for a refusal or failure; argparse exits with 2 for wrong usage.
+    """
+    given = _parser(job).parse_args(words)
+    log.set_up()
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the imports are over
+        verify(job)
+        settings = load(given.config)
+        verify_configuration(job, settings, guarantee_of(job))
+        if given.command in HERE:
+            return HERE[given.command](job, settings)
+        print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
+        if settings.accept:
+            print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
+        if given.command == "submit":
+            submit.verify_target(settings)
+        with explained(settings):
+            connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            ON_THE_CLUSTER[given.command](connection, given)
+    except (JobError, RestartableError) as error:
+        hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"
+        print(f"error: {error}{hint}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser(job: Job) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {job.package}", description=job.name)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, function in (ON_THE_CLUSTER | HERE).items():
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        default = f"default: {DEFAULT_CONFIG}"
+        command.add_argument(
+            "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
+        )
+        if name == "rewind":
+            command.add_argument("to", choices=("earliest", "latest", "rows"))
+            command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
+        if name == "submit":
+            command.add_argument("words", nargs="*", metavar="-- WORD")
+    return parser

@@ -1,0 +1,129 @@
+"""The client of the cluster: the one place that knows ytsaurus-client's settings and errors."""
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import yt.wrapper as yt
+from yt.common import YtError
+
+from .config import Settings, token
+from .errors import JobError, RestartableError
+
+_RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
+
+#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that waiting does not cure.
+_AUTHENTICATION, _AUTHORIZATION = 900, 901
+
+
+class Client(Protocol):
+    """The part of ``yt.wrapper.YtClient`` that this runtime calls; the library ships no types."""
+
+    Transaction: Any
+
+    def get(self, path: str, attributes: list[str] | None = None) -> Any: ...
+    def get_attribute(self, path: str, attribute: str, default: Any = ...) -> Any: ...
+    def set(self, path: str, value: Any) -> Any: ...
+    def list(self, path: str) -> Any: ...
+    def exists(self, path: str) -> bool: ...
+    def create(self, type: str, path: str, **options: Any) -> Any: ...
+    def remove(self, path: str, recursive: bool = False, force: bool = False) -> Any: ...
+    def move(self, source_path: str, destination_path: str) -> Any: ...
+    def lock(self, path: str, mode: str, child_key: str) -> Any: ...
+    def read_file(self, path: str) -> Any: ...
+    def write_file(self, destination: str, stream: bytes, force_create: bool = False) -> Any: ...
+    def mount_table(self, path: str, sync: bool = False) -> Any: ...
+    def select_rows(self, query: str) -> Any: ...
+    def insert_rows(self, table: str, input_stream: Any, update: bool = False) -> Any: ...
+    def get_tablet_infos(self, path: str, tablet_indexes: Any) -> Any: ...
+    def register_queue_consumer(self, queue: str, consumer: str, vital: bool) -> Any: ...
+    def list_queue_consumer_registrations(self, queue_path: str, consumer_path: str) -> Any: ...
+    def advance_queue_consumer(
+        self, consumer: str, queue: str, partition: int, old_offset: int | None, new_offset: int
+    ) -> Any: ...
+    def trim_rows(self, path: str, tablet_index: int, trimmed_row_count: int) -> Any: ...
+
+
+def connect(settings: Settings) -> Client:
+    """Return a client of the cluster that has answered once.
+
+    Raises JobError when the proxy cannot be reached or refuses the token.
+    """
+    # It logs each retry with all headers; what is raised is explained.
+    logging.getLogger("Yt").setLevel(logging.CRITICAL)
+    client: Client = yt.YtClient(
+        proxy=settings.proxy,
+        token=token(settings),
+        config={
+            # The defaults try for two minutes before they report an unreachable cluster.
+            "proxy": {"retries": _RETRIES, "request_timeout": 20_000, "connect_timeout": 5_000},
+            "dynamic_table_retries": _RETRIES,
+            # A lost ping is reported to the supervisor, not raised in whichever thread runs.
+            "ping_failed_mode": "pass",
+        },
+    )
+    with explained(settings):
+        client.get("//sys/@cluster_name")
+    return client
+
+
+@contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Turn ytsaurus-client's errors into one line each.
+
+    Raises JobError for errors that a person has to cure, RestartableError for those that time may.
+    """
+    try:
+        yield
+    except (YtError, OSError) as error:
+        raise _explanation(error, settings.proxy) from error
+
+
+def _explanation(error: Exception, proxy: str) -> Exception:
+    line = first_line(error)
+    has_code = getattr(error, "contains_code", lambda code: False)
+    if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
+        return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
+    # Missing, full or not for this user: the cluster's messages name all of them like this.
+    named = re.search(r'(account|bundle|medium) "', line, re.IGNORECASE)
+    if named and re.search("no such|denied|limit|not allowed", line, re.IGNORECASE):
+        setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
+        remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
+        return JobError(f"{proxy}: {line}", remedy)
+    if has_code(_AUTHORIZATION):
+        remedy = "ask the owner of that path for the permission named"
+        return JobError(f"not permitted on {proxy}: {line}", remedy)
+    if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
+        return RestartableError(f"{proxy}: {line}")
+    return JobError(
+        f"cannot reach the cluster at {proxy}: {line}",
+        "check `proxy` in the configuration and that the cluster is up",
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the innermost message: of a YtError's inner errors, or of another error's causes."""
+    current: Any = error
+    while inner := _inner(current):
+        current = inner
+    said = current if isinstance(current, dict) else vars(current)
+    # urllib3's own text names objects in memory, the system's says "Connection refused".
+    text = said.get("message") or getattr(current, "strerror", None) or str(current)
+    lines = str(text).strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if lines else type(error).__name__
+
+
+def _inner(error: Any) -> Any:
+    # Inner errors are YtErrors or, as they came over the wire, maps.
+    if isinstance(error, dict | YtError):
+        inner = error.get("inner_errors") if isinstance(error, dict) else error.inner_errors
+        return inner[0] if inner else None
+    inner = error.__cause__ or error.__context__
+    return None if isinstance(inner, TypeError) else inner  # urllib3 tries two ways to read
+
+
+def cluster_name(client: Client) -> str:
+    """Return the name by which consumers and Spark's offsets know the cluster."""
+    return str(client.get("//sys/@cluster_name"))

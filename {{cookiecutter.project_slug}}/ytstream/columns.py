@@ -1,0 +1,102 @@
+"""Columns as tables.py names them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yt.type_info as ti
+
+from .errors import JobError
+
+#: Names that tables.py may use for a column's type. Composites are written with yt.type_info, for
+#: instance ``ti.List[ti.Utf8]``.
+NAMED_TYPES: Mapping[str, Any] = {
+    name.lower(): getattr(ti, name)
+    for name in (
+        *("Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64"),
+        *("Float", "Double", "Bool", "String", "Utf8", "Json", "Uuid"),
+        *("Date", "Datetime", "Timestamp", "Interval"),
+        *("Date32", "Datetime64", "Timestamp64", "Interval64"),
+    )
+} | {"boolean": ti.Bool, "any": ti.Yson}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    ``type`` is a name of NAMED_TYPES or a yt.type_info type without the outer Optional. A column
+    that is not ``required`` may hold null. The ``key`` columns of a table stand first; a table that
+    has any is sorted by them, with unique keys.
+    """
+
+    name: str
+    type: Any
+    required: bool = False
+    key: bool = False
+
+
+#: A column as tables.py may write it: a Column, or (name, type, required).
+Described = Column | tuple[str, Any, bool]
+
+
+def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
+    """Return the columns of one list of tables.py with yt.type_info types.
+
+    Raises JobError naming the list and what is wrong: an entry, a type, a repeated name, a key.
+    """
+    result: list[Column] = []
+    for position, entry in enumerate(described):
+        where = f"tables.py, {table}[{position}] = {entry!r}"
+        column = _column(where, entry)
+        if column.name in {other.name for other in result}:
+            raise JobError(f"{where}: duplicate column name", "rename one of the columns")
+        if column.key and result and not result[-1].key:
+            raise JobError(
+                f"{where}: a key column after one that is not", "list the key columns first"
+            )
+        if column.key and not _is_comparable(column.type):
+            raise JobError(
+                f"{where}: a key cannot be of type {column.type}",
+                "use a number, a text, a boolean or a time as the key",
+            )
+        result.append(column)
+    if not result:
+        raise JobError(f"tables.py: {table} has no columns", "list at least one")
+    return tuple(result)
+
+
+def key_of(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of the key columns, in their order."""
+    return tuple(column.name for column in columns if column.key)
+
+
+def type_name(type_: Any) -> str:
+    """Return the lower-case name of a yt.type_info type: ``int64``, ``list``, ``yson`` ..."""
+    return str(type_.name).lower()
+
+
+def _column(where: str, entry: Any) -> Column:
+    column = Column(*entry) if isinstance(entry, tuple) and len(entry) == 3 else entry
+    if not (
+        isinstance(column, Column)
+        and isinstance(column.name, str)
+        and isinstance(column.required, bool)
+        and isinstance(column.key, bool)
+    ):
+        raise JobError(
+            f"{where}: wanted a Column, or (name, type, required)",
+            'e.g. Column("price", "int64", required=True)',
+        )
+    type_ = NAMED_TYPES.get(column.type) if isinstance(column.type, str) else column.type
+    if type_ is None or not ti.is_valid_type(type_):
+        raise JobError(
+            f"{where}: no such type",
+            f"use a yt.type_info type or one of {', '.join(NAMED_TYPES)}",
+        )
+    return replace(column, type=type_)
+
+
+def _is_comparable(type_: Any) -> bool:
+    """Whether a sorted table may have a key of this type (YTsaurus, "Sorted dynamic tables")."""
+    return type_ in NAMED_TYPES.values() and type_ not in (ti.Yson, ti.Json)

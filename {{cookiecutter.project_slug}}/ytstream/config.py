@@ -1,0 +1,194 @@
+"""The job's settings: one frozen value, read once, from one TOML file and the environment."""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .errors import JobError
+
+DEFAULT_CONFIG = Path("config/local.toml")
+
+#: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
+ROWS_PER_TABLET_AND_TRANSACTION = 100_000
+
+#: One or more components; no attributes, no rich prefix, no trailing slash. SPYT finds the
+#: consumer's rows by string equality on the queue's path (YtQueueOffset.getCurrentOffset), so the
+#: path must be canonical.
+CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
+
+#: The metadata of a field of Settings: what is wanted, in words and as a function.
+Rule = Mapping[str, Any]
+
+
+def _rule(wanted: str, is_good: Callable[[Any], bool]) -> Rule:
+    return {"wanted": wanted, "is_good": is_good}
+
+
+def _one_of(*allowed: str) -> Rule:
+    return _rule(f"one of: {', '.join(allowed)}", lambda value: value in allowed)
+
+
+def _whole(low: int, high: int) -> Rule:
+    return _rule(
+        f"a whole number from {low} to {high}",
+        lambda value: type(value) is int and low <= value <= high,
+    )
+
+
+def _seconds(low: float, high: float, remark: str = "") -> Rule:
+    return _rule(
+        f"a number of seconds from {low} to {high}{remark}",
+        lambda value: type(value) in (int, float) and low <= value <= high,
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
+
+
+_TEXT = _rule("a text that is not empty", _is_text)
+_TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
+_FLAG = _rule("true or false", lambda value: isinstance(value, bool))
+_PATH = _rule('a plain Cypress path such as "//home/team/job"', _is_path)
+_PATHS = _rule(
+    "a list of one or more plain Cypress paths",
+    lambda value: type(value) is list and bool(value) and all(map(_is_path, value)),
+)
+_NAMED_PATHS = _rule(
+    'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
+    lambda value: type(value) is dict and bool(value) and all(map(_is_path, value.values())),
+)
+# More often, the driver would ask the cluster for the queues' ends in a tight loop.
+_TRIGGER = _seconds(
+    0.1,
+    3600,
+    " (AvailableNow is not offered: SPYT's source then reads everything in one batch and never "
+    "moves the consumer)",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that differs between clusters. Paths are Cypress paths."""
+
+    proxy: str = field(metadata=_TEXT)
+    queues: tuple[str, ...] = field(metadata=_PATHS)
+    consumer: str = field(metadata=_PATH)
+    checkpoint: str = field(metadata=_PATH)
+    #: Name of an output in tables.OUTPUTS -> its table.
+    outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
+    #: For a join: the table that rows are enriched from, and the seconds until it is read again.
+    reference: str | None = field(default=None, metadata=_PATH)
+    reference_refresh: float = field(default=3600.0, metadata=_seconds(1, 7 * 24 * 3600))
+    allow_env_proxy: bool = field(default=False, metadata=_FLAG)
+    create_queues: bool = field(default=False, metadata=_FLAG)
+    start_from: str = field(default="earliest", metadata=_one_of("earliest", "latest"))
+    on_data_loss: str = field(default="fail", metadata=_one_of("fail", "skip"))
+    trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
+    max_rows_per_partition: int = field(default=20_000, metadata=_whole(1, 10_000_000))
+    #: None: the guarantee chooses it for the queues' size.
+    dyn_batch_size: int | None = field(
+        default=None, metadata=_whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
+    )
+    account: str | None = field(default=None, metadata=_TEXT)
+    tablet_cell_bundle: str | None = field(default=None, metadata=_TEXT)
+    medium: str | None = field(default=None, metadata=_TEXT)
+    #: Milliseconds; the Queue Agent wants whole seconds.
+    output_retention: int | None = field(default=None, metadata=_whole(1_000, 10**13))
+    pool: str | None = field(default=None, metadata=_TEXT)
+    proxy_role: str | None = field(default=None, metadata=_TEXT)
+    spyt_version: str = field(default="2.11.2", metadata=_TEXT)
+    accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
+
+    @property
+    def output(self) -> str:
+        """The path of the first output."""
+        return self.outputs["output"]
+
+    @property
+    def checkpoint_uri(self) -> str:
+        """The checkpoint as Spark names it; with three slashes SPYT's YtFs renames atomically."""
+        return f"yt:/{self.checkpoint}"
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read ``path``. Raises JobError with all that is wrong with it, or with ``YT_PROXY``."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise JobError(
+            f"cannot read the configuration {path}: {error.strerror}",
+            "name an existing file with --config, e.g. --config config/production.toml",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise JobError(f"{path} is not valid TOML: {error}", "correct that line") from None
+    values, problems = _checked(raw)
+    if problems:
+        raise JobError(
+            f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
+        )
+    settings = Settings(**values)
+    wanted = environment.get("YT_PROXY", "").strip() or settings.proxy
+    if wanted != settings.proxy and not settings.allow_env_proxy:
+        raise JobError(
+            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}",
+            "unset YT_PROXY, or name the configuration of that cluster with --config",
+        )
+    return replace(settings, proxy=wanted)
+
+
+def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the token, from the environment alone (SPYT puts it into the vault on the cluster).
+
+    Raises JobError when a cluster needs a token, as all but the loopback do, and none is set.
+    """
+    found = environment.get("YT_TOKEN") or environment.get("YT_SECURE_VAULT_YT_TOKEN")
+    if found or is_loopback(settings.proxy):
+        return found or "minicluster-needs-no-token"
+    raise JobError(
+        f"no token for {settings.proxy}: YT_TOKEN is not set",
+        "export YT_TOKEN=... in the shell (never in a file of this repository)",
+    )
+
+
+def is_loopback(proxy: str) -> bool:
+    """Return whether the proxy is on this machine, as the minicluster is."""
+    host = re.sub(r"^https?://", "", proxy).rsplit(":", 1)[0]
+    return host in {"127.0.0.1", "localhost", "[::1]"}
+
+
+def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values that are good, and what is wrong with the file."""
+    keys = {key.name: key for key in fields(Settings)}
+    problems = [_unknown(name, list(keys)) for name in raw if name not in keys]
+    values: dict[str, Any] = {}
+    for name, key in keys.items():
+        if name not in raw:
+            problems += [f"missing key {name!r}"] if key.default is MISSING else []
+        elif key.metadata["is_good"](raw[name]):
+            # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores
+            # the path in a stored offset, and swapped queues lose and repeat rows.
+            values[name] = tuple(sorted(raw[name])) if isinstance(raw[name], list) else raw[name]
+        else:
+            problems.append(f"{name} = {raw[name]!r}: wanted {key.metadata['wanted']}")
+    paths = [*values.get("queues", ()), *values.get("outputs", {}).values()]
+    paths += [values[name] for name in values if keys[name].metadata == _PATH]
+    problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    pairs = ((path, other) for path in paths for other in paths)
+    problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
+    return values, problems
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"known are: {', '.join(sorted(known))}"
+    return f"unknown key {name!r}; {hint}"

@@ -1,0 +1,77 @@
+"""Refuses a job.py that does not fit its tables, its configuration or this runtime."""
+
+from collections.abc import Iterable
+
+from .columns import key_of
+from .config import Settings
+from .errors import JobError
+from .job import PROCESSINGS, Guarantee, Job
+from .version import __version__
+
+
+def verify(job: Job) -> None:
+    """Raise JobError unless job.py fits this runtime and its own tables; needs no cluster."""
+    if job.made_for.partition(".")[0] != __version__.partition(".")[0]:
+        raise JobError(
+            f"job.py was made for ytstream {job.made_for}, the folder ytstream/ is {__version__}",
+            "run `cruft update`, which brings both to one version",
+        )
+    if job.processing not in PROCESSINGS:
+        raise JobError(
+            f"job.py: unknown processing {job.processing!r}",
+            f"use one of {', '.join(PROCESSINGS)}",
+        )
+    first = next(iter(job.outputs), None)
+    more = [name for name in job.outputs if name != "output"]
+    wants, has = job.kind.has_reference, bool(job.reference)
+    _refuse(
+        "job.py and tables.py do not fit",
+        "correct job.py or tables.py; nothing was started",
+        (
+            (first != "output", f'the first of OUTPUTS must be "output", it is {first!r}'),
+            (bool(more), f"no function writes the outputs {', '.join(more)}"),
+            (not callable(job.transform), "transform is not a function"),
+            (wants and not has, "a join needs REFERENCE"),
+            (has and not wants, f"processing {job.processing} does not use REFERENCE"),
+            (has and not key_of(job.reference_columns), "REFERENCE has no key column"),
+        ),
+    )
+    _ = job.queue_columns, job.output_columns  # they raise JobError for a wrong entry
+
+
+def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
+    """Raise JobError unless the configuration has what this job and its guarantee need."""
+    is_join, has_reference = job.kind.has_reference, settings.reference is not None
+    key = guarantee.key(len(settings.queues))
+    found = {name: key_of(columns) for name, columns in job.output_columns.items()}
+    _refuse(
+        "the configuration and the job do not fit",
+        "correct the configuration or tables.py; nothing was started",
+        (
+            *((n not in settings.outputs, f"[outputs] lacks {n}, of OUTPUTS") for n in job.outputs),
+            *(
+                (name not in job.outputs, f"[outputs] names {name}, which OUTPUTS does not have")
+                for name in settings.outputs
+            ),
+            (is_join and not has_reference, "a join needs the key `reference`"),
+            (
+                has_reference and not is_join,
+                f"processing {job.processing} does not use the key `reference`",
+            ),
+            *(
+                (
+                    bool(key) and has_key != key,
+                    f"{guarantee.name} with {len(settings.queues)} queue(s) needs the key columns "
+                    f"{', '.join(key)} in front of OUTPUTS[{name!r}]; it has "
+                    f"{', '.join(has_key) or 'none'}",
+                )
+                for name, has_key in found.items()
+            ),
+        ),
+    )
+
+
+def _refuse(title: str, remedy: str, checks: Iterable[tuple[bool, str]]) -> None:
+    lines = [line for is_wrong, line in checks if is_wrong]
+    if lines:
+        raise JobError(f"{title}:\n  " + "\n  ".join(lines), remedy)

@@ -1,0 +1,75 @@
+"""The owner's sample: rows to try the job with, and what must come of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..job import Job
+
+Row = Mapping[str, Any]
+#: How often each output row, as a tuple of its columns, appears.
+Counted = Counter[tuple[Any, ...]]
+
+_HOUR = 3_600_000_000
+_START = 1_704_067_200_000_000  # 2024-01-01T00:00:00Z
+
+
+@dataclass(frozen=True)
+class Sample:
+    """``sample/rows.py`` and ``sample/expected.py`` as one value."""
+
+    #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE, whose event time goes
+    #: forward from ``start_us`` (microseconds since 1970).
+    rows: Callable[[int, int, int], Iterable[Row]]
+    #: The column of the event time.
+    event_time: str
+    #: The output rows of such rows, in any order.
+    expected: Callable[[Sequence[Row]], Iterable[Row]]
+    #: For a join: the rows of the reference table.
+    reference: Sequence[Row] = ()
+
+    def make(self, count: int, seed: int = 1, start_us: int = _START) -> list[dict[str, Any]]:
+        """Return ``count`` rows or, where some are published twice, a few more."""
+        return [dict(row) for row in self.rows(count, seed, start_us)]
+
+    def wanted(self, job: Job, rows: Sequence[Row]) -> Counted:
+        """Return how often each output row must appear."""
+        return counted(self.expected(rows), compared(job))
+
+    def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Return rows to send one after the other to bring out what waits for the watermark.
+
+        The first one moves the watermark on, and the batch of the second one runs under it.
+        """
+        if job.processing != "window":
+            return []
+        last = rows[-1]
+        later = type(last[self.event_time])(max(int(row[self.event_time]) for row in rows) + _HOUR)
+        return [{**last, self.event_time: later} for _ in range(2)]
+
+
+def compared(job: Job) -> list[str]:
+    """Return the output columns that ``expected`` computes: all but the guarantee's position."""
+    position = {"queue_id", "tablet_index", "row_index"}
+    return [
+        column.name
+        for column in job.output_columns["output"]
+        if not (column.key and column.name in position)
+    ]
+
+
+def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counted:
+    """Return how often each combination of ``columns`` is there."""
+    return Counter(tuple(_plain(row[column]) for column in columns) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    # YSON's own number and text types compare unequal to Python's when they carry attributes.
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,190 @@
+"""The crash: rows wait, the job runs, dies at the worst request, starts again, and is counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import provision
+from ..cluster import connect
+from ..config import load
+from ..guarantees import guarantee_of
+from ..job import Connection, Job
+from ..recovery import snapshot
+from ..recovery.lock import LOCK_SECONDS
+from . import kill, tables
+from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running
+from .sample import Row, Sample, compared
+
+#: Full batches that wait when the job starts: the kill comes in the second of them.
+BATCHES = 2.5
+
+#: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
+Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+Say = Callable[[str], None]
+
+
+class ScenarioError(Exception):
+    """The scenario could not be played; the message holds the end of the job's log."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures counted from the tables."""
+
+    queues: int
+    rows_in: int
+    outcome: tables.Outcome
+    kills: int
+    restarts: int
+
+
+@dataclass(frozen=True)
+class Play:
+    """A job, its sample, and the minicluster ``cluster`` on which the crash is played."""
+
+    connection: Connection
+    sample: Sample
+    cluster: Any
+    log: Path
+    watch: Watch
+
+    @property
+    def output(self) -> str:
+        """The path of the output."""
+        return self.connection.settings.output
+
+    def start(self) -> AbstractContextManager[Process]:
+        """Start the job as a process."""
+        return running(self.connection.job.package, self.cluster.http, self.log)
+
+    @contextmanager
+    def growth(self, title: str, goal: int) -> Iterator[Callable[[], None]]:
+        """Give a function that looks at the output and shows its rows."""
+        with self.watch(title, goal) as show:
+
+            def look() -> None:
+                show(int(self.connection.client.get(f"{self.output}/@row_count")))
+
+            yield look
+            look()
+
+
+def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
+    """Play the crash on ``cluster``, a running minicluster. Raises ScenarioError."""
+    settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
+    connection = Connection(connect(settings), settings, job, guarantee_of(job))
+    here = Play(connection, sample, cluster, log, watch)
+    run_command(job.package, cluster.http, "provision")
+    fill_reference(connection, sample)
+    sent = _produce(here, int(BATCHES * _batch_rows(connection)))
+    last = sample.closing(job, sent)
+    wanted = sample.wanted(job, [*sent, *last])
+    say(f"produced {len(sent)} rows into {len(settings.queues)} queue(s): a backlog waits")
+    if last:
+        say(f"{len(last)} more will follow, to bring out what waits for the watermark")
+
+    kills = _run_until_killed(here, wanted.total())
+    say(f"kill -9 {kill.place(job.guarantee)}")
+    cluster.client.clock.advance(LOCK_SECONDS + 1)
+    say(
+        f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
+        "expires"
+    )
+    _run_until_drained(here, last, wanted.total())
+    return Result(
+        queues=len(settings.queues),
+        rows_in=sum(tables.rows_in(connection.client, queue) for queue in settings.queues),
+        outcome=tables.compare(
+            wanted, tables.read(connection.client, settings.output, compared(job))
+        ),
+        kills=kills,
+        restarts=log.read_text(errors="replace").count("starting Spark") - 1,
+    )
+
+
+def fill_reference(connection: Connection, sample: Sample) -> None:
+    """Write the sample's rows into the reference table, if the job has one."""
+    if connection.settings.reference is not None:
+        connection.client.insert_rows(connection.settings.reference, list(sample.reference))
+
+
+def drained(connection: Connection) -> Callable[[], bool]:
+    """Return a function that is true once every row is in a batch that Spark counts as done."""
+
+    def is_drained() -> bool:
+        now = snapshot.read(connection.client, connection.settings)
+        done = now.checkpoint.done
+        return (
+            now.checkpoint.is_last_committed
+            and done is not None
+            and all(
+                done.ends[index].get(partition, 0) >= upper
+                for index, queue in enumerate(now.queues)
+                for partition, upper in enumerate(queue.upper)
+            )
+        )
+
+    return is_drained
+
+
+def _produce(here: Play, count: int) -> list[dict[str, Any]]:
+    client, queues = here.connection.client, here.connection.settings.queues
+    sent: list[dict[str, Any]] = []
+    for number, queue in enumerate(queues):
+        share = count // len(queues) + (number < count % len(queues))
+        rows = here.sample.make(share, number + 1)
+        tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        sent += rows
+    return sent
+
+
+def _run_until_killed(here: Play, goal: int) -> int:
+    """Return the number of kills that the cluster's fault rule reports."""
+    faults, connection = here.cluster.client.faults, here.connection
+    with here.start() as process:
+        rule = kill.arm(faults, connection.settings, connection.job.guarantee, pgid=process.pgid)
+        with here.growth("until the kill", goal) as look:
+            _until(lambda: process.exit_code is not None, look, process)
+        hits = int(faults.get(rule).hits)
+        if hits != 1 or process.exit_code != -9:
+            raise ScenarioError(
+                f"ended (code {process.exit_code}) before its kill\n{process.tail()}"
+            )
+    return hits
+
+
+def _run_until_drained(here: Play, last: Sequence[Row], goal: int) -> None:
+    """Run until all rows are through, and then each of ``last``, in a batch of its own."""
+    client, queue = here.connection.client, here.connection.settings.queues[0]
+    is_drained = drained(here.connection)
+    with here.start() as process:
+        with here.growth("until drained", goal) as look:
+            # What a dead driver left in the logs counts only after recovery has looked at it.
+            _until(lambda: process.exit_code is not None or process.has_started(), look, process)
+            for row in (None, *last):
+                if row is not None:
+                    tables.produce(client, queue, [row], tablets=1)
+                _until(lambda: process.exit_code is not None or is_drained(), look, process)
+        if process.exit_code is not None:
+            raise ScenarioError(f"ended by itself (code {process.exit_code})\n{process.tail()}")
+        if process.stop() != 0:
+            raise ScenarioError(f"no graceful stop (code {process.exit_code})\n{process.tail()}")
+
+
+def _batch_rows(connection: Connection) -> int:
+    tablets = provision.queue_tablets(connection.client, connection.settings)
+    return connection.settings.max_rows_per_partition * sum(tablets.values())
+
+
+def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_over():
+        look()
+        if time.monotonic() > deadline:
+            raise ScenarioError(f"not over after {PATIENCE_SECONDS:.0f} s\n{process.tail()}")
+        time.sleep(0.3)

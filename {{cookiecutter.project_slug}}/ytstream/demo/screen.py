@@ -1,0 +1,80 @@
+"""``make demo``: does the guarantee survive kill -9 at the worst request?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from minicluster import testing
+
+from ..job import Job
+from .sample import Sample
+from .scenario import Result, ScenarioError, play
+
+LOG = Path("build/demo.log")
+
+console = Console(width=100, highlight=False)
+
+
+def main(job: Job, sample: Sample) -> int:
+    """Return 0 when the guarantee held; 1 when it did not, or when the crash failed to play."""
+    LOG.parent.mkdir(exist_ok=True)
+    LOG.unlink(missing_ok=True)
+    with testing.start() as cluster:
+        console.print(f"minicluster at {cluster.http}; the job's own log: {LOG}")
+        try:
+            result = play(job, sample, cluster, LOG, console.print, _bar)
+        except ScenarioError as error:
+            console.print(str(error), markup=False, style="red")
+            return 1
+    _show(job, result)
+    lost, duplicated = result.outcome.lost, result.outcome.duplicated
+    return int(lost > 0 or (duplicated > 0 and not may_repeat(job)))
+
+
+def may_repeat(job: Job) -> bool:
+    """Return whether rows may repeat: at least once allows it, the other guarantees do not."""
+    return job.guarantee == "at_least_once"
+
+
+@contextmanager
+def _bar(title: str, goal: int) -> Iterator[Callable[[int], None]]:
+    columns = (
+        TextColumn("{task.description:14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("output rows"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(title, total=goal)
+        yield lambda rows: progress.update(task, completed=rows)
+
+
+def _show(job: Job, result: Result) -> None:
+    figures = {
+        "rows_in": result.rows_in,
+        "rows_out": result.outcome.rows_out,
+        "lost": result.outcome.lost,
+        "duplicated": result.outcome.duplicated,
+        "kills": result.kills,
+        "restarts": result.restarts,
+    }
+    table = Table(title=f"{job.guarantee}, {job.processing}, {result.queues} queue(s)")
+    for name in figures:
+        table.add_column(name.replace("_", " "), justify="right")
+    table.add_row(*map(str, figures.values()))
+    console.print(table)
+    if may_repeat(job):
+        console.print("at_least_once allows repeats of the batch that was cut off.")
+    line = " ".join(f"{name}={value}" for name, value in figures.items())
+    print(
+        f"RESULT guarantee={job.guarantee} processing={job.processing} queues={result.queues} "
+        f"{line}",
+        flush=True,
+    )

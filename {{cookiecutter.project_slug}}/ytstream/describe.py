@@ -1,0 +1,65 @@
+"""Prints the job as the cluster sees it: its tables and its settings."""
+
+import json
+
+import pyspark
+from yt.yson import yson_to_json
+
+from . import confs
+from .columns import Column
+from .config import Settings
+from .guarantees import guarantee_of
+from .job import Job, conf_values
+from .schema import table_schema
+from .table import table
+
+
+def tables(job: Job, settings: Settings) -> str:
+    """Return the schema of each table as YTsaurus prints it, ``unique_keys`` and all."""
+    described: list[tuple[str, str, tuple[Column, ...]]] = [
+        *(("queue", path, job.queue_columns) for path in settings.queues),
+        *((name, settings.outputs[name], list_) for name, list_ in job.output_columns.items()),
+    ]
+    if settings.reference is not None:
+        described.append(("reference", settings.reference, job.reference_columns))
+    return "\n\n".join(_table(name, path, columns) for name, path, columns in described)
+
+
+def conf_table(job: Job, settings: Settings) -> str:
+    """Return a table of every setting, its value and its reason."""
+    values = conf_values(settings, job, guarantee_of(job))
+    values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
+    session = confs.of_session(
+        job.guarantee, stateful=job.kind.is_stateful, spark=pyspark.__version__
+    )
+    parts = {
+        "the Spark session": tuple(session),
+        "a driver on this machine": confs.LOCAL,
+        "spark-submit": confs.SUBMIT,
+        "the reader of each queue": confs.READER,
+        "the writer": confs.WRITER,
+    }
+    rows = [
+        (part, conf.key, value, conf.reason)
+        for part, listed in parts.items()
+        for conf in listed
+        if (value := confs.filled(iter([conf]), values).get(conf.key)) is not None
+    ]
+    return table(("of", "setting", "value", "reason"), rows)
+
+
+def _table(name: str, path: str, columns: tuple[Column, ...]) -> str:
+    schema = table_schema(columns).to_yson_type()
+    attributes = ", ".join(f"{key}={value}" for key, value in sorted(schema.attributes.items()))
+    kind = "sorted" if any(column.key for column in columns) else "ordered"
+    rows = [
+        (
+            str(column["name"]),
+            json.dumps(yson_to_json(column["type_v3"]), ensure_ascii=False).strip('"'),
+            str(column.get("sort_order", "")),
+        )
+        for column in schema
+    ]
+    return f"{name} {path}: {kind} dynamic table, {attributes}\n" + table(
+        ("column", "type", "sort order"), rows
+    )

@@ -1,0 +1,20 @@
+"""Errors that a user can act on."""
+
+
+class JobError(Exception):
+    """A refusal: what is wrong, where, and what to do. Printed without a traceback, exit code 1.
+
+    ``message`` says what and where, ``remedy`` says what to do (may span several lines).
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  -> {self.remedy}" if self.remedy else self.message
+
+
+class RestartableError(Exception):
+    """A failure that a new start may cure: the supervisor counts it and tries again."""

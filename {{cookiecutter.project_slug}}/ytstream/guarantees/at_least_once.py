@@ -1,0 +1,58 @@
+"""At least once: no row is lost; after a crash the rows of up to one micro-batch may repeat.
+
+Rows go to an ordered table in transactions of their own, and the consumer follows one batch behind
+the checkpoint: a batch that was cut off is written again from its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..columns import Column, key_of
+from ..config import Settings
+from ..positions import Snapshot, Start
+from . import replaying
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class AtLeastOnce:
+    """See the module."""
+
+    name = "at_least_once"
+    #: None: no refusal of this guarantee can be waived.
+    acceptable: Sequence[str] = ()
+    position: Mapping[str, str] = {}
+
+    def key(self, queues: int) -> tuple[str, ...]:
+        """Return no column: outputs have the keys that tables.py gives them."""
+        return ()
+
+    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
+        """Return the rows unchanged: any transformation may repeat rows and loses none."""
+        return rows
+
+    def output_attributes(
+        self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Give an ordered output as many tablets as the queues have."""
+        return {} if key_of(columns) else {"tablet_count": sum(tablets.values())}
+
+    def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
+        """Return a number far below the 100 000 rows per tablet: each call is a transaction."""
+        return 10_000
+
+    def sizing_problem(
+        self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
+    ) -> None:
+        """Return None: no transaction holds more than one ``modify_rows``."""
+
+    def resume(self, snapshot: Snapshot) -> Start:
+        """Continue where the checkpoint ends."""
+        return replaying.resume(snapshot)
+
+    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
+        """Leave the consumer where it is."""
+        return replaying.adopt(snapshot, former)

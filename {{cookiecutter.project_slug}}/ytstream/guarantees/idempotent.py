@@ -1,0 +1,86 @@
+"""Exactly once for stateless 1:1 transformations: every row is stored under its source's position.
+
+The output is a sorted table whose key is the row's place in its queue. A batch that was cut off is
+written again, and writing the same row under the same key changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..columns import Column
+from ..config import Settings
+from ..positions import Snapshot, Start
+from . import one_to_one, replaying
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+QUEUE_KEY = "queue_id"
+
+
+class Idempotent:
+    """See the module."""
+
+    name = "idempotent"
+    acceptable: Sequence[str] = tuple(one_to_one.ACCEPTABLE.values())
+    position: Mapping[str, str] = {
+        "tablet_index": "__spyt_streaming_src_tablet_index",
+        "row_index": "__spyt_streaming_src_row_index",
+    }
+
+    def key(self, queues: int) -> tuple[str, ...]:
+        """Return the position, and with several queues the queue in front of it.
+
+        transform() must return these columns unchanged. Without ``queue_id`` rows at equal
+        positions of two queues would overwrite each other.
+        """
+        return (*((QUEUE_KEY,) if queues > 1 else ()), *self.position)
+
+    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
+        """Return the rows unchanged. Raises JobError unless the plan is 1:1 and keeps the key."""
+        sources: dict[str, str | None] = dict.fromkeys(self.key(len(settings.queues)))
+        one_to_one.verify(rows, settings, sources | dict(self.position))
+        return rows
+
+    def output_attributes(
+        self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Pre-split a new output: one tablet for each tablet of the queues.
+
+        Rows go to the end of their tablet's key range: unsplit, one tablet would take all writes,
+        and the balancer would merge small tablets again (YTsaurus, "Tablet balancing").
+        """
+        return {
+            "pivot_keys": _pivot_keys(tablets),
+            "tablet_balancer_config": {"enable_auto_reshard": False},
+        }
+
+    def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
+        """Return a number far below the 100 000 rows per tablet: each call is a transaction."""
+        return 10_000
+
+    def sizing_problem(
+        self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
+    ) -> None:
+        """Return None: no transaction holds more than one ``modify_rows``."""
+
+    def resume(self, snapshot: Snapshot) -> Start:
+        """Continue where the checkpoint ends."""
+        return replaying.resume(snapshot)
+
+    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
+        """Leave the consumer where it is."""
+        return replaying.adopt(snapshot, former)
+
+
+def _pivot_keys(tablets: Mapping[str, int]) -> list[list[object]]:
+    """Return the first keys of the output's tablets, one for each tablet of each queue."""
+    several = len(tablets) > 1
+    keys: list[list[object]] = [
+        [queue, tablet] if several else [tablet]
+        for queue, count in sorted(tablets.items())
+        for tablet in range(count)
+    ]
+    return [[], *keys[1:]]

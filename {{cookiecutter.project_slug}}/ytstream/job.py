@@ -1,0 +1,163 @@
+"""The job as its owner declares it, and the values that every module is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .cluster import Client
+from .columns import Column, Described, resolved
+from .config import Settings
+from .positions import Snapshot, Start
+from .version import __version__
+
+if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Processing:
+    """What a kind of processing needs of the runtime."""
+
+    is_stateful: bool = False
+    has_reference: bool = False
+
+
+PROCESSINGS: Mapping[str, Processing] = {
+    "map": Processing(),
+    "window": Processing(is_stateful=True),
+    "join": Processing(has_reference=True),
+    "deduplicate": Processing(is_stateful=True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One declaration of a job, made in job.py.
+
+    ``name`` is the application's name and part of the marker that tells whose checkpoint it is.
+    ``made_for`` is the version of this folder that job.py was written for.
+    """
+
+    name: str
+    processing: str
+    guarantee: str
+    #: The columns that all queues share.
+    queue: Sequence[Described]
+    #: Name of an output -> its columns; the first is "output".
+    outputs: Mapping[str, Sequence[Described]]
+    #: DataFrame of the queues' rows (and, for a join, of the reference) in, DataFrame out.
+    transform: Callable[..., DataFrame]
+    made_for: str = __version__
+    #: For a join: the columns of the reference table, its key among them.
+    reference: Sequence[Described] = ()
+    #: For a join: the most rows of the reference table, all of which pass through the driver.
+    reference_rows: int = 100_000
+    #: For stateful processing: partitions of the state; as many as executors have cores is enough.
+    shuffle_partitions: int = 8
+    #: The log warns from here on: the state is in the executors' heaps, twice while it is saved.
+    large_state_bytes: int = 512 * 1024**2
+    #: The job ends after this many failures within the period; on the cluster the operation's own
+    #: restarts (spark.ytsaurus.driver.maxFailures) come on top.
+    most_failures: int = 5
+    failure_period_seconds: float = 600.0
+    #: The pause before a new start, doubled by every failure within the period.
+    first_pause_seconds: float = 1.0
+    longest_pause_seconds: float = 60.0
+
+    @property
+    def kind(self) -> Processing:
+        """What the job's processing needs."""
+        return PROCESSINGS[self.processing]
+
+    @property
+    def package(self) -> str:
+        """The Python package of transform()."""
+        return self.transform.__module__.partition(".")[0]
+
+    @cached_property
+    def queue_columns(self) -> tuple[Column, ...]:
+        """QUEUE of tables.py. Raises JobError for an entry that is no column."""
+        return resolved("QUEUE", self.queue)
+
+    @cached_property
+    def output_columns(self) -> Mapping[str, tuple[Column, ...]]:
+        """OUTPUTS of tables.py. Raises JobError for an entry that is no column."""
+        return {name: resolved(f"OUTPUTS[{name!r}]", list_) for name, list_ in self.outputs.items()}
+
+    @cached_property
+    def reference_columns(self) -> tuple[Column, ...]:
+        """REFERENCE of tables.py, empty without one. Raises JobError for a wrong entry."""
+        return resolved("REFERENCE", self.reference) if self.reference else ()
+
+
+class Guarantee(Protocol):
+    """What the runtime asks of a delivery guarantee; one class in guarantees/ for each."""
+
+    name: str
+    #: Names that `accept` in the configuration may list.
+    acceptable: Sequence[str]
+    #: Columns that a source adds to the queue's own: name -> SPYT's name (StreamingUtils).
+    position: Mapping[str, str]
+
+    def key(self, queues: int) -> tuple[str, ...]:
+        """Return the key columns every output must have with that many queues."""
+        ...
+
+    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
+        """Return the rows as they may be written. Raises JobError for a plan that breaks it."""
+        ...
+
+    def output_attributes(
+        self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Return the attributes of a new output table; ``tablets`` counts those of each queue."""
+        ...
+
+    def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
+        """Return the rows per ``modify_rows``."""
+        ...
+
+    def sizing_problem(
+        self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
+    ) -> str | None:
+        """Return why full batches could hit the limit of a tablet; None when they cannot."""
+        ...
+
+    def resume(self, snapshot: Snapshot) -> Start:
+        """Return where each queue continues. Raises JobError for offsets that no crash leaves."""
+        ...
+
+    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
+        """Return where the consumer must be before this guarantee takes over from ``former``.
+
+        Raises JobError when the job was not stopped in a state that allows it.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A job on a cluster; made once for a command and handed to every function below it."""
+
+    client: Client
+    settings: Settings
+    job: Job
+    guarantee: Guarantee
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that confs.filled() puts into braces."""
+        return conf_values(self.settings, self.job, self.guarantee)
+
+
+def conf_values(settings: Settings, job: Job, guarantee: Guarantee) -> dict[str, Any]:
+    """Return the values that confs.filled() puts into braces."""
+    return {
+        **vars(settings),
+        **vars(job),
+        "checkpoint_uri": settings.checkpoint_uri,
+        "include_service_columns": str(bool(guarantee.position)).lower(),
+    }

@@ -1,0 +1,19 @@
+"""What the job says while it runs."""
+
+import logging
+
+_log = logging.getLogger("job")
+
+
+def say(line: str) -> None:
+    """Write one line to standard error, which YTsaurus keeps of every job."""
+    _log.info("%s", line)
+
+
+def set_up() -> None:
+    """Configure logging for a command."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    _log.setLevel(logging.INFO)
+    # PySpark logs errors as JSON besides raising them.
+    for kind in ("DataFrame", "SQL"):
+        logging.getLogger(f"{kind}QueryContextLogger").setLevel(logging.CRITICAL)

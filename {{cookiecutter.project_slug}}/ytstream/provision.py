@@ -1,0 +1,261 @@
+"""Compares the job's objects on the cluster with what it needs, and creates the missing ones.
+
+One list of findings serves `check` and `run`, which refuse, and `provision`, which repairs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import yt.type_info as ti
+from yt.common import YtError
+from yt.wrapper.schema import TableSchema
+
+from .cluster import Client, first_line
+from .columns import Column
+from .config import Settings
+from .errors import JobError
+from .job import Connection
+from .schema import differences, table_schema
+from .table import table
+
+#: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
+#: (YTsaurus documentation, "Queues").
+SERVICE_COLUMNS = (
+    Column("$timestamp", ti.Uint64, required=False),
+    Column("$cumulative_data_weight", ti.Int64, required=False),
+)
+LOCAL_QUEUE_TABLETS = 4
+
+#: Type -> the attribute that shows it, its value then, and the name of the kind.
+_KINDS = {
+    "table": ("dynamic", True, "dynamic table"),
+    "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
+    "map_node": ("type", "map_node", "folder"),
+}
+
+
+#: Object -> its name in tables.py; every other table is one of OUTPUTS.
+_NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference. ``repair`` is None where only a person may decide."""
+
+    object: str
+    problem: str
+    remedy: str
+    repair: Callable[[], Any] | None = None
+
+    def __str__(self) -> str:
+        remedy = "run `provision`" if self.repair is not None else self.remedy
+        return f"{self.object}: {self.problem}\n  -> {remedy}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object as it has to be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
+
+    name: str
+    path: str
+    type: str
+    columns: Sequence[Column] = ()
+    #: Added to tables that we create. If set, an existing table may have further columns.
+    service_columns: Sequence[Column] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    #: False: its owner creates and mounts it.
+    is_ours: bool = True
+
+
+def provision(connection: Connection) -> list[str]:
+    """Create, mount and register what is missing; return what was done, a line each.
+
+    May be repeated: existing objects are left alone. Raises JobError for objects that differ.
+    """
+    done: list[str] = []
+    # In rounds: a table that was just created is not mounted yet.
+    while repairs := [(found, found.repair) for found in findings(connection) if found.repair]:
+        for finding, repair in repairs:
+            repair()
+            done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
+    require(connection, "provisioning left alone what it may not change")
+    return done
+
+
+def require(connection: Connection, what: str = "the job cannot start") -> None:
+    """Raise JobError, with all findings, unless everything is in place; changes nothing."""
+    if found := list(findings(connection)):
+        raise JobError(f"{what}:\n" + "\n".join(map(str, found)))
+
+
+def check(connection: Connection) -> str:
+    """Return a table of the job's objects. Raises JobError, with all findings, if any differs."""
+    require(connection)
+    client, settings = connection.client, connection.settings
+    rows = [("queue", queue, "ok") for queue in settings.queues]
+    rows.append(("consumer", settings.consumer, "ok"))
+    rows += [(name, path, "ok") for name, path in settings.outputs.items()]
+    rows += [("reference", settings.reference, "ok")] if settings.reference else []
+    rows.append(("checkpoint", settings.checkpoint, "ok"))
+    tablets = queue_tablets(client, settings)
+    return (
+        f"{table(('object', 'path', 'state'), rows)}\n\n"
+        f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
+        f"{sized(connection).settings.dyn_batch_size} per write, into "
+        f"{client.get(f'{settings.output}/@tablet_count')} tablets of the output"
+    )
+
+
+def queue_tablets(client: Client, settings: Settings) -> dict[str, int]:
+    """Return the number of tablets of each queue."""
+    return {queue: int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues}
+
+
+def sized(connection: Connection) -> Connection:
+    """Return the connection with ``dyn_batch_size`` chosen where the configuration has none."""
+    settings = connection.settings
+    if settings.dyn_batch_size is not None:
+        return connection
+    tablets = queue_tablets(connection.client, settings)
+    rows = connection.guarantee.write_batch(settings, tablets)
+    return replace(connection, settings=replace(settings, dyn_batch_size=rows))
+
+
+def findings(connection: Connection) -> Iterator[Finding]:
+    """Yield everything that is missing or differs, in the order in which to repair it."""
+    client, settings, job = connection.client, connection.settings, connection.job
+    yield from _unknown_waivers(settings, connection.guarantee.acceptable)
+    inspect = partial(_inspect, client, settings)
+    queues = [
+        found
+        for path in settings.queues
+        for found in inspect(
+            Wanted(
+                "queue",
+                path,
+                "table",
+                job.queue_columns,
+                SERVICE_COLUMNS,
+                {"tablet_count": LOCAL_QUEUE_TABLETS},
+                settings.create_queues,
+            )
+        )
+    ]
+    consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
+    yield from [*queues, *consumer]
+    if not queues and not consumer:
+        for queue in settings.queues:
+            yield from _registration(client, settings.consumer, queue)
+    if not queues:  # the number of tablets that an output needs depends on the queues'
+        tablets = queue_tablets(client, settings)
+        for name in job.outputs:
+            yield from inspect(wanted_output(connection, name, tablets))
+            yield from _sizing(connection, settings.outputs[name], tablets)
+    if settings.reference is not None:
+        yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
+    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
+
+
+def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
+    """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
+    settings, columns = connection.settings, connection.job.output_columns[name]
+    attributes = connection.guarantee.output_attributes(columns, settings, tablets)
+    if settings.output_retention is not None:
+        # Rows may go once they are older than max_data_ttl (YTsaurus documentation, "TTL").
+        attributes |= {"min_data_versions": 0, "max_data_ttl": settings.output_retention}
+    return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
+
+
+def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
+    for name in settings.accept:
+        if name not in acceptable:
+            known = f"name one of: {', '.join(acceptable)}" if acceptable else "remove it"
+            yield Finding(f"accept = [{name!r}]", "no such refusal", known)
+
+
+def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Finding]:
+    label, fact = f"{wanted.name} {wanted.path}", partial(client.get_attribute, wanted.path)
+    attribute, value, kind = _KINDS[wanted.type]
+    target = fact("path", None)
+    if target is None and wanted.is_ours:
+        yield Finding(label, "missing", "created", partial(_create, client, settings, wanted))
+    elif target is None:
+        remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
+        yield Finding(label, "missing", remedy)
+    elif target != wanted.path:
+        remedy = "name that path in the configuration: SPYT goes by the text of paths"
+        yield Finding(label, f"is a link to {target}", remedy)
+    elif fact(attribute, None) != value:
+        yield Finding(label, f"is not a {kind}", "correct it in the configuration")
+    elif wanted.type != "map_node":
+        if wanted.columns:
+            yield from _differences(label, TableSchema.from_yson_type(fact("schema")), wanted)
+        yield from _mounted(client, label, fact("tablet_state"), wanted)
+
+
+def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
+    more = {column.name for column in found.columns} - {column.name for column in wanted.columns}
+    ignore = frozenset(more if wanted.service_columns else ())
+    remedy = f"correct {_NAMES_IN_TABLES.get(wanted.name, 'OUTPUTS')} in tables.py"
+    if wanted.is_ours:
+        remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
+    for line in differences(table_schema(wanted.columns), found, ignore=ignore):
+        yield Finding(label, line, remedy)
+
+
+def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator[Finding]:
+    if state != "mounted" and state != "frozen" and wanted.is_ours:
+        mount = partial(client.mount_table, wanted.path, sync=True)
+        yield Finding(label, f"is {state}", "mounted", mount)
+    elif state != "mounted":
+        command = "unfreeze-table" if state == "frozen" else "mount-table"
+        yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
+
+
+def _sizing(connection: Connection, path: str, tablets: Mapping[str, int]) -> Iterator[Finding]:
+    client, settings = connection.client, connection.settings
+    if not client.exists(f"{path}/@tablet_count"):
+        return
+    count = int(client.get(f"{path}/@tablet_count"))
+    if problem := connection.guarantee.sizing_problem(settings, tablets, count):
+        remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
+        yield Finding(f"output {path}", problem, remedy)
+
+
+def _registration(client: Client, consumer: str, queue: str) -> Iterator[Finding]:
+    label = f"consumer {consumer}"
+    by_hand = f"let its owner run: yt register-queue-consumer {queue} {consumer} --vital"
+    found = client.list_queue_consumer_registrations(queue_path=queue, consumer_path=consumer)
+    if not found:
+        register = partial(_register, client, consumer, queue, by_hand)
+        yield Finding(label, f"not registered with {queue}", "registered, vital", register)
+    elif not found[0]["vital"]:
+        problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
+        yield Finding(label, problem, by_hand)
+
+
+def _create(client: Client, settings: Settings, wanted: Wanted) -> None:
+    attributes = dict(wanted.attributes)
+    if wanted.type == "table":
+        schema = table_schema([*wanted.columns, *wanted.service_columns])
+        attributes |= {"dynamic": True, "schema": schema.to_yson_type()}
+    if wanted.type != "map_node":
+        attributes |= {
+            "account": settings.account,
+            "tablet_cell_bundle": settings.tablet_cell_bundle,
+            "primary_medium": settings.medium,
+        }
+    given = {name: value for name, value in attributes.items() if value is not None}
+    client.create(wanted.type, wanted.path, recursive=True, attributes=given)
+
+
+def _register(client: Client, consumer: str, queue: str, by_hand: str) -> None:
+    try:
+        client.register_queue_consumer(queue, consumer, vital=True)
+    except YtError as error:
+        raise JobError(
+            f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
+            by_hand,
+        ) from error

@@ -1,0 +1,83 @@
+"""The reference table of a join: the driver reads it whole when a query starts.
+
+Not through Spark, which would read it again in every micro-batch, and flushed rows only unless the
+table has ``@enable_dynamic_store_read`` (YTsaurus documentation, "Dynamic tables").
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..cluster import Client
+from ..columns import Column, type_name
+from ..errors import JobError
+from ..log import say
+
+#: Spark's type for each type of the cluster that is read.
+_TYPES: Mapping[str, str] = {
+    "int8": "tinyint",
+    **dict.fromkeys(("int16", "uint8"), "smallint"),
+    **dict.fromkeys(("int32", "uint16"), "int"),
+    **dict.fromkeys(("int64", "uint32", "interval"), "bigint"),
+    **dict.fromkeys(("utf8", "string", "json"), "string"),
+    **dict.fromkeys(("datetime", "timestamp"), "timestamp"),
+    "bool": "boolean",
+    **{name: name for name in ("float", "double", "date")},
+}
+#: Microseconds in one unit of a time.
+_UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
+
+
+def read(
+    spark: SparkSession, client: Client, path: str, columns: Sequence[Column], most_rows: int
+) -> DataFrame:
+    """Return the table's rows as they are now, with ``columns``.
+
+    Raises JobError for a type that is not read, more than ``most_rows`` rows, and a repeated key.
+    """
+    kinds = {column.name: type_name(column.type) for column in columns}
+    if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:
+        raise JobError(
+            f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
+            f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
+        )
+    names = ", ".join(f"[{name}]" for name in kinds)
+    found = list(client.select_rows(f"{names} from [{path}] limit {most_rows + 1}"))
+    if len(found) > most_rows:
+        raise JobError(
+            f"the reference {path} has more than {most_rows} rows",
+            "keep what is needed in a smaller table, or raise reference_rows in job.py and the "
+            "memory of driver and executors",
+        )
+    say(f"reference {path}: {len(found)} rows{_without_key(path, columns, found)}")
+    schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
+    rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
+    return spark.createDataFrame(rows, schema)
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """Return what createDataFrame takes: Python's own types, not those of YSON."""
+    if value is None or isinstance(value, str):
+        return value
+    if kind in _UNITS:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value * _UNITS[kind])
+        return time.date() if kind == "date" else time
+    return {"float": float, "double": float, "bool": bool}.get(kind, int)(value)
+
+
+def _without_key(path: str, columns: Sequence[Column], found: Sequence[Mapping[str, Any]]) -> str:
+    """Return what to say of rows whose key is null. Raises JobError for a repeated key."""
+    key = [column.name for column in columns if column.key]
+    keys = Counter(tuple(row[name] for name in key) for row in found)
+    repeated = [values for values, count in keys.items() if count > 1 and None not in values]
+    if repeated:
+        raise JobError(
+            f"the reference {path} has {len(repeated)} keys ({', '.join(key)}) more than once, for "
+            f"example {repeated[0]}",
+            "mark the table's whole key in REFERENCE (key=True), or make the rows unique",
+        )
+    nameless = sum(count for values, count in keys.items() if None in values)
+    return f", of which {nameless} have no key and match nothing" if nameless else ""

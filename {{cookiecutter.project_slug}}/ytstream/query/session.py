@@ -1,0 +1,122 @@
+"""The Spark session: opened with the settings of confs.py, and verified."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+from spyt.version import __version__ as SPYT_VERSION
+
+from .. import confs
+from ..config import Settings, token
+from ..errors import JobError
+from ..job import Connection
+
+
+def settings_of(connection: Connection) -> dict[str, str]:
+    """Return all settings of the job's session on a cluster."""
+    wanted = confs.of_session(
+        connection.guarantee.name,
+        stateful=connection.job.kind.is_stateful,
+        spark=pyspark.__version__,
+    )
+    return confs.filled(wanted, connection.values)
+
+
+def open_session(connection: Connection) -> SparkSession:
+    """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
+
+    Raises JobError when Java, SPYT, its patch or a setting is missing or too old.
+    """
+    # Set by spark-submit, which has started a JVM already.
+    local = "PYSPARK_GATEWAY_PORT" not in os.environ
+    if local:
+        _require_java()
+        _prepare_local_environment(connection.settings)
+    builder = SparkSession.builder.appName(connection.job.name)
+    wanted = settings_of(connection)
+    more = confs.filled(iter(confs.LOCAL if local else ()), {})
+    for key, value in {**wanted, **more}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    verify_session(spark, wanted)
+    return spark
+
+
+def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    """Raise JobError unless this session is one in which the guarantee can hold."""
+    problems = [
+        f"{key} is {found!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if (found := spark.conf.get(key, None)) != value
+    ]
+    if problems:
+        raise JobError(
+            "the Spark session has other settings: " + "; ".join(problems),
+            "remove them from the command line and from the cluster's defaults; `make confs` shows "
+            "the reason for each",
+        )
+    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", SPYT_VERSION, "2.11")):
+        if _version(version) < _version(least):
+            raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
+    if not is_patched(spark):
+        raise JobError(
+            "SPYT's patch of Spark is not in effect: the Java agent is missing",
+            "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
+        )
+
+
+def is_patched(spark: SparkSession) -> bool:
+    """Return whether SPYT's Java agent has rewritten Spark's micro-batch execution.
+
+    The agent renames the original ``runBatch`` (SPYT, MicroBatchExecutionDecorators); without it
+    the session works and ``spark.yt.streaming.transactional`` silently does nothing.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    package = "org.apache.spark.sql.execution.streaming"
+    if _version(spark.version) >= (4, 1):
+        package += ".runtime"
+    cls = jvm.java.lang.Class.forName(f"{package}.MicroBatchExecution")
+    return "__runBatch" in {method.getName() for method in cls.getDeclaredMethods()}
+
+
+def _version(text: str) -> tuple[int, int]:
+    numbers = re.findall(r"\d+", text)
+    return int(numbers[0]), int(numbers[1])
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else "java"
+    hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    try:
+        command = [java, "-version"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    except OSError as error:
+        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
+    match = re.search(r'version "(\d+)', printed)
+    if not match or match[1] not in ("17", "21"):
+        found = match[1] if match else printed.strip()[:80]
+        raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
+
+
+def _prepare_local_environment(settings: Settings) -> None:
+    """Set the variables that the JVM's start script reads."""
+    spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
+    if not (spyt and spyt.origin and pyspark and pyspark.origin):
+        raise JobError("pyspark and ytsaurus-spyt are not installed here", "run `make setup`")
+    # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh, spark-defaults.conf).
+    os.environ["SPARK_CONF_DIR"] = str(Path(spyt.origin).parent / "conf")
+    # Another Spark in the shell's SPARK_HOME would be started instead of this environment's.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.origin).parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
+    os.environ["YT_TOKEN"] = token(settings)
+    os.environ.setdefault("YT_USER", os.environ.get("USER", "root"))
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")

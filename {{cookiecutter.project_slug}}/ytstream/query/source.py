@@ -1,0 +1,34 @@
+"""The arguments of transform(): the rows of the queues, and the reference table of a join."""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from .. import confs
+from ..job import Connection
+
+
+def events(spark: SparkSession, connection: Connection) -> DataFrame:
+    """Return the rows of all queues with the columns of tables.QUEUE.
+
+    With several queues ``queue_id``, the queue's Cypress path, stands in front; behind it the
+    position columns, if the guarantee has any. Each queue is one source, in the sorted order of the
+    settings: the checkpoint knows a source by its position alone, and SPYT ignores the path stored
+    beside an offset.
+    """
+    queues = connection.settings.queues
+    if len(queues) == 1:
+        return _queue(spark, connection, queues[0])
+    sources = [
+        _queue(spark, connection, queue).select(F.lit(queue).alias("queue_id"), "*")
+        for queue in queues
+    ]
+    return reduce(DataFrame.unionByName, sources)
+
+
+def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame:
+    options = confs.filled(iter(confs.READER), connection.values)
+    stream = spark.readStream.format("yt").options(**options).load(queue)
+    position = (F.col(old).alias(new) for new, old in connection.guarantee.position.items())
+    return stream.select(*position, *(column.name for column in connection.job.queue_columns))

@@ -1,0 +1,63 @@
+"""Sorts Spark's exceptions into those that a restart may cure and the others."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from ..errors import JobError, RestartableError
+from .state_store import FAILURES as STATE_FAILURES
+
+#: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
+#: error conditions ("[CAST_INVALID_INPUT] ...") among them.
+_FATAL = (
+    *("[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE"),
+    *("[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range"),
+    *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
+    *("Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES),
+)
+
+#: The frames' lines are indented, the exception's is not.
+_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
+
+
+@contextmanager
+def explained_spark() -> Iterator[None]:
+    """Turn Spark's exceptions into one line each.
+
+    Raises JobError for a failure that every try would repeat, RestartableError for the rest.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
+        if is_from_the_stream and not any(part in text for part in _FATAL):
+            raise RestartableError(cause(text)) from error
+        remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
+        if any(part in text for part in STATE_FAILURES):
+            remedy = (
+                "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
+            )
+        raise JobError(
+            f"the job cannot continue: {cause(text)}", f"{remedy}; committed rows are kept"
+        ) from error
+    except (Py4JError, ConnectionError) as error:
+        raise JobError(
+            f"the JVM is gone: {_shortened(str(error))}", "its own message is above"
+        ) from error
+
+
+def cause(text: str) -> str:
+    """Return what happened: the last line of a Python trace, Java's last cause, or the message."""
+    if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
+        return _shortened(python[1])
+    causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
+    line = causes[-1] if causes else next(filter(str.strip, text.splitlines()), text)
+    return _shortened(line.rpartition("terminated with exception: ")[2].strip())
+
+
+def _shortened(text: str, limit: int = 400) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}..."

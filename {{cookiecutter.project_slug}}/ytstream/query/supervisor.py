@@ -1,0 +1,170 @@
+"""Keeps the query running: one instance, recovery before every start, back-off, a graceful stop."""
+
+import math
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from yt.common import YtError
+
+from .. import provision
+from ..cluster import explained, first_line
+from ..errors import JobError, RestartableError
+from ..job import Connection, Job
+from ..log import say
+from ..recovery import before_start
+from ..recovery.lock import InstanceLock
+from . import pipeline, reference
+from .monitor import Monitor
+from .session import open_session
+from .spark_errors import explained_spark
+
+_POLL_SECONDS = 0.2
+
+
+def run(connection: Connection, lock: InstanceLock) -> None:
+    """Stream until stopped. Raises JobError for a refusal, or when the query failed too often."""
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    with explained(connection.settings):
+        connection = provision.sized(connection)
+    say("starting Spark with SPYT (10 to 20 s)")
+    spark = open_session(connection)
+    _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
+    life = Life(connection, spark, lock, stop)
+    try:
+        supervise(connection.job, life.run, stop)
+    finally:
+        spark.stop()
+
+
+def supervise(job: Job, one_query: Callable[[], None], stop: threading.Event) -> None:
+    """Start queries until ``stop`` is set, with a pause after each failure.
+
+    Raises JobError after the job's most failures within its period.
+    """
+    failures: deque[float] = deque()
+    while not stop.is_set():
+        try:
+            one_query()
+        except RestartableError as error:
+            now = time.monotonic()
+            failures.append(now)
+            while failures[0] < now - job.failure_period_seconds:
+                failures.popleft()
+            if len(failures) >= job.most_failures:
+                raise JobError(
+                    f"gave up after {len(failures)} failures in "
+                    f"{job.failure_period_seconds / 60:.0f} minutes; the last: {error}",
+                    "fix the cause and start again: committed rows are kept",
+                ) from error
+            pause = min(
+                job.first_pause_seconds * 2 ** (len(failures) - 1), job.longest_pause_seconds
+            )
+            say(
+                f"failure {len(failures)} of {job.most_failures}: {error}; starting again in "
+                f"{pause:.0f} s"
+            )
+            stop.wait(pause)
+
+
+class Life:
+    """One query after the other, in one session and under one lock."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        spark: SparkSession,
+        lock: InstanceLock,
+        stop: threading.Event,
+    ) -> None:
+        self._connection = connection
+        self._spark = spark
+        self._lock = lock
+        self._stop = stop
+        #: The reference as it was read last: a running job does not end because it is unreadable.
+        self._reference: DataFrame | None = None
+
+    def run(self) -> None:
+        """Run one query until stopped, or until the reference has to be read anew."""
+        settings, job = self._connection.settings, self._connection.job
+        with explained(settings):
+            for note in before_start.prepare(self._connection):
+                say(f"recovery: {note}")
+        with explained(settings), explained_spark():
+            rows = pipeline.rows_of(self._spark, self._connection, self.read_reference())
+            query = pipeline.start(rows, self._connection)
+        say(f"running: {', '.join(settings.queues)} -> {settings.output}")
+        monitor = Monitor(query, job.large_state_bytes)
+        end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
+        try:
+            while time.monotonic() < end and not self._stop.wait(_POLL_SECONDS):
+                monitor.report()
+                self._verify_alive(query)
+            _drain(query, monitor.report)
+        finally:
+            if query.isActive:
+                query.stop()
+
+    def read_reference(self) -> DataFrame | None:
+        """Return the reference table as it is now; None for a job without one.
+
+        Raises JobError when it cannot be used and was not read before.
+        """
+        job, settings = self._connection.job, self._connection.settings
+        if settings.reference is None:
+            return None
+        try:
+            self._reference = reference.read(
+                self._spark,
+                self._connection.client,
+                settings.reference,
+                job.reference_columns,
+                job.reference_rows,
+            )
+        except (YtError, OSError, JobError) as error:
+            if self._reference is None:
+                raise
+            say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
+        return self._reference
+
+    def _verify_alive(self, query: StreamingQuery) -> None:
+        if not query.isActive:
+            with explained_spark():
+                query.awaitTermination()  # raises what ended it
+            raise RestartableError("the query ended by itself")
+        if not self._lock.is_held:
+            raise JobError(
+                "the instance lock was lost: the cluster did not answer pings",
+                "another instance may run by now; start again once the cluster answers",
+            )
+
+
+def _drain(query: StreamingQuery, report: Callable[[], None]) -> None:
+    """Let the running micro-batch finish, then stop.
+
+    A trigger that begins in between spends its first milliseconds asking for the queues' ends.
+    """
+    with explained_spark():
+        while query.isActive and query.status["isTriggerActive"]:
+            time.sleep(_POLL_SECONDS)
+        query.stop()
+        report()
+    say("stopped; the next start continues from here")
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """Make SIGTERM and SIGINT set ``stop``; a second signal does not force a harder stop."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if not stop.is_set():
+            say(f"{signal.Signals(number).name}: finishing the micro-batch, then stopping")
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)

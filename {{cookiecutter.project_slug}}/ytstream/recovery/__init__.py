@@ -1,0 +1,1 @@
+"""Before every start: checkpoint, consumer and queues have to agree."""

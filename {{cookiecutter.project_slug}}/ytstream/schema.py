@@ -1,0 +1,104 @@
+"""Columns as YTsaurus stores them, and as Spark carries them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import yt.type_info as ti
+from yt.wrapper.schema import TableSchema
+
+from .columns import Column, type_name
+
+if TYPE_CHECKING:  # provision and submit need no Spark
+    from pyspark.sql.types import DataType
+
+
+def table_schema(columns: Sequence[Column]) -> Any:
+    """Return a strict ytsaurus-client TableSchema, with unique keys where there are keys."""
+    schema = TableSchema(strict=True, unique_keys=any(column.key for column in columns))
+    for column in columns:
+        stored = column.type if column.required else ti.Optional[column.type]
+        schema.add_column(column.name, stored, sort_order="ascending" if column.key else None)
+    return schema
+
+
+def differences(wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset()) -> list[str]:
+    """Return how ``found`` differs from ``wanted`` (TableSchemas), without columns ``ignore``."""
+    want = {c.name: c for c in wanted.columns if c.name not in ignore}
+    have = {c.name: c for c in found.columns if c.name not in ignore}
+    lines = [f"column {name}: missing" for name in want if name not in have]
+    lines += [f"column {name}: not in tables.py" for name in have if name not in want]
+    pairs = [
+        ("key columns", _key(wanted), _key(found)),
+        ("unique_keys", bool(wanted.unique_keys), bool(found.unique_keys)),
+        *((f"column {c}", want[c].type, have[c].type) for c in want.keys() & have.keys()),
+    ]
+    lines += [f"{what}: is {b}, wanted {a}" for what, a, b in pairs if str(a) != str(b)]
+    return sorted(lines)
+
+
+def _key(schema: Any) -> str:
+    return ", ".join(f"{c.name} {c.sort_order}" for c in schema.columns if c.sort_order) or "none"
+
+
+#: By type name: the Spark types that SPYT's sink writes into that column such that they come back
+#: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
+#: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
+_WRITABLE: Mapping[str, str] = {
+    # No wider than what SPYT reads the column as: the value that does not fit comes some day.
+    "int8": "byte",
+    **dict.fromkeys(("int16", "uint8"), "byte short"),
+    **dict.fromkeys(("int32", "uint16"), "byte short integer"),
+    **dict.fromkeys(("int64", "uint32", "interval"), "byte short integer long"),
+    "uint64": "byte short integer long uint64",
+    **dict.fromkeys(("float", "double"), "float double"),
+    "bool": "boolean",
+    "string": "string binary",
+    **dict.fromkeys(("utf8", "json"), "string"),
+    "timestamp": "timestamp timestamp_ntz",
+    "yson": "yson binary",
+    "list": "array",
+    **dict.fromkeys(("struct", "tuple", "variant"), "struct"),
+    "dict": "map",
+    "date": "date",
+    **{name: name for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
+}
+
+#: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
+_UNWRITABLE: Mapping[str, str] = {
+    "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
+    "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
+}
+
+
+def unwritable(column: Column, data_type: DataType) -> str | None:
+    """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can."""
+    kind = type_name(column.type)
+    if any(part.typeName() in _TIMES for part in _parts(data_type)):
+        problem = (
+            "dates and times inside lists, structs and dicts are sent as plain integers and "
+            "refused by the table: cast them to int64 or a string"
+        )
+    elif kind not in _WRITABLE:
+        problem = _UNWRITABLE.get(kind, f"type {column.type} is not supported by this job")
+    elif data_type.typeName() not in _WRITABLE[kind].split():
+        problem = (
+            f"transform() gives {data_type.simpleString()}, the table has {kind}: cast it, e.g. "
+            ".cast(...), or change tables.py"
+        )
+    else:
+        return None
+    return f"column {column.name}: {problem}"
+
+
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+def _parts(data_type: DataType) -> Iterator[DataType]:
+    """Yield the types that a composite type is made of, at any depth."""
+    inner = [field.dataType for field in getattr(data_type, "fields", ())]
+    inner += [getattr(data_type, name, None) for name in ("elementType", "keyType", "valueType")]
+    for part in filter(None, inner):
+        yield part
+        yield from _parts(part)

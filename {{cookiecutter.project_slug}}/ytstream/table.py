@@ -1,0 +1,13 @@
+"""Plain-text tables for people."""
+
+from collections.abc import Sequence
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
+    """Format columns padded to their widest cell; numbers to the right."""
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(len(str(cell)) for cell in column) for column in columns]
+    sides = [">" if isinstance(column[-1], int) else "<" for column in columns]
+    formats = [f"{side}{width}" for side, width in zip(sides, widths, strict=True)]
+    lines = [header, ["-" * width for width in widths], *rows]
+    return "\n".join("  ".join(map(format, map(str, line), formats)).rstrip() for line in lines)

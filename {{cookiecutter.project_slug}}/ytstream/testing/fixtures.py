@@ -1,0 +1,86 @@
+"""One minicluster and one Spark session for all tests; objects of its own for each test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from minicluster import testing as minicluster
+
+from .. import provision
+from ..cluster import Client, connect
+from ..config import Settings, load
+from ..demo.process import ROOT
+from ..demo.sample import Sample
+from ..demo.scenario import fill_reference
+from ..guarantees import guarantee_of
+from ..job import Connection, Job
+from ..query import session
+from .stream import Stream
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[minicluster.Running]:
+    """Start a minicluster; ``.client`` holds its faults, journal and clock."""
+    with minicluster.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def base_settings(cluster: minicluster.Running) -> Settings:
+    """Read config/local.toml, for the minicluster of the tests."""
+    return load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
+
+
+@pytest.fixture(scope="session")
+def client(base_settings: Settings) -> Client:
+    """Connect a ytsaurus-client to the minicluster."""
+    return connect(base_settings)
+
+
+@pytest.fixture(scope="session")
+def spark(job: Job, client: Client, base_settings: Settings) -> Iterator[SparkSession]:
+    """Open the job's own Spark session, with SPYT in it."""
+    connection = Connection(client, base_settings, job, guarantee_of(job))
+    opened = session.open_session(provision.sized(connection))
+    yield opened
+    opened.stop()
+
+
+@pytest.fixture
+def connection(
+    client: Client, base_settings: Settings, job: Job, request: pytest.FixtureRequest
+) -> Connection:
+    """Give the test a folder of its own on the cluster; nothing is in it yet."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")
+    return Connection(
+        client, in_folder(base_settings, f"//home/tests/{name}"), job, guarantee_of(job)
+    )
+
+
+@pytest.fixture
+def stream(
+    connection: Connection, sample: Sample, spark: SparkSession, cluster: minicluster.Running
+) -> Iterator[Stream]:
+    """Provision a job for the test; no fault outlives it."""
+    provision.provision(connection)
+    fill_reference(connection, sample)
+    yield Stream(connection, sample, spark)
+    cluster.client.faults.clear()
+
+
+def in_folder(settings: Settings, root: str) -> Settings:
+    """Return the settings with all objects in ``root``, and triggers that do not keep tests waiting."""
+    return replace(
+        settings,
+        trigger_seconds=0.2,
+        queues=tuple(f"{root}/queue-{number}" for number in range(len(settings.queues))),
+        consumer=f"{root}/consumer",
+        checkpoint=f"{root}/checkpoint",
+        outputs={name: f"{root}/{name}" for name in settings.outputs},
+        reference=settings.reference and f"{root}/reference",
+    )

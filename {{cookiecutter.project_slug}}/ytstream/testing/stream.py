@@ -1,0 +1,155 @@
+"""One job in the tests' own session, and the rows around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ..cluster import Client
+from ..config import Settings
+from ..demo import tables
+from ..demo.sample import Counted, Sample, compared
+from ..demo.scenario import drained
+from ..job import Connection
+from ..query import pipeline, reference
+from ..recovery import before_start
+
+PATIENCE_SECONDS = 120.0
+
+
+@dataclass
+class Stream:
+    """A provisioned job with its queues, to be started as often as a test likes."""
+
+    connection: Connection
+    sample: Sample
+    spark: SparkSession
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    _now: int = 1_704_067_200_000_000
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster."""
+        return self.connection.client
+
+    @property
+    def settings(self) -> Settings:
+        """The job's settings."""
+        return self.connection.settings
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings, as an edit of the configuration would."""
+        settings = replace(self.connection.settings, **changes)
+        self.connection = replace(self.connection, settings=settings)
+
+    def redeclare(self, **changes: Any) -> None:
+        """Change the job's declaration, as an edit of job.py would."""
+        self.connection = replace(self.connection, job=replace(self.connection.job, **changes))
+
+    def send(self, count: int, *, queues: Sequence[int] | None = None) -> None:
+        """Send ``count`` more rows into each queue, or into those of the given positions."""
+        for position in queues if queues is not None else range(len(self.settings.queues)):
+            self.publish(
+                self.sample.make(count, len(self.sent) + position + 1, self._now), position
+            )
+        self._now = max(int(row[self.sample.event_time]) for row in self.sent)
+
+    def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
+        """Send these very rows into one queue."""
+        queue = self.settings.queues[position]
+        tablets = int(self.client.get(f"{queue}/@tablet_count"))
+        tables.produce(self.client, queue, rows, tablets)
+        self.sent += rows
+
+    def recover(self) -> list[str]:
+        """Return what recovery says it did."""
+        return before_start.prepare(self.connection)
+
+    def forget(self) -> None:
+        """Remove what is in the checkpoint; its folder and its marker stay."""
+        for name in self.client.list(self.settings.checkpoint):
+            path = f"{self.settings.checkpoint}/{name}"
+            self.client.remove(path, recursive=True, force=True)
+
+    @contextmanager
+    def running(self) -> Iterator[StreamingQuery]:
+        """Run the query, stopped at the end."""
+        query = pipeline.start(self.rows(), self.connection)
+        try:
+            yield query
+            settle(query)
+        finally:
+            query.stop()
+
+    def rows(self) -> Any:
+        """Return the rows that the job would write, as a streaming DataFrame."""
+        known = None
+        if self.settings.reference is not None:
+            job = self.connection.job
+            known = reference.read(
+                self.spark,
+                self.client,
+                self.settings.reference,
+                job.reference_columns,
+                job.reference_rows,
+            )
+        return pipeline.rows_of(self.spark, self.connection, known)
+
+    def drain(self) -> None:
+        """Run until every row is in a finished batch."""
+        with self.running() as query:
+            wait(drained(self.connection), query)
+
+    def close(self) -> None:
+        """Run until drained, and bring out what still waits behind the watermark, if anything."""
+        with self.running() as query:
+            for row in (None, *self.sample.closing(self.connection.job, self.sent)):
+                if row is not None:
+                    self.publish([row])
+                wait(drained(self.connection), query)
+
+    def outcome(self) -> tables.Outcome:
+        """Count lost and duplicated rows."""
+        return tables.compare(self.wanted(), self.found())
+
+    def is_exact(self) -> bool:
+        """Return whether nothing is lost and nothing duplicated."""
+        outcome = self.outcome()
+        return (outcome.lost, outcome.duplicated) == (0, 0)
+
+    def wanted(self) -> Counted:
+        """Return the output rows that must come of the rows sent."""
+        return self.sample.wanted(self.connection.job, self.sent)
+
+    def found(self) -> Counted:
+        """Return the output's rows."""
+        return tables.read(self.client, self.settings.output, compared(self.connection.job))
+
+
+def wait(is_over: Callable[[], bool], query: StreamingQuery, *, may_end: bool = False) -> None:
+    """Wait until ``is_over``; fails when the query ends before or when it takes too long."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_over():
+        assert may_end or query.isActive, query.exception()
+        assert time.monotonic() < deadline, query.lastProgress
+        time.sleep(0.1)
+
+
+def settle(query: StreamingQuery) -> None:
+    """Wait for the batch under way: its transaction and its progress come after ``commits/N``."""
+    wait(lambda: not (query.isActive and query.status["isTriggerActive"]), query, may_end=True)
+
+
+def wait_for_failure(query: StreamingQuery) -> str:
+    """Return the text of the exception that ends the query."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while query.isActive:
+        assert time.monotonic() < deadline, query.lastProgress
+        time.sleep(0.1)
+    return str(query.exception())
