@@ -1,4 +1,4 @@
-"""YOURS. Sample rows: bids of an auction site, as in Nexmark; seeded, so that every run is equal."""
+"""YOURS. Sample rows: bids of an auction site, as in Nexmark; seeded, so every run is equal."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ QUEUE = [
 #: By name of the output; the configuration says where each of them is.
 OUTPUTS = {
     "output": [
-        # The row's queue and its position there, and so the key: writing a row again changes nothing.
+        # The row's queue and position there, and so the key: writing a row again changes nothing.
         Column("queue_id", "utf8", key=True),
         Column("tablet_index", "int64", key=True),
         Column("row_index", "int64", key=True),

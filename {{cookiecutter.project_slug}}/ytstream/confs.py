@@ -23,203 +23,126 @@ class Conf(NamedTuple):
     since: str = "3.5"
 
 
+# A table, an entry a setting: the key and its value, and below them the reason.
+# fmt: off
 COMMON = (
-    Conf("spark.hadoop.yt.proxy", "{proxy}", "The cluster of the configuration."),
-    Conf(
-        "spark.hadoop.yt.timeout",
-        "300s",
-        "SPYT 2.11 ships 30s, which one slow tablet exceeds; a request over it ends the query.",
-    ),
-    Conf(
-        "spark.hadoop.yt.proxyRole",
-        "{proxy_role}",
-        "A dedicated proxy role. Restarting a proxy aborts the batches that go through it.",
-    ),
-    Conf(
-        "spark.yt.write.dynBatchSize",
-        "{dyn_batch_size}",
-        "Rows per modify_rows; SPYT's 50 000 is half of what a transaction may hold.",
-    ),
-    Conf(
-        "spark.sql.session.timeZone",
-        "UTC",
-        "Otherwise results depend on the machine's time zone.",
-    ),
-    Conf(
-        "spark.sql.ansi.enabled",
-        "true",
-        "A value that cannot be cast stops the job and names itself; SPYT's default (false) writes "
-        "null instead. Use try_cast where you want null.",
-    ),
-    Conf(
-        "spark.sql.streaming.stopTimeout",
-        "60000",
-        "Milliseconds; 0, Spark's default, waits for ever for a query that hangs.",
-    ),
-    Conf("spark.speculation", "false", "A speculative copy of a task writes its rows again."),
+    Conf("spark.hadoop.yt.proxy", "{proxy}",
+         "The cluster of the configuration."),
+    Conf("spark.hadoop.yt.timeout", "300s",
+         "SPYT 2.11 ships 30s, which one slow tablet exceeds; a request over it ends the query."),
+    Conf("spark.hadoop.yt.proxyRole", "{proxy_role}",
+         "A dedicated proxy role. Restarting a proxy aborts the batches that go through it."),
+    Conf("spark.yt.write.dynBatchSize", "{dyn_batch_size}",
+         "Rows per modify_rows; SPYT's 50 000 is half of what a transaction may hold."),
+    Conf("spark.sql.session.timeZone", "UTC",
+         "Otherwise results depend on the machine's time zone."),
+    Conf("spark.sql.ansi.enabled", "true",
+         "A value that cannot be cast stops the job and names itself; SPYT's default (false) "
+         "writes null instead. Use try_cast where you want null."),
+    Conf("spark.sql.streaming.stopTimeout", "60000",
+         "Milliseconds; 0, Spark's default, waits for ever for a query that hangs."),
+    Conf("spark.speculation", "false",
+         "A speculative copy of a task writes its rows again."),
 )
-
 STATELESS = (
-    Conf(
-        "spark.sql.streaming.minBatchesToRetain",
-        "5",
-        "Recovery reads the last two entries of both logs; more only costs Cypress nodes.",
-    ),
+    Conf("spark.sql.streaming.minBatchesToRetain", "5",
+         "Recovery reads the last two entries of both logs; more only costs Cypress nodes."),
 )
-
 STATEFUL = (
-    Conf(
-        "spark.sql.shuffle.partitions",
-        "{shuffle_partitions}",
-        "The checkpoint fixes the number of state partitions, and every batch writes a file for "
-        "each: Spark's 200 would be 200 new Cypress nodes per batch.",
-    ),
-    Conf(
-        "spark.sql.streaming.minBatchesToRetain",
-        "10",
-        "Versions of the state to go back to; recovery needs the last two, people want a few more.",
-    ),
-    Conf(
-        "spark.sql.streaming.stateStore.providerClass",
-        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-        "Spark's default, set explicitly: the tests kill and restart this one on SPYT's file "
-        "system. RocksDB was not tried there.",
-    ),
-    Conf(
-        "spark.sql.streaming.stateStore.maintenanceInterval",
-        "5min",
-        "Snapshots and clean-up list each folder of the state, and a listing costs 1 + 2n requests "
-        "to the master in SPYT's file system (YtFileSystem); Spark's 60 s is for HDFS.",
-    ),
-    Conf(
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled",
-        "false",
-        "It adds a second file to each file of the state; Cypress verifies what it stores.",
-        since="4.1",
-    ),
+    Conf("spark.sql.shuffle.partitions", "{shuffle_partitions}",
+         "The checkpoint fixes the number of state partitions, and every batch writes a file for "
+         "each: Spark's 200 would be 200 new Cypress nodes per batch."),
+    Conf("spark.sql.streaming.minBatchesToRetain", "10",
+         "Versions of the state to go back to; recovery needs the last two, people want a few "
+         "more."),
+    Conf("spark.sql.streaming.stateStore.providerClass",
+         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+         "Spark's default, set explicitly: the tests kill and restart this one on SPYT's file "
+         "system. RocksDB was not tried there."),
+    Conf("spark.sql.streaming.stateStore.maintenanceInterval", "5min",
+         "Snapshots and clean-up list each folder of the state, and a listing costs 1 + 2n "
+         "requests to the master in SPYT's file system (YtFileSystem); Spark's 60 s is for HDFS."),
+    Conf("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false",
+         "It adds a second file to each file of the state; Cypress verifies what it stores.",
+         since="4.1"),
 )
-
 #: By guarantee.
 GUARANTEES: Mapping[str, Sequence[Conf]] = {
     "transactional": (
-        Conf(
-            "spark.yt.streaming.transactional",
-            "true",
-            "Output rows and consumer offsets in one transaction per micro-batch (SPYT >= 2.11.0).",
-        ),
-        Conf(
-            "spark.ytsaurus.rpc.job.proxy.enabled",
-            "false",
-            "A tablet transaction lives on one proxy that all tasks must reach; the driver's own "
-            "job proxy is not reachable. `make submit` sets it, since the driver's environment is "
-            "fixed there.",
-        ),
-        Conf(
-            "spark.task.maxFailures",
-            "1",
-            "A failed attempt has sent the rows it had buffered (YtStreamingSink closes its writer "
-            "in `finally`), so the batch must fail with it.",
-        ),
-        Conf(
-            "spark.stage.maxConsecutiveAttempts",
-            "1",
-            "A fetch failure runs a stage again without counting as a task failure.",
-        ),
-        Conf(
-            "spark.dynamicAllocation.enabled",
-            "false",
-            "Tasks of a decommissioned executor run again without counting as failures.",
-        ),
-        Conf(
-            "spark.sql.streaming.noDataMicroBatches.enabled",
-            "false",
-            "A batch without rows, which Spark runs to write closed windows, moves no consumer: "
-            "after a crash nothing shows whether its transaction committed. Windows wait for the "
-            "next row.",
-        ),
+        Conf("spark.yt.streaming.transactional", "true",
+             "Output rows and consumer offsets in one transaction per micro-batch (SPYT >= "
+             "2.11.0)."),
+        Conf("spark.ytsaurus.rpc.job.proxy.enabled", "false",
+             "A tablet transaction lives on one proxy that all tasks must reach; the driver's "
+             "own job proxy is not reachable. `make submit` sets it, since the driver's "
+             "environment is fixed there."),
+        Conf("spark.task.maxFailures", "1",
+             "A failed attempt has sent the rows it had buffered (YtStreamingSink closes its "
+             "writer in `finally`), so the batch must fail with it."),
+        Conf("spark.stage.maxConsecutiveAttempts", "1",
+             "A fetch failure runs a stage again without counting as a task failure."),
+        Conf("spark.dynamicAllocation.enabled", "false",
+             "Tasks of a decommissioned executor run again without counting as failures."),
+        Conf("spark.sql.streaming.noDataMicroBatches.enabled", "false",
+             "A batch without rows, which Spark runs to write closed windows, moves no consumer: "
+             "after a crash nothing shows whether its transaction committed. Windows wait for "
+             "the next row."),
     ),
     "idempotent": (
-        Conf(
-            "spark.yt.streaming.transactional",
-            "false",
-            "The key makes repeats harmless; a transaction would only bind batches to one proxy.",
-        ),
-        Conf(
-            "spark.sql.adaptive.enabled",
-            "false",
-            "A batch that runs again has to be cut as it was the first time.",
-        ),
+        Conf("spark.yt.streaming.transactional", "false",
+             "The key makes repeats harmless; a transaction would only bind batches to one "
+             "proxy."),
+        Conf("spark.sql.adaptive.enabled", "false",
+             "A batch that runs again has to be cut as it was the first time."),
     ),
     "at_least_once": (
-        Conf(
-            "spark.yt.streaming.transactional",
-            "false",
-            "Set explicitly, because a cluster's defaults could switch it on: SPYT's source would "
-            "then leave the consumer to a transaction that is never opened "
-            "(YtStreamingSource.commit).",
-        ),
+        Conf("spark.yt.streaming.transactional", "false",
+             "Set explicitly, because a cluster's defaults could switch it on: SPYT's source "
+             "would then leave the consumer to a transaction that is never opened "
+             "(YtStreamingSource.commit)."),
     ),
 }
-
 #: A driver that this process starts, on this machine. On a cluster SPYT chooses master and ports.
 LOCAL = (
-    Conf("spark.driver.host", "127.0.0.1", "Only this machine needs to reach a local driver."),
-    Conf(
-        "spark.driver.bindAddress", "127.0.0.1", "Only this machine needs to reach a local driver."
-    ),
-    Conf("spark.driver.port", "0", "Any free port: SPYT's defaults name 27001 for every session."),
-    Conf("spark.blockManager.port", "0", "Any free port, as for the driver."),
-    Conf("spark.ui.enabled", "false", "`status` and the log show what the local UI would."),
-    Conf(
-        "spark.log.level",
-        "OFF",
-        "The job prints the reason a query ends in one line; set ERROR to see traces.",
-    ),
+    Conf("spark.driver.host", "127.0.0.1",
+         "Only this machine needs to reach a local driver."),
+    Conf("spark.driver.bindAddress", "127.0.0.1",
+         "Only this machine needs to reach a local driver."),
+    Conf("spark.driver.port", "0",
+         "Any free port: SPYT's defaults name 27001 for every session."),
+    Conf("spark.blockManager.port", "0",
+         "Any free port, as for the driver."),
+    Conf("spark.ui.enabled", "false",
+         "`status` and the log show what the local UI would."),
+    Conf("spark.log.level", "OFF",
+         "The job prints the reason a query ends in one line; set ERROR to see traces."),
 )
-
 #: Given to spark-submit besides the session's.
 SUBMIT = (
-    Conf(
-        "spark.ytsaurus.spyt.version",
-        "{spyt_version}",
-        "The SPYT on the cluster; it need not be the one that is installed here.",
-    ),
-    Conf(
-        "spark.ytsaurus.redirect.stdout.to.stderr",
-        "true",
-        "YTsaurus discards the driver's stdout and keeps its stderr.",
-    ),
+    Conf("spark.ytsaurus.spyt.version", "{spyt_version}",
+         "The SPYT on the cluster; it need not be the one that is installed here."),
+    Conf("spark.ytsaurus.redirect.stdout.to.stderr", "true",
+         "YTsaurus discards the driver's stdout and keeps its stderr."),
 )
-
 #: Options of SPYT's reader, one for each queue.
 READER = (
-    Conf("consumer_path", "{consumer}", "The consumer whose offsets the batches move."),
-    Conf(
-        "max_rows_per_partition",
-        "{max_rows_per_partition}",
-        "Per tablet and micro-batch. Without it an outage's backlog comes as one batch.",
-    ),
-    Conf("parsing_type_v3", "true", "Composite columns arrive as YSON bytes otherwise."),
-    Conf(
-        "include_service_columns",
-        "{include_service_columns}",
-        "The row's position in its queue: the key of `idempotent`; left out otherwise.",
-    ),
+    Conf("consumer_path", "{consumer}",
+         "The consumer whose offsets the batches move."),
+    Conf("max_rows_per_partition", "{max_rows_per_partition}",
+         "Per tablet and micro-batch. Without it an outage's backlog comes as one batch."),
+    Conf("parsing_type_v3", "true",
+         "Composite columns arrive as YSON bytes otherwise."),
+    Conf("include_service_columns", "{include_service_columns}",
+         "The row's position in its queue: the key of `idempotent`; left out otherwise."),
 )
-
 #: Options of SPYT's writer and of the checkpoint.
 WRITER = (
-    Conf(
-        "checkpointLocation",
-        "{checkpoint_uri}",
-        "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs).",
-    ),
-    Conf(
-        "write_type_v3",
-        "true",
-        "The sink does not read spark.yt.write.typeV3.enabled (YtDynamicTableWriter).",
-    ),
+    Conf("checkpointLocation", "{checkpoint_uri}",
+         "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs)."),
+    Conf("write_type_v3", "true",
+         "The sink does not read spark.yt.write.typeV3.enabled (YtDynamicTableWriter)."),
 )
+# fmt: on
 
 
 def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:

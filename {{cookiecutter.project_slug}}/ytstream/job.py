@@ -104,38 +104,31 @@ class Guarantee(Protocol):
 
     def key(self, queues: int) -> tuple[str, ...]:
         """Return the key columns every output must have with that many queues."""
-        ...
 
     def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
         """Return the rows as they may be written. Raises JobError for a plan that breaks it."""
-        ...
 
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
         """Return the attributes of a new output table; ``tablets`` counts those of each queue."""
-        ...
 
     def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
         """Return the rows per ``modify_rows``."""
-        ...
 
     def sizing_problem(
         self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
     ) -> str | None:
         """Return why full batches could hit the limit of a tablet; None when they cannot."""
-        ...
 
     def resume(self, snapshot: Snapshot) -> Start:
         """Return where each queue continues. Raises JobError for offsets that no crash leaves."""
-        ...
 
     def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
         """Return where the consumer must be before this guarantee takes over from ``former``.
 
         Raises JobError when the job was not stopped in a state that allows it.
         """
-        ...
 
 
 @dataclass(frozen=True)

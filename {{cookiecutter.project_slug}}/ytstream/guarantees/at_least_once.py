@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column, key_of
 from ..config import Settings
-from ..positions import Snapshot, Start
-from . import replaying
+from .replaying import Replaying
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class AtLeastOnce:
+class AtLeastOnce(Replaying):
     """See the module."""
 
     name = "at_least_once"
@@ -39,20 +38,3 @@ class AtLeastOnce:
     ) -> dict[str, Any]:
         """Give an ordered output as many tablets as the queues have."""
         return {} if key_of(columns) else {"tablet_count": sum(tablets.values())}
-
-    def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
-        """Return a number far below the 100 000 rows per tablet: each call is a transaction."""
-        return 10_000
-
-    def sizing_problem(
-        self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
-    ) -> None:
-        """Return None: no transaction holds more than one ``modify_rows``."""
-
-    def resume(self, snapshot: Snapshot) -> Start:
-        """Continue where the checkpoint ends."""
-        return replaying.resume(snapshot)
-
-    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
-        """Leave the consumer where it is."""
-        return replaying.adopt(snapshot, former)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column
 from ..config import Settings
-from ..positions import Snapshot, Start
-from . import one_to_one, replaying
+from . import one_to_one
+from .replaying import Replaying
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 QUEUE_KEY = "queue_id"
 
 
-class Idempotent:
+class Idempotent(Replaying):
     """See the module."""
 
     name = "idempotent"
@@ -56,23 +56,6 @@ class Idempotent:
             "pivot_keys": _pivot_keys(tablets),
             "tablet_balancer_config": {"enable_auto_reshard": False},
         }
-
-    def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
-        """Return a number far below the 100 000 rows per tablet: each call is a transaction."""
-        return 10_000
-
-    def sizing_problem(
-        self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
-    ) -> None:
-        """Return None: no transaction holds more than one ``modify_rows``."""
-
-    def resume(self, snapshot: Snapshot) -> Start:
-        """Continue where the checkpoint ends."""
-        return replaying.resume(snapshot)
-
-    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
-        """Leave the consumer where it is."""
-        return replaying.adopt(snapshot, former)
 
 
 def _pivot_keys(tablets: Mapping[str, int]) -> list[list[object]]:

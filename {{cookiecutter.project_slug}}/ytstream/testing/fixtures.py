@@ -74,7 +74,7 @@ def stream(
 
 
 def in_folder(settings: Settings, root: str) -> Settings:
-    """Return the settings with all objects in ``root``, and triggers that do not keep tests waiting."""
+    """Return the settings with all objects in ``root``, and frequent triggers."""
     return replace(
         settings,
         trigger_seconds=0.2,
