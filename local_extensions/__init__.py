@@ -13,7 +13,7 @@ import click
 from jinja2 import Environment
 from jinja2.ext import Extension
 
-from . import answers, text, versions
+from . import answers, settings, text, versions
 
 
 class TemplateExtension(Extension):
@@ -31,7 +31,11 @@ class TemplateExtension(Extension):
             "problems": lambda given: "\n".join(answers.problems(given)),
             "checked": checked,
         }
-        environment.globals |= {"pin": versions.pin, "requirement": versions.requirement}
+        environment.globals |= {
+            "pin": versions.pin,
+            "requirement": versions.requirement,
+            "confs": settings.confs,
+        }
 
 
 def checked(given: dict[str, Any]) -> str:

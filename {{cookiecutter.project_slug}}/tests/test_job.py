@@ -28,7 +28,7 @@ def test_rows_trimmed_before_they_were_read_are_refused(stream: Stream) -> None:
     stream.send(1_000)
     stream.recover()
     stream.client.trim_rows(stream.settings.queues[0], 0, 100)
-    with pytest.raises(JobError, match="100 rows of .* were trimmed before this job read them"):
+    with pytest.raises(JobError, match="were trimmed before this job read them"):
         stream.recover()
 
 

@@ -1,1 +1,1 @@
-"""One Structured Streaming job on YTsaurus: job.py declares it, tables.py and transform.py are it."""
+"""One Structured Streaming job on YTsaurus, declared in job.py; ytstream/ runs it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.project import VARIANTS, Variant, generate, variant_answers
 
-#: One of each guarantee and kind is also killed and restarted, with one queue and several in turn.
+#: One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
 KILLED = [
     variant
     for number, pair in enumerate(dict.fromkeys(variant[:2] for variant in VARIANTS))
@@ -27,18 +29,17 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("variant", VARIANTS, ids="-".join)
+@pytest.mark.parametrize("variant", KILLED, ids="-".join)
 def test_its_own_tests_pass(
     tmp_path: Path, environments: dict[str, Path], variant: Variant
 ) -> None:
     answers = variant_answers(variant)
     project = generate(tmp_path, **answers)
     python = environments[answers["spark_version"]] / "bin/python"
-    left_out = [] if variant in KILLED else ["--ignore", "tests/test_crash.py"]
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", *left_out],
+        [python, "-m", "pytest", "-q"],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": str(project / "src")},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)])},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -46,3 +47,22 @@ def test_its_own_tests_pass(
         timeout=900,
     )
     assert done.returncode == 0, done.stdout[-20_000:]
+
+
+@pytest.mark.parametrize("words", [["-m", "bids_stream", "run"], ["main.py"]])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_the_imports_ends_in_one_line(
+    tmp_path: Path, words: list[str], number: signal.Signals
+) -> None:
+    project = generate(tmp_path)
+    (tmp_path / "spyt.py").write_text(f"import os\nos.kill(os.getpid(), {number})\n")
+    path = os.pathsep.join(map(str, (tmp_path, project / "src", project)))
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (128 + number, "stopped before the start\n")

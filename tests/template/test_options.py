@@ -70,7 +70,7 @@ def test_the_defaults_are_accepted() -> None:
         ("Bids stream", "bids-stream"),
         ("Ставки на мосту", "stavki-na-mostu"),
         ("2024 bids", "job-2024-bids"),
-        ("Demo", "job-demo"),
+        ("Sample", "job-sample"),
         ("import", "job-import"),
         ("PySpark", "job-pyspark"),
         ("🚀", "ytstream-job"),

@@ -6,11 +6,10 @@ import re
 import zipfile
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.project import PROJECT, ROOT
+from ytstream import confs
 
 SPARK_JARS = (
     *("spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils"),
@@ -24,37 +23,18 @@ FOLKLORE = (
     "spark.streaming.gracefulStopTimeout",
     "spark.sql.streaming.adaptiveExecution.enabled",
 )
-SOURCES = [
-    PROJECT / "src" / "{{cookiecutter.__package}}" / "session.py",
-    PROJECT / "submit.py",
-    *sorted((ROOT / "templates" / "guarantee").glob("*.py")),
-    *sorted((ROOT / "templates" / "state").glob("*.py")),
-]
-
-
-class Emitted(NamedTuple):
-    """Why a setting is emitted, and the first Spark that gets it."""
-
-    reason: str
-    since: str = "3.5"
-
-
-def _emitted() -> dict[str, Emitted]:
-    """Every setting by key: a comment with ``"key": value`` below it, or ``"--conf", "key="``."""
-    found: dict[str, Emitted] = {}
-    for source in SOURCES:
-        reason = ""
-        for line in source.read_text(encoding="utf-8").splitlines():
-            if match := re.match(r"\s+(# .*)", line):
-                reason += match[1]
-                continue
-            if match := re.match(r'\s+(?:\*\*\(\{)?"(spark[.][\w.]+)": (.*)', line):
-                since = re.search(r'SPARK >= "(.*)"', match[2])
-                found[match[1]] = Emitted(reason, since[1] if since else "3.5")
-            elif match := re.search(r'"--conf", f?"(spark[\w.]+)=', line):
-                found[match[1]] = Emitted(reason or "of the comment above the words before it")
-            reason = ""
-    return found
+#: Every setting that a job emits; options of SPYT's reader and writer are no settings.
+EMITTED = {
+    conf.key: conf
+    for conf in (
+        *confs.COMMON,
+        *confs.STATELESS,
+        *confs.STATEFUL,
+        *(conf for listed in confs.GUARANTEES.values() for conf in listed),
+        *confs.LOCAL,
+        *confs.SUBMIT,
+    )
+}
 
 
 @cache
@@ -91,10 +71,10 @@ def _constant(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("spark", ["4.1", "3.5"])
-@pytest.mark.parametrize("key", sorted(_emitted()))
+@pytest.mark.parametrize("key", sorted(EMITTED))
 def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str) -> None:
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
-    is_emitted = spark >= _emitted()[key].since
+    is_emitted = spark >= EMITTED[key].since
     assert _is_known(key, packages, {"4.1": "2.13", "3.5": "2.12"}[spark]) == is_emitted
 
 
@@ -105,9 +85,9 @@ def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) ->
 
 
 def test_each_has_its_reason() -> None:
-    assert [key for key, emitted in _emitted().items() if len(emitted.reason) < 20] == []
+    assert [key for key, conf in EMITTED.items() if len(conf.reason) < 20] == []
 
 
 @pytest.mark.parametrize("key", FOLKLORE)
 def test_what_does_nothing_is_left_out(key: str) -> None:
-    assert key not in _emitted()
+    assert key not in EMITTED

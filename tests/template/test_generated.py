@@ -20,11 +20,12 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import DEFAULTS, VARIANTS, generate, variant_answers
+from tests.project import DEFAULTS, PROJECT, VARIANTS, generate, variant_answers
+from ytstream import checksums, confs
 
 # The contract's keys; the last two are for join only.
 KEYS = """
-    proxy allow_env_proxy queues consumer output checkpoint create_queues start_from on_data_loss
+    proxy allow_env_proxy queues consumer outputs checkpoint create_queues start_from on_data_loss
     trigger_seconds max_rows_per_partition dyn_batch_size account tablet_cell_bundle medium
     output_retention pool proxy_role spyt_version accept reference reference_refresh
 """
@@ -51,10 +52,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+VENDORED = {"minicluster", "ytstream"}
+
+
 def files(project: Path) -> Iterator[Path]:
-    """All files; the vendored minicluster is copied, not rendered, and has tests of its own."""
+    """Yield all files but the vendored ones, which are copied, not rendered."""
     for path in sorted(project.rglob("*")):
-        if path.is_file() and "minicluster" not in path.relative_to(project).parts:
+        if path.is_file() and not VENDORED & {*path.relative_to(project).parts}:
             yield path
 
 
@@ -78,19 +82,45 @@ def test_no_empty_folder_and_no_cache(project: Path) -> None:
 
 def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
     package = project / "src" / project.name.replace("-", "_")
-    for name in ("README.md", "Makefile", "pyproject.toml", "main.py", ".gitignore"):
+    owned = {path.name for path in package.iterdir()}
+    assert owned == {"__init__.py", "__main__.py", "job.py", "tables.py", "transform.py"}
+    for name in (
+        *("README.md", "Makefile", "pyproject.toml", "main.py", ".gitignore"),
+        *("sample/rows.py", "sample/expected.py", "tests/test_transform.py", "tests/test_job.py"),
+        *("config/local.toml", "config/production.toml"),
+        *("ytstream/job.py", "ytstream/py.typed", "minicluster/__main__.py"),
+    ):
         assert (project / name).is_file(), name
-    for name in ("transform", "tables", "settings", "session", "pipeline", "guard", "recovery"):
-        assert (package / f"{name}.py").is_file(), name
-    for name in ("supervisor", "provision", "monitor", "__main__"):
-        assert (package / f"{name}.py").is_file(), name
-    assert (project / "minicluster/__main__.py").is_file()
     lines = sum(len(path.read_text().splitlines()) for path in package.rglob("*.py"))
-    assert lines < 2500
+    assert lines < 250
+
+
+def test_the_vendored_folders_are_those_of_the_template(project: Path) -> None:
+    for name in VENDORED:
+        copied = checksums.computed(project / name)
+        assert copied == checksums.computed(PROJECT / name)
+        assert checksums.written(project / name) == copied
+
+
+def test_the_runtime_stays_small() -> None:
+    parts = [
+        path
+        for path in (PROJECT / "ytstream").rglob("*.py")
+        if path.relative_to(PROJECT / "ytstream").parts[0] not in ("demo", "testing")
+    ]
+    assert sum(len(path.read_text().splitlines()) for path in parts) < 3_500
+
+
+def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
+    assert guarantee is not None
+    for conf in confs.GUARANTEES[guarantee[1]]:
+        assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in readme
 
 
 def is_join(project: Path) -> bool:
-    return any(project.glob("src/*/reference.py"))
+    return "REFERENCE" in next(project.glob("src/*/tables.py")).read_text()
 
 
 def test_config_keys_are_those_of_the_contract(project: Path) -> None:
@@ -176,7 +206,7 @@ def tool(project: Path, *arguments: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": str(project / "src")},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)])},
         capture_output=True,
         text=True,
         check=False,
@@ -219,7 +249,8 @@ def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
 def test_the_wheel_holds_the_package_and_nothing_else(project: Path, tmp_path: Path) -> None:
     names, metadata = wheel(project, tmp_path)
     package = project.name.replace("-", "_")
-    assert {name.split("/")[0] for name in names} == {package, f"{package}-0.1.0.dist-info"}
+    tops = {package, "ytstream", f"{package}-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == tops
     assert f"{package}/__main__.py" in names
     assert metadata["Name"] == project.name
 

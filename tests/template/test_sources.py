@@ -40,7 +40,11 @@ def is_stub(path: Path) -> bool:
 
 # A stub whose own name is computed has no suffix before it is rendered.
 STUBS = [path for path in FILES if path.is_relative_to(PROJECT) and is_stub(path)]
-PYTHON = [path for path in sources(".py") if not is_stub(path)]
+#: They import the package, whose name is Jinja: Python only once they are rendered.
+IMPORT_THE_PACKAGE = [PROJECT / "main.py", PROJECT / "tests" / "conftest.py"]
+PYTHON = [
+    path for path in sources(".py") if not is_stub(path) and path not in IMPORT_THE_PACKAGE
+]
 
 
 def relative(path: Path) -> str:
@@ -65,15 +69,26 @@ def test_a_stub_is_one_include_without_a_line_end(path: Path) -> None:
     assert re.fullmatch(r'\{% include "[^\n]+" %\}', path.read_text(encoding="utf-8"))
 
 
+def test_what_imports_the_package_has_no_other_jinja() -> None:
+    for path in IMPORT_THE_PACKAGE:
+        text = path.read_text(encoding="utf-8").replace("{{ cookiecutter.__package }}", "package")
+        ast.parse(text)
+        assert "{{" not in text
+        assert "{%" not in text
+
+
 def test_stubs_are_the_only_python_that_ruff_leaves_out() -> None:
     excluded = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["tool"]["ruff"]["extend-exclude"]
     patterns = [pattern for pattern in excluded if pattern.endswith(".py")]
     matched = {path for path in sources(".py") for pattern in patterns if path.match(pattern)}
     # The same glob must not reach into the files that the stubs include.
     assert {relative(path) for path in matched} == {
-        relative(path) for path in STUBS if path.suffix == ".py"
+        relative(path)
+        for path in [*STUBS, *IMPORT_THE_PACKAGE]
+        if path.suffix == ".py"
     }
-    assert all(any(stub.match(pattern) for stub in STUBS) for pattern in patterns)
+    left_out = [*STUBS, *IMPORT_THE_PACKAGE]
+    assert all(any(path.match(pattern) for path in left_out) for pattern in patterns)
 
 
 def test_no_sources_but_stubs_go_unlinted() -> None:

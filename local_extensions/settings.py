@@ -1,0 +1,21 @@
+"""The runtime's table of settings, for the README of a generated project."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_TABLE = Path(__file__).parent.parent / "{{cookiecutter.project_slug}}" / "ytstream" / "confs.py"
+_STATEFUL = ("window", "deduplicate")
+
+
+def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
+    """Yield the settings of a job's session and the options of its reader and writer.
+
+    Each has ``key``, ``value`` and ``reason``; the runtime's module needs the standard library only.
+    """
+    table = runpy.run_path(str(_TABLE))
+    yield from table["of_session"](guarantee, stateful=processing in _STATEFUL, spark=spark)
+    yield from (*table["READER"], *table["WRITER"])
