@@ -17,9 +17,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 from yt import yson
 from yt.wrapper import YtClient
 
-from demo.bids import bids
 from minicluster import testing
-from tests.flights.journey import Usage
+from sample.rows import rows as bids
+from tests.journeys.usage import Usage
 
 CHUNK = 10_000
 TABLE = "//tmp/rows"

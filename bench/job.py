@@ -14,32 +14,38 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from demo import tables
-from demo.bids import bids
-from demo.job import ROOT, running
-from demo.job import run_command as command
-from demo.scenario import drained
+from bids_stream.job import JOB
+
 from minicluster import testing
 from minicluster.client import Entry
-from tests.flights.journey import Usage, module, wait
+from sample.rows import rows as bids
+from tests.journeys.usage import Usage, wait
+from ytstream.cluster import connect
+from ytstream.config import load
+from ytstream.demo import tables
+from ytstream.demo.process import ROOT, run_command, running
+from ytstream.demo.scenario import drained
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
 
 CHUNK = 50_000
 
 
 def main(outcome: Path, rows: int) -> None:
     with testing.start() as cluster:
-        settings = module("settings").load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
-        client = module("cluster").connect(settings)
-        command(cluster.http, "provision")
+        settings = load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
+        client = connect(settings)
+        connection = Connection(client, settings, JOB, guarantee_of(JOB))
+        run_command(JOB.package, cluster.http, "provision")
         (queue,) = settings.queues
         tablets = int(client.get(f"{queue}/@tablet_count"))
         source = bids(rows)
         while chunk := list(islice(source, CHUNK)):
             tables.produce(client, queue, chunk, tablets)
-        with running(cluster.http, outcome.with_name("job.log")) as job:
+        with running(JOB.package, cluster.http, outcome.with_name("job.log")) as job:
             wait(job.has_started, job)
             before = Usage.now(cluster.pid, job.pgid)
-            wait(drained(client, settings), job)
+            wait(drained(connection), job)
             after = Usage.now(cluster.pid, job.pgid)
             job.stop()
         asked = cluster.client.journal()

@@ -14,7 +14,7 @@ _STATEFUL = ("window", "deduplicate")
 def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
     """Yield the settings of a job's session and the options of its reader and writer.
 
-    Each has ``key``, ``value`` and ``reason``; the runtime's module needs the standard library only.
+    Each has ``key``, ``value`` and ``reason``. The module that is read needs no package.
     """
     table = runpy.run_path(str(_TABLE))
     yield from table["of_session"](guarantee, stateful=processing in _STATEFUL, spark=spark)

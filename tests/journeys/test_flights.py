@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Generate
-from tests.flights import reference
+from tests.journeys.flights import reference
 from tests.project import OPTIONS, ROOT
 
 pytestmark = pytest.mark.slow
 
-FOLDER = ROOT / "tests" / "flights"
+FOLDER = ROOT / "tests" / "journeys" / "flights"
 ROWS = 336_776
 
 
@@ -52,8 +52,9 @@ def project(generate: Generate, guarantee: str) -> Path:
         queue_paths="//home/airports/departures",
         cypress_root="//home/airports/flights",
     )
+    mine = FOLDER / "idempotent" if guarantee == "idempotent" else FOLDER
     for name in ("transform.py", "tables.py"):
-        shutil.copy(FOLDER / name, project / "src" / "flights" / name)
+        shutil.copy(mine / name, project / "src" / "flights" / name)
     config = project / "config" / "local.toml"
     lines = config.read_text(encoding="utf-8").splitlines()
     (size,) = (n for n, line in enumerate(lines) if line.startswith("max_rows_per_partition = "))
@@ -66,10 +67,14 @@ def project(generate: Generate, guarantee: str) -> Path:
 
 def run(project: Path, *words: str) -> str:
     """What this environment's Python said; fails when it did."""
+    path = os.pathsep.join(map(str, (project / "src", project, ROOT)))
     done = subprocess.run(
         [sys.executable, *words],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (project / "src", project, ROOT))),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -42,9 +42,7 @@ def is_stub(path: Path) -> bool:
 STUBS = [path for path in FILES if path.is_relative_to(PROJECT) and is_stub(path)]
 #: They import the package, whose name is Jinja: Python only once they are rendered.
 IMPORT_THE_PACKAGE = [PROJECT / "main.py", PROJECT / "tests" / "conftest.py"]
-PYTHON = [
-    path for path in sources(".py") if not is_stub(path) and path not in IMPORT_THE_PACKAGE
-]
+PYTHON = [path for path in sources(".py") if not is_stub(path) and path not in IMPORT_THE_PACKAGE]
 
 
 def relative(path: Path) -> str:
@@ -83,9 +81,7 @@ def test_stubs_are_the_only_python_that_ruff_leaves_out() -> None:
     matched = {path for path in sources(".py") for pattern in patterns if path.match(pattern)}
     # The same glob must not reach into the files that the stubs include.
     assert {relative(path) for path in matched} == {
-        relative(path)
-        for path in [*STUBS, *IMPORT_THE_PACKAGE]
-        if path.suffix == ".py"
+        relative(path) for path in [*STUBS, *IMPORT_THE_PACKAGE] if path.suffix == ".py"
     }
     left_out = [*STUBS, *IMPORT_THE_PACKAGE]
     assert all(any(path.match(pattern) for path in left_out) for pattern in patterns)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ytstream import Column
 
 #: One planned departure from New York. What is not required is null for flights that were cancelled
 #: or diverted.
-QUEUE: list[tuple[str, Any, bool]] = [
-    ("time_hour", "timestamp", True),  # the hour of the scheduled departure
-    ("minute", "int32", True),  # the minute within it
-    ("carrier", "utf8", True),
-    ("flight", "int64", True),
-    ("tailnum", "utf8", False),
-    ("origin", "utf8", True),
-    ("dest", "utf8", True),
-    ("dep_delay", "int64", False),  # minutes, negative when early
-    ("arr_delay", "int64", False),  # minutes
-    ("air_time", "double", False),  # minutes
+QUEUE = [
+    Column("time_hour", "timestamp", required=True),  # the hour of the scheduled departure
+    Column("minute", "int32", required=True),  # the minute within it
+    Column("carrier", "utf8", required=True),
+    Column("flight", "int64", required=True),
+    Column("tailnum", "utf8"),
+    Column("origin", "utf8", required=True),
+    Column("dest", "utf8", required=True),
+    Column("dep_delay", "int64"),  # minutes, negative when early
+    Column("arr_delay", "int64"),  # minutes
+    Column("air_time", "double"),  # minutes
 ]
 
-OUTPUT: list[tuple[str, Any, bool]] = [
-    ("scheduled", "timestamp", True),
-    ("carrier", "utf8", True),
-    ("flight", "int64", True),
-    ("tailnum", "utf8", False),
-    ("origin", "utf8", True),
-    ("dest", "utf8", True),
-    ("delay_hours", "double", False),  # null: it never departed
-    ("arr_delay", "int64", False),
-    ("air_time", "double", False),
-]
+OUTPUTS = {
+    "output": [
+        Column("scheduled", "timestamp", required=True),
+        Column("carrier", "utf8", required=True),
+        Column("flight", "int64", required=True),
+        Column("tailnum", "utf8"),
+        Column("origin", "utf8", required=True),
+        Column("dest", "utf8", required=True),
+        Column("delay_hours", "double"),  # null: it never departed
+        Column("arr_delay", "int64"),
+        Column("air_time", "double"),
+    ],
+}

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .guarantee import KEY_COLUMNS
-
 
 def transform(events: DataFrame) -> DataFrame:
     """One departure in, one out; a flight that never departed keeps its row, with null delays."""
     scheduled = F.col("time_hour") + F.make_dt_interval(mins=F.col("minute"))
     return events.select(
-        *KEY_COLUMNS,
         scheduled.alias("scheduled"),
         F.upper(F.trim("carrier")).alias("carrier"),
         "flight",

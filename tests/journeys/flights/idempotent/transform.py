@@ -1,0 +1,24 @@
+"""Departures with their delay in hours and a clean carrier."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def transform(events: DataFrame) -> DataFrame:
+    """One departure in, one out; a flight that never departed keeps its row, with null delays."""
+    scheduled = F.col("time_hour") + F.make_dt_interval(mins=F.col("minute"))
+    return events.select(
+        "tablet_index",
+        "row_index",
+        scheduled.alias("scheduled"),
+        F.upper(F.trim("carrier")).alias("carrier"),
+        "flight",
+        "tailnum",
+        "origin",
+        "dest",
+        (F.col("dep_delay") / 60).alias("delay_hours"),
+        "arr_delay",
+        "air_time",
+    )
