@@ -23,7 +23,7 @@ def tidy(folder: Path) -> None:
 
 
 tidy(Path.cwd())
-checksums = runpy.run_path("ytstream/checksums.py")
+checksums = runpy.run_path("ytstream/testing/checksums.py")
 for folder in ("ytstream", "minicluster"):
     checksums["write"](Path(folder))
 print(f"Made {Path.cwd().name}. Next: cd {Path.cwd().name} && make demo")

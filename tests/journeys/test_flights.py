@@ -73,7 +73,7 @@ def run(project: Path, *words: str) -> str:
         cwd=project,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, (project / "src", project, ROOT))),
+            "PYTHONPATH": path,
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -21,7 +21,8 @@ from markdown_it import MarkdownIt
 from local_extensions import versions
 from tests.conftest import Generate
 from tests.project import DEFAULTS, PROJECT, VARIANTS, generate, variant_answers
-from ytstream import checksums, confs
+from ytstream import confs
+from ytstream.testing import checksums
 
 # The contract's keys; the last two are for join only.
 KEYS = """
@@ -246,7 +247,8 @@ def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
         return names, message_from_bytes(archive.read(metadata))
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(project: Path, tmp_path: Path) -> None:
+def test_the_wheel_holds_the_package_and_nothing_else(generate: Generate, tmp_path: Path) -> None:
+    project = generate()
     names, metadata = wheel(project, tmp_path)
     package = project.name.replace("-", "_")
     tops = {package, "ytstream", f"{package}-0.1.0.dist-info"}

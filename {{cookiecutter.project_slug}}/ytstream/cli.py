@@ -39,34 +39,29 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
 
 def _run(connection: Connection, _: argparse.Namespace) -> None:
     """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
-    provision.require(connection)
     with alone(connection) as lock:
         supervisor.run(connection, lock)
 
 
 def _status(connection: Connection, _: argparse.Namespace) -> None:
     """Show queues, offsets and lag as a table."""
-    provision.require(connection)
     print(status(connection))
 
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
     """After the guarantee was changed: take consumer and checkpoint over."""
-    provision.require(connection)
     with alone(connection):
         print(*operator.migrate(connection), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the consumer, with a new checkpoint: rows are read again or skipped."""
-    provision.require(connection)
     with alone(connection):
         print(*operator.rewind(connection, given.to, given.rows), sep="\n")
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
     """Start the job on the cluster; words after -- go to spark-submit."""
-    provision.require(connection)
     submit.submit(provision.sized(connection), given.config, given.words)
 
 
@@ -123,6 +118,8 @@ def run(job: Job, words: Sequence[str] | None = None) -> int:
             submit.verify_target(settings)
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            if given.command not in ("provision", "check"):
+                provision.require(connection)
             ON_THE_CLUSTER[given.command](connection, given)
     except (JobError, RestartableError) as error:
         hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"

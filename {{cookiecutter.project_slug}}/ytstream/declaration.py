@@ -21,8 +21,7 @@ def verify(job: Job) -> None:
             f"job.py: unknown processing {job.processing!r}",
             f"use one of {', '.join(PROCESSINGS)}",
         )
-    first = next(iter(job.outputs), None)
-    more = [name for name in job.outputs if name != "output"]
+    first, more = next(iter(job.outputs), None), [*job.outputs.keys() - {"output"}]
     wants, has = job.kind.has_reference, bool(job.reference)
     _refuse(
         "job.py and tables.py do not fit",

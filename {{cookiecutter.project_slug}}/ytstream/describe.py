@@ -29,11 +29,9 @@ def conf_table(job: Job, settings: Settings) -> str:
     """Return a table of every setting, its value and its reason."""
     values = conf_values(settings, job, guarantee_of(job))
     values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
-    session = confs.of_session(
-        job.guarantee, stateful=job.kind.is_stateful, spark=pyspark.__version__
-    )
+    stateful, spark = job.kind.is_stateful, pyspark.__version__
     parts = {
-        "the Spark session": tuple(session),
+        "the Spark session": (*confs.of_session(job.guarantee, stateful=stateful, spark=spark),),
         "a driver on this machine": confs.LOCAL,
         "spark-submit": confs.SUBMIT,
         "the reader of each queue": confs.READER,

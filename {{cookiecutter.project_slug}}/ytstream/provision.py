@@ -34,8 +34,6 @@ _KINDS = {
     "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
     "map_node": ("type", "map_node", "folder"),
 }
-
-
 #: Object -> its name in tables.py; every other table is one of OUTPUTS.
 _NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
 
@@ -128,21 +126,9 @@ def findings(connection: Connection) -> Iterator[Finding]:
     client, settings, job = connection.client, connection.settings, connection.job
     yield from _unknown_waivers(settings, connection.guarantee.acceptable)
     inspect = partial(_inspect, client, settings)
-    queues = [
-        found
-        for path in settings.queues
-        for found in inspect(
-            Wanted(
-                "queue",
-                path,
-                "table",
-                job.queue_columns,
-                SERVICE_COLUMNS,
-                {"tablet_count": LOCAL_QUEUE_TABLETS},
-                settings.create_queues,
-            )
-        )
-    ]
+    tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
+    parts = ("table", job.queue_columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
+    queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
     consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:

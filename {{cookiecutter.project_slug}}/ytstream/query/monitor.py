@@ -1,6 +1,7 @@
 """Reports each finished micro-batch of a query once."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -9,24 +10,24 @@ from ..log import say
 from .state_store import remarks
 
 
+@dataclass
 class Monitor:
     """Remembers which batches of one query were reported."""
 
-    def __init__(self, query: StreamingQuery, large_state_bytes: int) -> None:
-        self._query = query
-        self._large_state_bytes = large_state_bytes
-        self._reported = -1
+    query: StreamingQuery
+    large_state_bytes: int
+    _reported: int = -1
 
     def report(self) -> None:
         """Say a line per batch that ended since the last call and had rows."""
-        for progress in self._query.recentProgress:
+        for progress in self.query.recentProgress:
             # A dict in Spark 4, an object with .json in Spark 3.5.
             text = getattr(progress, "json", None) or json.dumps(progress)
             facts: dict[str, Any] = json.loads(text)
             if facts["batchId"] <= self._reported:
                 continue
             self._reported = facts["batchId"]
-            lines = list(remarks(facts, self._large_state_bytes))
+            lines = list(remarks(facts, self.large_state_bytes))
             for name, counts in facts.get("observedMetrics", {}).items():
                 lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
             if rows := facts["numInputRows"]:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -73,37 +74,31 @@ def supervise(job: Job, one_query: Callable[[], None], stop: threading.Event) ->
             stop.wait(pause)
 
 
+@dataclass
 class Life:
     """One query after the other, in one session and under one lock."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        spark: SparkSession,
-        lock: InstanceLock,
-        stop: threading.Event,
-    ) -> None:
-        self._connection = connection
-        self._spark = spark
-        self._lock = lock
-        self._stop = stop
-        #: The reference as it was read last: a running job does not end because it is unreadable.
-        self._reference: DataFrame | None = None
+    connection: Connection
+    spark: SparkSession
+    lock: InstanceLock
+    stop: threading.Event
+    #: The reference as it was read last: a running job does not end because it is unreadable.
+    reference: DataFrame | None = None
 
     def run(self) -> None:
         """Run one query until stopped, or until the reference has to be read anew."""
-        settings, job = self._connection.settings, self._connection.job
+        settings, job = self.connection.settings, self.connection.job
         with explained(settings):
-            for note in before_start.prepare(self._connection):
+            for note in before_start.prepare(self.connection):
                 say(f"recovery: {note}")
         with explained(settings), explained_spark():
-            rows = pipeline.rows_of(self._spark, self._connection, self.read_reference())
-            query = pipeline.start(rows, self._connection)
+            rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
+            query = pipeline.start(rows, self.connection)
         say(f"running: {', '.join(settings.queues)} -> {settings.output}")
         monitor = Monitor(query, job.large_state_bytes)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         try:
-            while time.monotonic() < end and not self._stop.wait(_POLL_SECONDS):
+            while time.monotonic() < end and not self.stop.wait(_POLL_SECONDS):
                 monitor.report()
                 self._verify_alive(query)
             _drain(query, monitor.report)
@@ -116,29 +111,29 @@ class Life:
 
         Raises JobError when it cannot be used and was not read before.
         """
-        job, settings = self._connection.job, self._connection.settings
+        job, settings = self.connection.job, self.connection.settings
         if settings.reference is None:
             return None
         try:
-            self._reference = reference.read(
-                self._spark,
-                self._connection.client,
+            self.reference = reference.read(
+                self.spark,
+                self.connection.client,
                 settings.reference,
                 job.reference_columns,
                 job.reference_rows,
             )
         except (YtError, OSError, JobError) as error:
-            if self._reference is None:
+            if self.reference is None:
                 raise
             say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
-        return self._reference
+        return self.reference
 
     def _verify_alive(self, query: StreamingQuery) -> None:
         if not query.isActive:
             with explained_spark():
                 query.awaitTermination()  # raises what ended it
             raise RestartableError("the query ended by itself")
-        if not self._lock.is_held:
+        if not self.lock.is_held:
             raise JobError(
                 "the instance lock was lost: the cluster did not answer pings",
                 "another instance may run by now; start again once the cluster answers",
