@@ -55,7 +55,8 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	@$(MAKE) --no-print-directory setup-4.1 $(if $(filter 3.5,$(SPARK)),setup-3.5)
 	@$(BIN)/python -c '$(OFFERED)' "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
-	@$(BIN)/cookiecutter . --no-input --default-config --output-dir $(DEMO) \
+	@printf 'replay_dir: $(DEMO)/../replay\ncookiecutters_dir: $(DEMO)/../cookiecutters\n' > $(DEMO)/../cookiecutter.yaml
+	@$(BIN)/cookiecutter . --no-input --config-file $(DEMO)/../cookiecutter.yaml --output-dir $(DEMO) \
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"

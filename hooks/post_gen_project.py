@@ -26,4 +26,7 @@ tidy(Path.cwd())
 checksums = runpy.run_path("ytstream/testing/checksums.py")
 for folder in ("ytstream", "minicluster"):
     checksums["write"](Path(folder))
-print(f"Made {Path.cwd().name}. Next: cd {Path.cwd().name} && make demo")
+print(
+    f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init\n"
+    "  make demo    # the job on a cluster in memory, killed and counted"
+)

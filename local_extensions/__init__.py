@@ -7,6 +7,7 @@ own language before it is rendered.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -30,6 +31,7 @@ class TemplateExtension(Extension):
             "slug": answers.slug,
             "problems": lambda given: "\n".join(answers.problems(given)),
             "checked": checked,
+            "after_the_pair": after_the_pair,
         }
         environment.globals |= {
             "pin": versions.pin,
@@ -46,9 +48,21 @@ def checked(given: dict[str, Any]) -> str:
     shows as a message and not as a traceback. The queues are put into their stored order here, so
     that replay files, .cruft.json and the project agree.
 
-    Raises click.ClickException with one line per problem.
+    Raises click.ClickException with one line per problem, and the command that keeps the others.
     """
-    if problems := answers.problems(given):
-        raise click.ClickException("\n".join(problems))
+    options = {name: value for name, value in given.items() if not name.startswith("_")}
+    problems = [*answers.unknown(sys.argv, options), *answers.problems(options)]
+    if problems:
+        raise click.ClickException("\n".join([*problems, *answers.kept(options, problems)]))
     given["queue_paths"] = " ".join(answers.queues(given))
     return "yes"
+
+
+def after_the_pair(default: str, given: dict[str, Any]) -> str:
+    """Return ``default``, of the first question after both, unless the pair cannot be.
+
+    Raises click.ClickException for a guarantee that does not go with the processing.
+    """
+    if problems := list(answers.pair_problems(given)):
+        raise click.ClickException("\n".join(problems))
+    return default

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import keyword
 import re
@@ -90,7 +91,7 @@ def problems(given: Answers) -> list[str]:
         *_slug_problems(given["project_slug"]),
         *_path_problems(queues(given), given["cypress_root"]),
         *_proxy_problems(given["yt_proxy"]),
-        *_pair_problems(options),
+        *pair_problems(options),
     ]
 
 
@@ -98,6 +99,31 @@ def command(options: Answers) -> str:
     """One line for a POSIX shell that asks for exactly these options."""
     words = [f"{name}={typed(value)}" for name, value in options.items()]
     return shlex.join(["cookiecutter", str(TEMPLATE), "--no-input", *words])
+
+
+def kept(options: Answers, wrong: list[str]) -> list[str]:
+    """Return a line with the command that keeps the good answers; none where a problem has one."""
+    if any("cookiecutter " in problem for problem in wrong):
+        return []
+    named = {re.split(r"[ :]", problem)[0] for problem in wrong}
+    good = {name: value for name, value in options.items() if name not in named}
+    asked = " ".join(f"{name}=..." for name in options if name in named)
+    return [f"to keep the other answers, type: {command(good)} {asked}".rstrip()]
+
+
+def unknown(words: list[str], options: Answers) -> Iterator[str]:
+    """Yield a line for each NAME=VALUE on cookiecutter's command line that is no option.
+
+    cookiecutter itself drops such a word without a message.
+    """
+    if "cookiecutter" not in Path(words[0]).parent.name + Path(words[0]).name:
+        return
+    for word in words[1:]:
+        name, is_given, _ = word.partition("=")
+        if is_given and re.fullmatch(r"[a-z_]+", name) and name not in options:
+            nearest = difflib.get_close_matches(name, options, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"give {', '.join(options)}"
+            yield f"{name} is not an option; {hint}"
 
 
 def typed(value: str) -> str:
@@ -190,10 +216,11 @@ def _proxy_problems(value: str) -> Iterator[str]:
         yield f"yt_proxy {_shown(value)}: no port {match['port']}; give one from 1 to 65535"
 
 
-def _pair_problems(options: Answers) -> Iterator[str]:
+def pair_problems(options: Answers) -> Iterator[str]:
     processing = options["processing"]
     if options["guarantee"] == "idempotent" and processing != "map":
-        fitting = command({**options, "guarantee": "transactional"})
+        answered = {name: value for name, value in options.items() if not name.startswith("_")}
+        fitting = command({**answered, "guarantee": "transactional"})
         yield (
             f"guarantee idempotent goes with processing map only, not with {processing}:"
             f" {_NOT_IDEMPOTENT[processing]}; transactional is exactly once for {processing} too,"

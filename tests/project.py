@@ -21,6 +21,7 @@ OPTIONS = {name: value for name, value in CONTEXT.items() if not name.startswith
 DEFAULTS = {
     **{name: value[0] if isinstance(value, list) else value for name, value in OPTIONS.items()},
     "project_slug": "bids-stream",
+    "queue_paths": "//home/ytstream/bids",
 }
 QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
 Variant = tuple[str, str, str]

@@ -175,18 +175,24 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     "answer",
     ["project_slug=class", "queue_paths=//a//b", "queue_paths=//a/b //a/b", "description="],
 )
-def test_the_command_line_prints_one_line_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
+def test_the_command_line_names_it_keeps_the_others_and_leaves_nothing(
+    tmp_path: Path, answer: str
+) -> None:
     done = run(tmp_path, str(ROOT), "--no-input", answer)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("Error: " + answer.partition("=")[0])
-    assert len(done.stderr.splitlines()) == 1
+    problem, kept = done.stderr.splitlines()
+    option = answer.partition("=")[0]
+    assert problem.startswith(f"Error: {option}")
+    assert kept.startswith("to keep the other answers, type: cookiecutter ")
+    assert kept.endswith(f" {option}=...")
+    assert kept.count(f"{option}=") == 1
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_bytes_that_are_not_text_are_refused_too(tmp_path: Path) -> None:
     done = run(tmp_path, str(ROOT), "--no-input", "author=\udcff")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 2)
     assert "author is not UTF-8" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -200,3 +206,26 @@ def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert 'Error: queue_paths: "//home/ytstream//bids" is not a plain Cypress path' in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
+    done = run(tmp_path, str(ROOT), "--no-input", "garantee=idempotent")
+    assert done.returncode == 1
+    assert "garantee is not an option; did you mean guarantee?" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_pair_that_cannot_be_is_refused_before_the_next_question(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    # Answers to the questions up to the guarantee: name, slug, description, author, window, idempotent.
+    done = subprocess.run(
+        [*COOKIECUTTER, str(ROOT), "-o", tmp_path / "out", "--config-file", user_config(tmp_path)],
+        input="\n\n\n\n2\n2\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "goes with processing map only, not with window" in done.stderr
+    assert "queues to read" not in done.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
 
-from . import describe, log, provision, submit
+from . import blame, describe, log, provision, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -97,16 +97,16 @@ HERE: dict[str, Callable[[Job, Settings], int]] = {
 }
 
 
-def run(job: Job, words: Sequence[str] | None = None) -> int:
-    """Run one command of ``job``; ``words`` default to those of the process.
+def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None = None) -> int:
+    """Run one command of the job in ``package``; ``words`` default to those of the process.
 
     Returns the exit code: 0, or 1 for a refusal or failure; argparse exits with 2 for wrong usage.
     """
-    given = _parser(job).parse_args(words)
+    given = _parser(package).parse_args(words)
     log.set_up()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the imports are over
-        verify(job)
+        verify(job := blame.imported(import_job))
         settings = load(given.config)
         verify_configuration(job, settings, guarantee_of(job))
         if given.command in HERE:
@@ -131,8 +131,8 @@ def run(job: Job, words: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser(job: Job) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {job.package}", description=job.name)
+def _parser(package: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {package}", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in (ON_THE_CLUSTER | HERE).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)

@@ -5,7 +5,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,19 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _is_conf(conf: tuple[str, object]) -> bool:
+    return conf[0].startswith("spark.") and isinstance(conf[1], str | int | float)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Join the keys of nested tables: TOML reads the dots of ``spark.x.y = 1`` as tables."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        more = _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        found |= more
+    return found
+
+
 def _is_path(value: object) -> bool:
     return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
 
@@ -66,6 +79,10 @@ _PATHS = _rule(
 _NAMED_PATHS = _rule(
     'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
     lambda value: type(value) is dict and bool(value) and all(map(_is_path, value.values())),
+)
+_CONFS = _rule(
+    'Spark settings, such as spark.executor.memory = "8g"',
+    lambda value: type(value) is dict and all(map(_is_conf, _flat(value).items())),
 )
 # More often, the driver would ask the cluster for the queues' ends in a tight loop.
 _TRIGGER = _seconds(
@@ -108,6 +125,16 @@ class Settings:
     proxy_role: str | None = field(default=None, metadata=_TEXT)
     spyt_version: str = field(default="2.11.2", metadata=_TEXT)
     accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
+    #: Spark settings of the user's own; those that a guarantee needs are refused.
+    spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
+
+    @property
+    def spark_confs(self) -> dict[str, str]:
+        """The settings of ``spark`` as Spark wants them, by their whole keys."""
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in _flat(self.spark).items()
+        }
 
     @property
     def output(self) -> str:
@@ -138,9 +165,10 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         )
     settings = Settings(**values)
     wanted = environment.get("YT_PROXY", "").strip() or settings.proxy
-    if wanted != settings.proxy and not settings.allow_env_proxy:
+    if wanted != settings.proxy and not (settings.allow_env_proxy and is_loopback(wanted)):
         raise JobError(
-            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}",
+            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}"
+            + (" and takes addresses of this machine only" if settings.allow_env_proxy else ""),
             "unset YT_PROXY, or name the configuration of that cluster with --config",
         )
     return replace(settings, proxy=wanted)
@@ -173,7 +201,7 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     values: dict[str, Any] = {}
     for name, key in keys.items():
         if name not in raw:
-            problems += [f"missing key {name!r}"] if key.default is MISSING else []
+            problems += [f"missing key {name!r}"] if _is_needed(key) else []
         elif key.metadata["is_good"](raw[name]):
             # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores
             # the path in a stored offset, and swapped queues lose and repeat rows.
@@ -186,6 +214,10 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     pairs = ((path, other) for path in paths for other in paths)
     problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
     return values, problems
+
+
+def _is_needed(key: Field[Any]) -> bool:
+    return key.default is MISSING and key.default_factory is MISSING
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -145,6 +145,12 @@ WRITER = (
 # fmt: on
 
 
+def protected() -> frozenset[str]:
+    """Return the keys that the configuration may not set."""
+    tables = (COMMON, STATELESS, STATEFUL, *GUARANTEES.values(), LOCAL, SUBMIT)
+    return frozenset(conf.key for listed in tables for conf in listed)
+
+
 def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:
     """Yield the settings of a job's session that the Spark version ``spark`` knows."""
     for conf in (*COMMON, *(STATEFUL if stateful else STATELESS), *GUARANTEES[guarantee]):

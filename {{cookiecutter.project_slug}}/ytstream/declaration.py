@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from . import confs
 from .columns import key_of
 from .config import Settings
 from .errors import JobError
@@ -51,6 +52,10 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
             *(
                 (name not in job.outputs, f"[outputs] names {name}, which OUTPUTS does not have")
                 for name in settings.outputs
+            ),
+            *(
+                (name in confs.protected(), f"[spark] sets {name}: `make confs` shows its reason")
+                for name in settings.spark_confs
             ),
             (is_join and not has_reference, "a join needs the key `reference`"),
             (

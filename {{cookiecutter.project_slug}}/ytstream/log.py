@@ -12,7 +12,7 @@ def say(line: str) -> None:
 
 def set_up() -> None:
     """Configure logging for a command."""
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     _log.setLevel(logging.INFO)
     # PySpark logs errors as JSON besides raising them.
     for kind in ("DataFrame", "SQL"):

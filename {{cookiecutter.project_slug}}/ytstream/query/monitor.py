@@ -24,7 +24,9 @@ class Monitor:
             # A dict in Spark 4, an object with .json in Spark 3.5.
             text = getattr(progress, "json", None) or json.dumps(progress)
             facts: dict[str, Any] = json.loads(text)
-            if facts["batchId"] <= self._reported:
+            # An idle query reports every ten seconds, under the number of the batch to come
+            # (Spark, ProgressReporter); "addBatch" shows that the batch ran.
+            if facts["batchId"] <= self._reported or "addBatch" not in facts["durationMs"]:
                 continue
             self._reported = facts["batchId"]
             lines = list(remarks(facts, self.large_state_bytes))

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
+from ..blame import place
 from ..errors import JobError
 from ..job import Connection
 from ..schema import unwritable
@@ -23,7 +24,7 @@ def rows_of(
     except (JobError, PySparkException, Py4JError):
         raise
     except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}{place(error)}"
         raise JobError(f"transform() failed: {problem}", "correct transform.py") from error
     return connection.guarantee.admit(rows, connection.settings)
 

@@ -19,13 +19,13 @@ from ..job import Connection
 
 
 def settings_of(connection: Connection) -> dict[str, str]:
-    """Return all settings of the job's session on a cluster."""
+    """Return all settings of the job's session on a cluster, the user's own among them."""
     wanted = confs.of_session(
         connection.guarantee.name,
         stateful=connection.job.kind.is_stateful,
         spark=pyspark.__version__,
     )
-    return confs.filled(wanted, connection.values)
+    return connection.settings.spark_confs | confs.filled(wanted, connection.values)
 
 
 def open_session(connection: Connection) -> SparkSession:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
+from ..blame import place
 from ..errors import JobError, RestartableError
 from .state_store import FAILURES as STATE_FAILURES
 
@@ -42,7 +43,8 @@ def explained_spark() -> Iterator[None]:
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
         raise JobError(
-            f"the job cannot continue: {cause(text)}", f"{remedy}; committed rows are kept"
+            f"the job cannot continue: {cause(text)}{place(error)}",
+            f"{remedy}; committed rows are kept",
         ) from error
     except (Py4JError, ConnectionError) as error:
         raise JobError(
