@@ -51,7 +51,7 @@ class Rule:
         if self.action == "kill" and (self.pid is None) == (self.pgid is None):
             raise generic('"kill" needs either "pid" or "pgid"')
         for victim in (self.pid, self.pgid):
-            # 0, 1 and negative numbers mean groups and processes that nobody wants to kill.
+            # 0, 1 and negative numbers mean init, the own group, or all processes.
             if victim is not None and (not isinstance(victim, int) or victim <= 1):
                 raise generic('"pid" and "pgid" must be whole numbers greater than 1')
         if self.action == "lose_reply":

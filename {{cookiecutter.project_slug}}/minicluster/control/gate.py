@@ -17,7 +17,7 @@ from .journal import Call, Journal
 
 
 class Proxy(Protocol):
-    """What an RPC proxy offers, so that it can be taken down and up by its address."""
+    """An RPC proxy as the gate sees it: rules and tests take it down and up by its address."""
 
     @property
     def is_up(self) -> bool: ...
@@ -28,7 +28,7 @@ class Proxy(Protocol):
 
 
 class Gate:
-    """`enter` and `leave` stand around every request; what happens between them is atomic."""
+    """Every request is applied between `enter` and `leave`, in one step."""
 
     def __init__(self, tick: Callable[[], None]) -> None:
         self._tick = tick

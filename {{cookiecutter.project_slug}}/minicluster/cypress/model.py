@@ -76,7 +76,7 @@ def escape(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be locked: the node, one child's name or one attribute's name of it."""
+    """A wanted lock: on a node, or on one child's name or one attribute's name of it."""
 
     mode: str
     child_key: str | None = None
@@ -133,7 +133,7 @@ class Lock:
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """What a transaction has changed of one node.
+    """The changes of one transaction to one node.
 
     It holds differences, so that transactions with shared locks can change different children or
     attributes of one node. A snapshot lock makes a frozen copy instead.

@@ -142,7 +142,7 @@ class Tree:
     # Finding
 
     def open(self, path: str, tx: str | None) -> tuple[View, Path]:
-        """What a request looks through, and where it points. Raises: YtError."""
+        """The view of a transaction, and the parsed path. Raises: YtError."""
         transaction = self._transactions.find(tx)
         return View(self._kinds, transaction), parse(path)
 

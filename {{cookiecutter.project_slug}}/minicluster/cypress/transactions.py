@@ -83,7 +83,7 @@ class Transactions:
                 break
 
     def commit(self, transaction_id: str) -> None:
-        """Hands the changes to the parent, or makes them everybody's.
+        """Hands the changes to the parent, or applies them to the nodes.
 
         Nested transactions that are still running are aborted (documentation, "transactions").
         """
@@ -158,7 +158,7 @@ class Transactions:
 
     @staticmethod
     def _replaced(branch: Branch, parent: Transaction | None) -> list[Node]:
-        """Children that nobody will see any more once the branch is merged."""
+        """Children that no transaction sees any more once the branch is merged."""
         gone = []
         for name, child in branch.children.items():
             held = parent.branches.get(branch.node.id) if parent else None

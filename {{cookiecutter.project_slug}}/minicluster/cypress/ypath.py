@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from yt import yson
+from yt.ypath.common import YPathError
+from yt.ypath.rich import RichYPath
+from yt.yson import YsonError
+from yt.yson.yson_types import NotUnicodeError
 
-from ..errors import generic
+from ..errors import YtError, generic
 
 
 class Attr(str):
@@ -59,7 +62,7 @@ def parse(text: str) -> Path:
     else:
         match = _ID.match(text)
         if match is None:
-            raise generic(f'Path "{text}" does not start with a valid root-designator')
+            raise _no_root(text)
         root, position = match[0][1:], match.end()
     steps: list[str] = []
     raw: set[int] = set()
@@ -104,66 +107,35 @@ def parse_rich(text: str | Any) -> RichPath:
     """`<attributes>//path{columns}[ranges]`, or a YSON string that carries the attributes.
 
     Ranges come back as YT gives them: {lower_limit, upper_limit} with row_index or key.
+    Raises: YtError.
     """
     attributes = dict(getattr(text, "attributes", None) or {})
     path = str(text)
-    if path.startswith("<"):
-        own, path = _leading_attributes(path)
+    found: dict[str, Any] = {}
+    if path.startswith("<") or "[" in path or "{" in path:  # others need no parser, and are many
+        path, own, found = _parsed(path)
         attributes = {**own, **attributes}
-    match = re.search(r"(?<!\\)[\[{]", path)
-    columns, ranges = attributes.get("columns"), attributes.get("ranges")
-    if match:
-        path, suffix = path[: match.start()], path[match.start() :]
-        if suffix.startswith("{") and "}" in suffix:
-            end = suffix.index("}")
-            columns = _strings(suffix[1:end])
-            suffix = suffix[end + 1 :]
-        if suffix.startswith("[") and suffix.endswith("]"):
-            ranges = [_range(part) for part in suffix[1:-1].split(",") if part.strip()]
-        elif suffix:
-            raise generic(f'Unexpected "{suffix}" after path "{path}"')
+    columns = found.get("columns", attributes.get("columns"))
+    ranges = found.get("ranges", attributes.get("ranges"))
     return RichPath(path, attributes, columns, ranges)
 
 
-def _leading_attributes(text: str) -> tuple[dict[str, Any], str]:
-    """The attributes end at the first `>` that makes them valid: strings may hold others."""
-    end = text.find(">")
-    while end != -1:
-        try:
-            value = yson.loads((text[: end + 1] + "#").encode())
-        except yson.YsonError:
-            end = text.find(">", end + 1)
-        else:
-            return dict(value.attributes), text[end + 1 :].lstrip()
-    raise generic(f'Attributes of path "{text}" are not closed')
-
-
-def _strings(text: str) -> list[str]:
-    return [str(_value(part)) for part in text.split(",") if part.strip()]
-
-
-def _value(text: str) -> Any:
+def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """(path, leading attributes, columns and ranges behind it), as ytsaurus-client reads it."""
+    parser = RichYPath()
+    attributes: dict[str, Any] = {}
     try:
-        return yson.loads(text.strip().encode())
-    except yson.YsonError:
-        raise generic(f'Unexpected "{text}" in a path') from None
+        rest = parser.parse_attributes(text.encode(), attributes)
+        if rest[:1] not in (b"/", b"#"):  # the library would take it for the name of a cluster
+            raise _no_root(rest.decode())
+        path, found = parser.parse(rest)
+        if "columns" in found:
+            found["columns"] = [str(name) for name in found["columns"]]
+    except (YsonError, YPathError, UnicodeError, NotUnicodeError) as error:
+        reason = getattr(error, "message", None) or error
+        raise generic(f'Error parsing path "{text}": {reason}') from None
+    return path, attributes, found
 
 
-def _range(text: str) -> dict[str, Any]:
-    lower, colon, upper = text.partition(":")
-    if not colon:
-        return {"exact": _limit(lower)}
-    found: dict[str, Any] = {}
-    if lower.strip():
-        found["lower_limit"] = _limit(lower)
-    if upper.strip():
-        found["upper_limit"] = _limit(upper)
-    return found
-
-
-def _limit(text: str) -> dict[str, Any]:
-    text = text.strip()
-    if text.startswith("#") and text[1:].isdecimal():
-        return {"row_index": int(text[1:])}
-    keys = text.strip("()").split(",")
-    return {"key": [_value(key) for key in keys if key.strip()]}
+def _no_root(text: str) -> YtError:
+    return generic(f'Path "{text}" does not start with a valid root-designator')

@@ -1,5 +1,5 @@
-"""What a parsed query consists of. Nodes are compared by value: that is how a projection finds out
-that it repeats an expression of `group by`."""
+"""The parts of a parsed query. Nodes are compared by value, so that a projection finds out that it
+repeats an expression of `group by`."""
 
 from __future__ import annotations
 

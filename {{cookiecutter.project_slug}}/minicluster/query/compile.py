@@ -43,7 +43,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean: `names` are columns, `known` whole expressions that have been computed
+    """The meaning of names: `names` are columns, `known` whole expressions that have been computed
     already, `aggregates` collects calls of aggregate functions if those are allowed here."""
 
     names: dict[str, Typed]

@@ -16,7 +16,7 @@ from ..rows.schema import sorted_schema
 from ..tables.commands import Tables
 from ..tables.table import Table
 
-# What `create queue_consumer` makes (documentation, "queues").
+# `create queue_consumer` makes it (documentation, "queues").
 CONSUMER_SCHEMA = sorted_schema(
     ("queue_cluster", "string", True),
     ("queue_path", "string", True),

@@ -1,4 +1,4 @@
-"""What a client wrote becomes what a table stores.
+"""Rows as a client sends them become rows as a table stores them.
 
 A written row numbers its values by the client's name table; a stored row numbers them by the
 table's schema, holds every column (explicit nulls included, since SPYT refuses a rowset that lacks
@@ -27,14 +27,14 @@ _TABLET = -1
 _SYSTEM = -2
 
 _LOW = 0xFFFF_FFFF
-"""Of a header: column id, type and flags, without the length."""
+"""Mask for a value header's low 32 bits: column id, type, flags."""
 
 Key = tuple[Any, ...]
 """A key that Python orders as YT does: (type, value) flattened, null first, then by type."""
 
 
 Update = dict[int, bytes]
-"""Encoded values by column id: what an update changes."""
+"""Encoded values by column id: the changes of an update."""
 Modification = tuple[int, int | None, bytes | Update]
 """(kind, tablet index if one was named, a stored row, an update or the stored form of a key)."""
 
@@ -99,7 +99,7 @@ class RowReader:
         return result
 
     def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
-        """What is to be done with the rows of a rowset (row count first), a kind for each."""
+        """The modifications by the rows of a rowset (row count first), a kind for each."""
         words = wire.words_of(rowset)
         count = wire.row_count(words)
         if count != len(kinds):
@@ -121,7 +121,7 @@ class RowReader:
         return result
 
     def modification(self, kind: int, row: bytes) -> Modification:
-        """What is to be done with one row. Raises: YtError for a row that is refused."""
+        """The modification by one row. Raises: YtError for a row that is refused."""
         if kind == WRITE:
             return self._written(row)
         if kind == UPDATE:

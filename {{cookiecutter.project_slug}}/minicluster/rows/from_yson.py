@@ -47,7 +47,7 @@ class ItemReader:
         self._count = len(stored).to_bytes(8, "little")
 
     def modification(self, kind: int, item: Item) -> Modification:
-        """What is to be done with one item. Raises: YtError for an item that is refused."""
+        """The modification by one item. Raises: YtError for an item that is refused."""
         return (self._plain(item) if kind == WRITE else None) or self._general(kind, item)
 
     def _plain(self, item: Item) -> Modification | None:

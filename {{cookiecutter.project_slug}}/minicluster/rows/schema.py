@@ -190,7 +190,7 @@ class TableSchema:
             raise _error('"unique_keys" can only be true for a sorted schema')
 
     def validate_dynamic(self) -> None:
-        """What a dynamic table asks of its schema beyond what a static one does."""
+        """Check the demands of dynamic tables beyond those of static ones. Raises: YtError."""
         if not self.columns:
             raise _error("Table schema must not be empty for a dynamic table")
         if not self.strict:

@@ -78,7 +78,7 @@ V1_NAMES = {v3: v1 for v1, v3 in V3_NAMES.items()}
 
 
 def defect(name: str, value: wire.Value) -> str | None:
-    """What keeps a value of the right wire type out of a scalar type, if anything does."""
+    """The reason why a scalar type refuses a value of the right wire type; None if it does not."""
     scalar = SCALARS[name]
     if scalar.bounds and isinstance(value, int):
         low, high = scalar.bounds

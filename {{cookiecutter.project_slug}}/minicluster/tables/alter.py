@@ -1,6 +1,6 @@
 """`alter_table`: a changed schema, and static tables made dynamic or the other way round.
 
-What may change and how a refusal is worded: server/lib/table_server/schema_validation and
+The rules and the wording of refusals: server/lib/table_server/schema_validation and
 client/table_client/schema.cpp.
 """
 
