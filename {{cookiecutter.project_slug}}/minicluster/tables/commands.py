@@ -7,30 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from yt import yson
-
 from .. import ids
 from ..clock import Clock
 from ..cypress.commands import Cypress
 from ..cypress.model import Node
 from ..cypress.store import Store
-from ..errors import YtError, generic, not_supported, tablet_not_mounted
+from ..errors import generic, not_supported, tablet_not_mounted
 from ..rows import wire
 from ..rows.from_wire import WRITE, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
-from . import alter, static
+from . import alter, static, tablets
 from .table import (
-    FROZEN,
     MOUNTED,
     UNMOUNTED,
     Table,
     Tablet,
-    new_tablets,
     not_mounted,
     require_readable,
-    set_trimmed_row_counts,
     tablet_at,
 )
 from .transactions import TabletTransactions, Transaction, changes
@@ -233,37 +228,25 @@ class Tables:
     ) -> None:
         """Mounts tablets first..last, both included; at once: a real cluster takes a moment."""
         node, table = self.dynamic(path)
-        table.schema.validate_dynamic()
-        for tablet in _range(table, first, last, node.path):
-            if tablet.state == UNMOUNTED:
-                tablet.mount_revision = self._store.next_revision()
-                tablet.state = FROZEN if freeze else MOUNTED
-            elif freeze != (tablet.state == FROZEN):
-                raise _wrong_state("mount", tablet)
+        revision = self._store.next_revision
+        tablets.mount(table, node.path, first, last, freeze=freeze, next_revision=revision)
 
     def unmount(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self.dynamic(path)
-        for tablet in _range(table, first, last, node.path):
-            tablet.state = UNMOUNTED
+        tablets.unmount(table, node.path, first, last)
 
     def freeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self.dynamic(path)
-        for tablet in _range(table, first, last, node.path):
-            if tablet.state == UNMOUNTED:
-                raise _wrong_state("freeze", tablet)
-            tablet.state = FROZEN
+        tablets.freeze(table, node.path, first, last)
 
     def unfreeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self.dynamic(path)
-        for tablet in _range(table, first, last, node.path):
-            if tablet.state == UNMOUNTED:
-                raise _wrong_state("unfreeze", tablet)
-            tablet.state = MOUNTED
+        tablets.unfreeze(table, node.path, first, last)
 
     def remount(self, path: str, first: int | None = None, last: int | None = None) -> None:
         """Settings take effect at once here, so there is nothing to do but to check the request."""
         node, table = self.dynamic(path)
-        _range(table, first, last, node.path)
+        tablets.tablet_range(table, node.path, first, last)
 
     def reshard(
         self,
@@ -281,22 +264,15 @@ class Tables:
         the last that stays, where they get new row indexes (documentation, "ordered tables").
         """
         node, table = self.dynamic(path)
-        _require_unmounted(table, "Cannot reshard table")
+        tablets.require_unmounted(table, "Cannot reshard table")
         if (first or 0) != 0 or last not in (None, len(table.tablets) - 1):
             raise not_supported("Resharding of a part of a table")
-        made = new_tablets(table.schema, tablet_count, pivot_keys)
-        if table.ordered:
-            _move_rows(table.tablets, made)
-        table.tablets = made
-        if trimmed_row_counts is not None:
-            if any(tablet.data.rows for tablet in made):
-                raise not_supported(f"Trimmed row counts of {node.path}, which has rows,")
-            set_trimmed_row_counts(table, trimmed_row_counts)
+        tablets.reshard(table, node.path, tablet_count, pivot_keys, trimmed_row_counts)
 
     def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
         """Changes the schema of an unmounted table, or makes it dynamic or static."""
         _, table = self.node(path)
-        _require_unmounted(table, "Cannot alter table")
+        tablets.require_unmounted(table, "Cannot alter table")
         if schema is not None:
             alter.set_schema(table, TableSchema.from_yson(schema))
         if dynamic is not None:
@@ -305,16 +281,7 @@ class Tables:
     def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
         """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""
         node, table = self.ordered(path)
-        tablet = tablet_at(table, tablet_index, node.path)
-        if tablet.state != MOUNTED:
-            raise not_mounted(tablet, node.path)
-        if trimmed_row_count > tablet.data.total:
-            # server/node/tablet_node/tablet_manager.cpp
-            raise generic(
-                f"Cannot trim tablet {tablet.id} at row {trimmed_row_count} "
-                f"since it only has {tablet.data.total} row(s)"
-            )
-        tablet.data.trim(trimmed_row_count)
+        tablets.trim(table, node.path, tablet_index, trimmed_row_count)
 
     def cell_of(self, tablet: Tablet) -> str:
         """The tablet cell that serves a tablet: the first one for all; none while unmounted."""
@@ -325,54 +292,5 @@ class Tables:
     def tablet_infos(self, path: str, indexes: Sequence[int]) -> list[dict[str, Any]]:
         """Row counts of tablets as they are now; only mounted tablets know them."""
         node, table = self.dynamic(path)
-        result = []
-        for index in indexes:
-            tablet = tablet_at(table, index, node.path)
-            require_readable(tablet, node.path)
-            result.append(
-                {
-                    "total_row_count": tablet.data.total,
-                    "trimmed_row_count": tablet.data.trimmed,
-                    "delayed_lockless_row_count": 0,
-                    "barrier_timestamp": yson.YsonUint64(self._clock.last_timestamp),
-                    "last_write_timestamp": yson.YsonUint64(
-                        table.last_commit if table.sorted else tablet.data.last_commit
-                    ),
-                }
-            )
-        return result
-
-
-def _range(table: Table, first: int | None, last: int | None, path: str) -> list[Tablet]:
-    begin = 0 if first is None else first
-    end = len(table.tablets) - 1 if last is None else last
-    if not 0 <= begin <= end < len(table.tablets):
-        raise generic(
-            f"Invalid tablet range [{begin}, {end}] of table {path}: "
-            f"it has {len(table.tablets)} tablet(s)"
-        )
-    return table.tablets[begin : end + 1]
-
-
-def _wrong_state(action: str, tablet: Tablet) -> YtError:
-    return generic(f'Cannot {action} tablet {tablet.id}: it is in "{tablet.state}" state')
-
-
-def _require_unmounted(table: Table, message: str) -> None:
-    for tablet in table.tablets:
-        if tablet.state != UNMOUNTED:
-            raise generic(
-                f'{message} since not all of its tablets are in "unmounted" state',
-                tablet_id=tablet.id,
-                tablet_state=tablet.state,
-            )
-
-
-def _move_rows(old: list[Tablet], new: list[Tablet]) -> None:
-    for before, after in zip(old, new, strict=False):
-        after.data = before.data
-        after.id = before.id
-    for removed in old[len(new) :]:
-        target = new[-1].data
-        if removed.data.rows:
-            target.append(removed.data.rows, max(target.last_commit, removed.data.last_commit))
+        now = self._clock.last_timestamp
+        return [tablets.info(table, node.path, index, now) for index in indexes]
