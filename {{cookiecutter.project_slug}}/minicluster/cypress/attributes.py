@@ -89,7 +89,7 @@ class Attributes:
 
     def getter(self, node: Node, name: str) -> Getter | None:
         """The function that computes a builtin attribute; None when it is none."""
-        kind = self._kinds.of(node)
+        kind = self._kinds[node.type]
         found = kind.builtin.get(name) or self._common.get(name)
         return found or (COMPOSITE.get(name) if kind.composite else None)
 
@@ -117,7 +117,7 @@ class Attributes:
         return value is not MISSING and documents.exists(value, steps[1:])
 
     def names(self, node: Node) -> list[str]:
-        kind = self._kinds.of(node)
+        kind = self._kinds[node.type]
         composite = COMPOSITE if kind.composite else {}
         candidates = [*self._common, *composite, *kind.builtin, *DEFAULTS, *node.attributes]
         absent = kind.absent(node)
@@ -125,7 +125,7 @@ class Attributes:
 
     def read_all(self, node: Node) -> dict[str, Any]:
         """Every attribute; costly ones as entities."""
-        opaque = OPAQUE | self._kinds.of(node).opaque
+        opaque = OPAQUE | self._kinds[node.type].opaque
         found = {
             name: None if name in opaque else self._found(node, name) for name in self.names(node)
         }
@@ -172,7 +172,7 @@ class Attributes:
         return name, value
 
     def setter(self, node: Node, name: str) -> Setter | None:
-        return self._kinds.of(node).settable.get(name) or self._settable.get(name)
+        return self._kinds[node.type].settable.get(name) or self._settable.get(name)
 
     def set_builtin(self, view: View, node: Node, name: str, value: Any) -> bool:
         """Sets what is no plain user attribute; False leaves it to the caller.
@@ -203,7 +203,7 @@ class Attributes:
                 node.attributes[name] = value
 
     def _resource_usage(self, node: Node) -> dict[str, Any]:
-        builtin = self._kinds.of(node).builtin
+        builtin = self._kinds[node.type].builtin
 
         def value(name: str) -> int:
             found: Any = builtin[name](node) if name in builtin else 0

@@ -124,7 +124,7 @@ class Cypress:
         elif node.parent is None:
             raise generic("Root node cannot be removed")
         else:
-            if self._kinds.of(node).composite and view.children(node) and not recursive:
+            if self._kinds[node.type].composite and view.children(node) and not recursive:
                 raise generic("Cannot remove non-empty composite node")
             self._editor.detach(view, node)
 

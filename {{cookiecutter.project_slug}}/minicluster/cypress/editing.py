@@ -37,7 +37,7 @@ class Editor:
 
     def claim(self, view: View, node: Node, request: Request) -> None:
         """Takes the lock that a change needs; outside a transaction, refuses if another has it."""
-        if self._kinds.of(node).virtual is not None:
+        if self._kinds[node.type].virtual is not None:
             raise generic(f"Node {node.path} cannot be changed")
         if view.transaction is None:
             locks.check(node, None, request)
@@ -79,7 +79,7 @@ class Editor:
 
     def _undo(self, node: Node) -> Callable[[], None]:
         """Takes back what a setter may change outside of a branch."""
-        kind = self._kinds.of(node)
+        kind = self._kinds[node.type]
         attributes, owner, account = dict(node.attributes), node.owner, node.account
         payload = kind.save(node.payload)
 
@@ -163,7 +163,7 @@ class Editor:
             if spot.node.parent is None:
                 raise generic("Root node cannot be replaced")
             return
-        if not self._kinds.of(spot.node).composite or (len(spot.rest) > 1 and not recursive):
+        if not self._kinds[spot.node.type].composite or (len(spot.rest) > 1 and not recursive):
             raise self._tree.missing(path, spot)
         for name in spot.rest:
             check_child_name(name)
@@ -197,7 +197,7 @@ class Editor:
     ) -> Node:
         source = view.effective(original)
         now = self._clock.now()
-        kind = self._kinds.of(source)
+        kind = self._kinds[source.type]
         node = Node(
             ids.new(kind.code),
             source.type,

@@ -83,33 +83,26 @@ class Kind:
         return ids.new(self.code) if self.identify is None else self.identify(name)
 
 
-class Kinds:
-    """The kinds that a cluster has; each room adds its own when the cluster is put together."""
+class Kinds(dict[str, Kind]):
+    """Kinds by type; each room adds its own when the cluster is put together."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, Kind] = {}
         for kind in PLAIN:
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
         """Register a kind, or replace the one of its type."""
-        self._kinds[kind.type] = kind
-
-    def __getitem__(self, type: str) -> Kind:
-        return self._kinds[type]
-
-    def of(self, node: Node) -> Kind:
-        return self._kinds[node.type]
+        self[kind.type] = kind
 
     def named(self, type: str) -> Kind:
         """Raises: YtError for a type that has no kind."""
-        if type not in self._kinds:
+        if type not in self:
             raise generic(f'Error parsing EObjectType value "{type}"')
-        return self._kinds[type]
+        return self[type]
 
     def type_of_code(self, code: int) -> str:
         """The name of an object type that travels as its number. Raises: YtError."""
-        for kind in self._kinds.values():
+        for kind in self.values():
             if kind.code == code:
                 return kind.type
         raise not_supported(f"Creating an object of type {code}")

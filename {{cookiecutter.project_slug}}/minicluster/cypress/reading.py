@@ -97,7 +97,7 @@ class Tree:
             return _keys(documents.get(node.payload, spot.rest, path))
         if spot.rest:
             raise self.missing(parsed, spot)
-        if not self._kinds.of(node).composite:
+        if not self._kinds[node.type].composite:
             raise YtError(UNSUPPORTED_METHOD, '"List" method is not supported')
         children = view.children(node)
         wanted = wanted_names(attributes)
@@ -124,7 +124,7 @@ class Tree:
         effective = view.effective(node)
         shown = self.attributes.read_named(effective, wanted) if wanted else {}
         value: Any = None
-        if self._kinds.of(node).composite:
+        if self._kinds[node.type].composite:
             if not root and effective.attributes.get("opaque"):
                 return yson.to_yson_type(None, attributes={**shown, "opaque": True})
             value = {
@@ -153,7 +153,7 @@ class Tree:
             rest = steps[position:]
             if node.type == "link" and position not in path.raw and (rest or follow):
                 node = self._target(node, view, depth)
-            if not rest or isinstance(rest[0], Attr) or not self._kinds.of(node).composite:
+            if not rest or isinstance(rest[0], Attr) or not self._kinds[node.type].composite:
                 return Spot(node, rest)
             child = view.child(node, rest[0])
             if child is None:
@@ -192,7 +192,7 @@ class Tree:
         """The error about a path that leads no farther than `spot`."""
         if not spot.rest:
             return resolve(path.text, f"Node {spot.node.path} is not what the path asks for")
-        if not self._kinds.of(spot.node).composite:
+        if not self._kinds[spot.node.type].composite:
             return resolve(path.text, f"Node {spot.node.path} cannot have children")
         name = escape(spot.rest[0])
         return resolve(path.text, f'Node {spot.node.path} has no child with key "{name}"')

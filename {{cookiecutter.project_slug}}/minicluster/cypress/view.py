@@ -18,7 +18,7 @@ class View:
         self._chain: list[Transaction] = list(transaction.ancestry()) if transaction else []
 
     def child(self, node: Node, name: str) -> Node | None:
-        virtual = self._kinds.of(node).virtual
+        virtual = self._kinds[node.type].virtual
         if virtual is not None:
             return virtual(node).get(name)
         for transaction in self._chain:
@@ -32,7 +32,7 @@ class View:
         return node.children.get(name)
 
     def children(self, node: Node) -> dict[str, Node]:
-        virtual = self._kinds.of(node).virtual
+        virtual = self._kinds[node.type].virtual
         if virtual is not None:
             return virtual(node)
         return self.effective(node).children
@@ -81,6 +81,6 @@ class View:
             effective,
             attributes=dict(effective.attributes),
             children=dict(effective.children),
-            payload=self._kinds.of(node).freeze(effective.payload),
+            payload=self._kinds[node.type].freeze(effective.payload),
             locks=node.locks,
         )

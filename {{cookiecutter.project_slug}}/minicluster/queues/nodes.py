@@ -47,7 +47,7 @@ def _reported(table: Kind, agent: QueueAgent) -> Kind:
             for name, setter in table.settable.items()
         },
         absent=absent,
-        opaque=table.opaque | REPORTS.keys(),
+        opaque=table.opaque | frozenset(REPORTS),
     )
 
 
