@@ -71,7 +71,7 @@ conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN)
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance
 
 fuzz: setup-4.1 ## damaged and random requests to the minicluster, for SECONDS
-	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.minicluster.fuzz \
+	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tools.fuzz.run \
 	  --seconds $(SECONDS) --seed $(SEED)
 
 bench: setup ## the benchmarks, as a table

@@ -10,8 +10,8 @@ import pytest
 import yt.wrapper as yt
 
 from minicluster import testing
-from minicluster.state.cluster import Cluster
-from minicluster.state.cypress import Cypress
+from minicluster.cluster import Cluster
+from minicluster.cypress.commands import Cypress
 
 
 @pytest.fixture

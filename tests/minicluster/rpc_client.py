@@ -10,8 +10,8 @@ from typing import Any
 from yt import yson
 
 from minicluster import ids
+from minicluster.rows import wire
 from minicluster.rpc import protos
-from minicluster.state import wire
 
 FIXED = struct.Struct("<IHH16sIQ")
 SIGNATURE = 0x78616D4F

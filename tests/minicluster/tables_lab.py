@@ -7,9 +7,10 @@ from typing import Any
 
 from yt import yson
 
-from minicluster.state.cluster import Cluster
-from minicluster.state.rows import DELETE, WRITE
-from minicluster.state.tablet_tx import Transaction
+from minicluster.cluster import Cluster
+from minicluster.query import select as run_query
+from minicluster.rows.from_wire import DELETE, WRITE
+from minicluster.tables.transactions import Transaction
 
 Row = dict[str, Any]
 
@@ -58,7 +59,7 @@ def lookup(cluster: Cluster, path: str, *keys: Row, **options: Any) -> list[Row 
 
 
 def select(cluster: Cluster, query: str, timestamp: int | None = None) -> list[Row]:
-    found = cluster.tables.select(query, timestamp=timestamp).to_dicts()
+    found = run_query(cluster.tables, query, timestamp).to_dicts()
     return [row for row in found if row is not None]
 
 

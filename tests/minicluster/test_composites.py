@@ -12,12 +12,14 @@ import yt.wrapper as yt
 from yt import yson
 from yt.wrapper.errors import YtResponseError
 
-from minicluster import testing
+from minicluster import persist, testing
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.http.composites import shown, stored
-from minicluster.state import persist, wire
-from minicluster.state.cluster import Cluster
-from minicluster.state.schema import TableSchema
+from minicluster.query import select as run_query
+from minicluster.rows import wire
+from minicluster.rows.named import shown, stored
+from minicluster.rows.rowset import Rowset
+from minicluster.rows.schema import TableSchema
 from tests.minicluster.tables_lab import KEYED, Row, select, table, write
 
 POSITIONAL = yt.YsonFormat(attributes={"complex_type_mode": "positional"})
@@ -67,7 +69,7 @@ def read(type_v3: Any, value: Any) -> Any:
     """What a client sees of a stored value."""
     data = yson.dumps(value, yson_format="binary")
     row = wire.encode([(0, wire.COMPOSITE, data)])
-    (found,) = shown(wire.Rowset(schema(type_v3).rowset_columns(), [row]))
+    (found,) = shown(Rowset(schema(type_v3).rowset_columns(), [row]))
     assert found is not None
     return found["v"]
 
@@ -267,7 +269,7 @@ def test_the_state_holds_positions_and_so_does_its_file(cluster: Cluster, tmp_pa
     persist.load(loaded, str(tmp_path / "s"))
     for one in (cluster, loaded):
         assert select(one, "v from [//t]") == [{"v": [1, b"a"]}]
-        (row,) = shown(one.tables.select("v from [//t]"))
+        (row,) = shown(run_query(one.tables, "v from [//t]"))
         assert row == {"v": {"x": 1, "y": b"a"}}
 
 

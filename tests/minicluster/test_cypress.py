@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from yt import yson
 
+from minicluster.cluster import Cluster
+from minicluster.cypress.commands import Cypress
 from minicluster.errors import YtError
-from minicluster.state.cluster import Cluster
-from minicluster.state.cypress import Cypress
 
 
 def refused(code: int, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""A few rounds of the fuzzer; `python -m tests.minicluster.fuzz` runs it for longer."""
+"""A few rounds of the fuzzer; `python -m tools.fuzz.run` runs it for longer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.minicluster import fuzz
+from tools.fuzz import run as fuzz
 
 
 @pytest.mark.parametrize("seed", [1, 2])

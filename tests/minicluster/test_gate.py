@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from minicluster.control.faults import HangUp, Rule
+from minicluster.control.gate import Gate
+from minicluster.control.journal import Call
 from minicluster.errors import YtError
-from minicluster.gate import Call, Gate, HangUp, Rule
 
 
 def run(scenario: Callable[[Gate], Awaitable[None]]) -> None:
@@ -183,8 +185,8 @@ def test_the_journal() -> None:
     async def scenario(gate: Gate) -> None:
         gate.label = "warm-up"
         await outcomes(gate, call("get", path="//a"), call("get", label="own"), call("set"))
-        assert gate.counts == {"get": 2, "set": 1}
-        shown = [(entry["method"], entry["args"], entry["label"]) for entry in gate.journal]
+        assert gate.journal.counts == {"get": 2, "set": 1}
+        shown = [(entry["method"], entry["args"], entry["label"]) for entry in gate.journal.entries]
         assert shown[0] == ("get", {"path": "//a"}, "warm-up")
         assert [label for *_, label in shown] == ["warm-up", "own", "warm-up"]
 
@@ -212,12 +214,12 @@ def test_wrong_rules(wrong: dict[str, Any]) -> None:
 def test_what_became_of_a_call_is_recorded() -> None:
     async def scenario(gate: Gate) -> None:
         told: list[tuple[str, str | None]] = []
-        gate.listeners.append(lambda call, seconds: told.append((call.method, call.fault)))
+        gate.journal.listeners.append(lambda call, seconds: told.append((call.method, call.fault)))
         await gate.add(Rule("fail", "a", error={"code": 5, "message": "no"}))
         await gate.add(Rule("lose_reply", "b"))
         await outcomes(gate, call("a"), call("b"), call("c"))
         assert told == [("a", "fail"), ("b", "lose_reply"), ("c", None)]
-        assert [(entry["error"], entry["fault"]) for entry in gate.journal] == [
+        assert [(entry["error"], entry["fault"]) for entry in gate.journal.entries] == [
             ({"code": 5, "message": "no"}, "fail"),
             (None, "lose_reply"),
             (None, None),

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from minicluster import persist
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.state import persist
-from minicluster.state.cluster import Cluster
 
 
 def test_a_saved_state_is_loaded_as_it_was(cluster: Cluster, tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_a_state_file_runs_no_code(cluster: Cluster, tmp_path: Path, function: A
 
 
 def test_a_dotted_name_is_no_way_out(cluster: Cluster, tmp_path: Path) -> None:
-    """`minicluster.state.persist` imports os; protocol 4 can name os.system through it."""
+    """`minicluster.persist` imports os; protocol 4 can name os.system through it."""
     file = tmp_path / "s"
-    name = b"\x8c\x19minicluster.state.persist\x8c\tos.system\x93"
+    name = b"\x8c\x13minicluster.persist\x8c\tos.system\x93"
     file.write_bytes(persist.MAGIC + b"\x80\x04" + name + b"\x8c\x04true\x85R.")
     with pytest.raises(YtError, match="does not belong into a state file"):
         persist.load(cluster, str(file))

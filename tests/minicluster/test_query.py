@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.state import wire
-from minicluster.state.cluster import Cluster
+from minicluster.query import select as run_query
+from minicluster.rows import wire
 from tests.minicluster.tables_lab import PLAIN, select, table, write
 
 T, Q = "//tmp/t", "//tmp/queue"
@@ -126,8 +127,9 @@ def test_the_query_of_spyt(cluster: Cluster) -> None:
 
 
 def test_projections_and_their_types(cluster: Cluster) -> None:
-    rowset = cluster.tables.select(
-        f"k as x, k + 1, u, 'text' as t, d * 2 as dd, t.s from [{T}] as t where x = 1"
+    rowset = run_query(
+        cluster.tables,
+        f"k as x, k + 1, u, 'text' as t, d * 2 as dd, t.s from [{T}] as t where x = 1",
     )
     assert [(column.name, column.wire_type) for column in rowset.columns] == [
         ("x", wire.INT64),
@@ -261,7 +263,7 @@ def test_rows_are_found_by_the_first_columns_of_the_key(cluster: Cluster) -> Non
 )
 def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, name: str) -> None:
     with pytest.raises(YtError) as caught:
-        cluster.tables.select(query)
+        run_query(cluster.tables, query)
     assert name in caught.value.message
     assert "not supported by minicluster" in caught.value.message
 
@@ -311,14 +313,14 @@ def test_wrong_queries_get_an_error_of_yt(
     cluster: Cluster, query: str, message: str | None
 ) -> None:
     if message is None:
-        assert len(cluster.tables.select(query).rows) == len(ROWS)
+        assert len(run_query(cluster.tables, query).rows) == len(ROWS)
     else:
         with pytest.raises(YtError, match=message):
-            cluster.tables.select(query)
+            run_query(cluster.tables, query)
 
 
 def test_an_unmounted_table_cannot_be_selected_from(cluster: Cluster) -> None:
     table(cluster, "//tmp/off", COLUMNS, mount=False)
     with pytest.raises(YtError, match="Cannot read from tablet") as caught:
-        cluster.tables.select("* from [//tmp/off]")
+        run_query(cluster.tables, "* from [//tmp/off]")
     assert caught.value.code == 1702

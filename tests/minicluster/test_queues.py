@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from yt import yson
 
+from minicluster import persist
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.state import persist
-from minicluster.state.cluster import Cluster
 from tests.minicluster.tables_lab import PLAIN, pull, select, table, write
 
 Q, C, P = "//tmp/queue", "//tmp/consumer", "//tmp/producer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from minicluster.state.query import compile, parser
+from minicluster.query import compile, parser
 from tests import project
 
 SOURCES = project.ROOT / "{{cookiecutter.project_slug}}" / "minicluster"

@@ -10,10 +10,10 @@ import pytest
 from yt import yson
 
 from minicluster.errors import YtError
-from minicluster.state import wire
-from minicluster.state.items import ItemReader, encode
-from minicluster.state.rows import DELETE, WRITE, RowReader, key_of, key_reader
-from minicluster.state.schema import TableSchema
+from minicluster.rows import wire
+from minicluster.rows.from_wire import DELETE, WRITE, RowReader, key_of, key_reader
+from minicluster.rows.from_yson import ItemReader, encode
+from minicluster.rows.schema import TableSchema
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

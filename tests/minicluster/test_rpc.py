@@ -13,11 +13,12 @@ import pytest
 from yt import yson
 
 from minicluster import ids
-from minicluster.gate import Gate, Rule
+from minicluster.cluster import Cluster
+from minicluster.control.faults import Rule
+from minicluster.control.gate import Gate
+from minicluster.rows import wire
 from minicluster.rpc import protos, server
 from minicluster.rpc.server import RpcProxy
-from minicluster.state import wire
-from minicluster.state.cluster import Cluster
 from tests.minicluster.rpc_client import RpcClient, RpcError, build, describe, rows_of, text_id
 
 MAP_NODE, FILE, TABLE, LINK, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 417, 421, 1700
@@ -119,7 +120,7 @@ def test_unknown_methods_and_services(service: str, method: str, code: int, mess
         with pytest.raises(RpcError, match=message) as caught:
             RpcClient.open_response(await lab.client.read_message(), "")
         assert caught.value.code == code
-        assert lab.gate.counts[method] == 1
+        assert lab.gate.journal.counts[method] == 1
 
     scenario()
 
@@ -181,12 +182,12 @@ async def test_a_client_that_stops_reading_holds_up_nobody(lab: Lab) -> None:
     for _ in range(200):
         deaf.send("GetNode", build("TReqGetNode", path="//home/big"))
     await deaf.writer.drain()
-    while lab.gate.counts["GetNode"] == 0:
+    while lab.gate.journal.counts["GetNode"] == 0:
         await lab.client.call("ExistsNode", path="/")
-    before = lab.gate.counts["GetNode"]
+    before = lab.gate.journal.counts["GetNode"]
     for _ in range(50):
         await lab.client.call("ExistsNode", path="/")
-    assert lab.gate.counts["GetNode"] - before < 100
+    assert lab.gate.journal.counts["GetNode"] - before < 100
     for _ in range(200):
         RpcClient.open_response(await deaf.read_message(), f"{protos.API}TRspGetNode")
 
@@ -275,7 +276,7 @@ async def test_a_file_whose_writer_goes_away_is_not_changed(lab: Lab) -> None:
     writer.send_stream(header, 0, [b"after"])
     await writer.read_message()
     await writer.close()
-    while lab.gate.counts["WriteFile"] < 2:
+    while lab.gate.journal.counts["WriteFile"] < 2:
         await lab.client.call("ExistsNode", path="/")
     assert await lab.client.read_file("//home/f") == b"before"
 
@@ -757,6 +758,6 @@ async def test_the_journal_shows_what_a_request_was_about(lab: Lab) -> None:
     await make_queue(lab)
     tx = await start(lab.client)
     await modify(lab.client, "//home/q", [row(1, "a")], tx)
-    shown = lab.gate.journal[-1]
+    shown = lab.gate.journal.entries[-1]
     assert (shown["protocol"], shown["proxy"]) == ("rpc", lab.proxies[0].address)
     assert shown["args"] == {"path": "//home/q", "transaction": tx, "rows": 1}

@@ -10,10 +10,10 @@ from contextlib import suppress
 import pytest
 from yt import yson
 
-from minicluster.gate import Gate
+from minicluster.cluster import Cluster
+from minicluster.control.gate import Gate
+from minicluster.rows import wire
 from minicluster.rpc import bus, protos, server
-from minicluster.state import wire
-from minicluster.state.cluster import Cluster
 from tests.minicluster.rpc_client import RpcClient, build, describe
 
 ROUNDS = 400

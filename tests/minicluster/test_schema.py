@@ -10,9 +10,9 @@ from yt.wrapper.schema import TableSchema as ClientSchema
 from yt.wrapper.schema import ti
 
 from minicluster.errors import YtError
-from minicluster.state import wire
-from minicluster.state.schema import Column, TableSchema, check_value
-from minicluster.state.types import SCALARS
+from minicluster.rows import wire
+from minicluster.rows.schema import Column, TableSchema, check_value
+from minicluster.rows.types import SCALARS
 
 
 def schema(*columns: dict[str, Any], **attributes: bool) -> TableSchema:

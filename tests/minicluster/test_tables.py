@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from yt import yson
 
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.state import wire
-from minicluster.state.cluster import Cluster
-from minicluster.state.rows import DELETE, UPDATE, WRITE
+from minicluster.rows import wire
+from minicluster.rows.from_wire import DELETE, UPDATE, WRITE
 from tests.minicluster.tables_lab import (
     KEYED,
     PLAIN,

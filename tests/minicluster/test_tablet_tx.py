@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from minicluster.state.cluster import Cluster
-from minicluster.state.rows import UPDATE
+from minicluster.rows.from_wire import UPDATE
 from tests.minicluster.tables_lab import KEYED, PLAIN, delete, lookup, pull, select, table, write
 
 T, Q = "//tmp/t", "//tmp/q"

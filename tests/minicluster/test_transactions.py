@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from minicluster import ids
+from minicluster.cluster import Cluster
+from minicluster.cypress.commands import Cypress
+from minicluster.cypress.transactions import Transactions
 from minicluster.errors import YtError
-from minicluster.state.cluster import Cluster
-from minicluster.state.cypress import Cypress
-from minicluster.state.transactions import Transactions
 from tests.minicluster.tables_lab import PLAIN
 from tests.minicluster.test_cypress import refused
 

@@ -9,7 +9,8 @@ import pytest
 from yt import yson
 
 from minicluster.errors import YtError
-from minicluster.state import wire
+from minicluster.rows import wire
+from minicluster.rows.rowset import Rowset, RowsetColumn
 
 ROW: list[tuple[int, int, wire.Value]] = [
     (0, wire.INT64, -5),
@@ -131,8 +132,8 @@ def test_what_is_no_scalar_becomes_any(value: object) -> None:
 
 def test_rows_as_maps_keep_unsigned_apart_and_parse_any() -> None:
     row = wire.encode([(0, wire.UINT64, 3), (1, wire.ANY, b"{a=[1]}"), (2, wire.STRING, b"x")])
-    names = [wire.RowsetColumn(name, kind) for name, kind in (("u", 4), ("y", 17), ("s", 16))]
-    (found,) = wire.Rowset(names, [row]).to_dicts()
+    names = [RowsetColumn(name, kind) for name, kind in (("u", 4), ("y", 17), ("s", 16))]
+    (found,) = Rowset(names, [row]).to_dicts()
     assert found is not None
     assert isinstance(found["u"], yson.YsonUint64)
     assert found == {"u": 3, "y": {b"a": [1]}, "s": b"x"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from yt import yson
 
+from minicluster.cypress.ypath import Attr, parse, parse_rich
 from minicluster.errors import YtError
-from minicluster.ypath import Attr, parse, parse_rich
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,25 @@ def test_rich_path_as_a_string_with_attributes() -> None:
     assert parse_rich(path).columns == ["k"]
 
 
-@pytest.mark.parametrize("text", ["<append=%true//a", "//a[#x]", "//a{b", "//a[1:2"])
+@pytest.mark.parametrize(
+    "text", ["<append=%true//a", "//a[#x]", "//a{b", "//a[1:2", '//a{"\\xff"}']
+)
 def test_broken_rich_path(text: str) -> None:
     with pytest.raises(YtError):
         parse_rich(text)
+
+
+@pytest.mark.parametrize("text", ["a{b}", "<x=1>a//b", "east://a{b}", "<x=1;>"])
+def test_a_rich_path_has_a_root(text: str) -> None:
+    with pytest.raises(YtError, match="does not start with a valid root-designator"):
+        parse_rich(text)
+
+
+def test_commas_inside_strings_divide_nothing() -> None:
+    assert parse_rich('//t{"b,c",d}').columns == ["b,c", "d"]
+    assert parse_rich('//t[("a,b"):]').ranges == [{"lower_limit": {"key": ["a,b"]}}]
+
+
+def test_nulls_and_escaped_brackets() -> None:
+    assert parse_rich("//t[(#,1)]").ranges == [{"exact": {"key": [None, 1]}}]
+    assert parse_rich("//a\\[b{c}").path == "//a\\[b"

@@ -217,7 +217,7 @@ def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_pair_that_cannot_be_is_refused_before_the_next_question(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    # Answers to the questions up to the guarantee: name, slug, description, author, window, idempotent.
+    # Answers up to the guarantee: name, slug, description, author, window, idempotent.
     done = subprocess.run(
         [*COOKIECUTTER, str(ROOT), "-o", tmp_path / "out", "--config-file", user_config(tmp_path)],
         input="\n\n\n\n2\n2\n",

@@ -13,14 +13,14 @@ import signal
 import sys
 from pathlib import Path
 
+from . import persist
+from .cluster import Cluster
+from .control.gate import Gate
+from .control.log import log_requests
 from .errors import YtError
-from .gate import Gate
 from .http.server import HttpServer
-from .log import log_requests
 from .rpc import protos
 from .rpc.server import serve as serve_rpc
-from .state import persist
-from .state.cluster import Cluster
 
 HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 18080
@@ -103,7 +103,7 @@ async def _serve(options: argparse.Namespace) -> None:
         persist.load(cluster, str(options.load))
     gate = Gate(cluster.tick)
     if options.log:
-        gate.listeners.append(log_requests(sys.stdout))
+        gate.journal.listeners.append(log_requests(sys.stdout))
     http = HttpServer(cluster, gate)
     await http.start(HOST, options.http_port)
     proxies = [await serve_rpc(cluster, gate, HOST) for _ in range(options.rpc_proxies)]

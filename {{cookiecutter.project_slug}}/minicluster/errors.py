@@ -71,7 +71,7 @@ def generic(message: str, **attributes: Any) -> YtError:
 
 
 def not_supported(what: str) -> YtError:
-    """What a real cluster does and this one, on purpose, does not."""
+    """A real cluster does this; the minicluster, on purpose, does not."""
     return YtError(GENERIC, f"{what}: not supported by minicluster")
 
 

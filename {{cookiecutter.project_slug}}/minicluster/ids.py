@@ -48,6 +48,10 @@ def type_of(identifier: str) -> int:
     return int(identifier.split("-")[2], 16) & 0xFFFF
 
 
+def is_master_transaction(identifier: str) -> bool:
+    return type_of(identifier) in (MASTER_TRANSACTION, NESTED_TRANSACTION)
+
+
 def from_parts(first: int, second: int) -> str:
     """The text of the two 64-bit halves that protobuf messages carry."""
     return from_words(second >> 32, second & 0xFFFFFFFF, first >> 32, first & 0xFFFFFFFF)

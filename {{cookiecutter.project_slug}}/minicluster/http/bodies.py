@@ -1,7 +1,7 @@
 """Request bodies as clients send them: whole, within a limit, decompressed.
 
-What ytsaurus-client sends as "gzip" is in fact a zlib stream (`compression.py` there), which the
-HTTP library's own decompression refuses.
+ytsaurus-client sends a zlib stream and calls it "gzip" (`compression.py` there); the HTTP library's
+own decompression refuses it.
 """
 
 from __future__ import annotations

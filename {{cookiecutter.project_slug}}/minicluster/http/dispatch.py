@@ -1,48 +1,20 @@
-"""The one path that every HTTP command takes: the gate, the command, replays of lost answers."""
+"""From the name of a command to its result; a lost answer is repeated when the client retries."""
 
 from __future__ import annotations
 
-import inspect
-import sys
-import traceback
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..cluster import Cluster
+from ..control.arguments import OF_HTTP
+from ..control.gate import Gate
+from ..control.journal import Call
+from ..control.path import invoke, travel
 from ..errors import YtError, generic
-from ..gate import Call, Gate
 from .commands import COMMANDS
 from .registry import HTTP_PROXY, Command, Invocation
 
-if TYPE_CHECKING:
-    from ..state.cluster import Cluster
-
 REMEMBERED_MUTATIONS = 10_000
-
-ARGUMENTS = {
-    "path": "path",
-    "source_path": "source_path",
-    "destination_path": "destination_path",
-    "target_path": "target_path",
-    "link_path": "path",
-    "queue_path": "queue",
-    "consumer_path": "consumer",
-    "producer_path": "producer",
-    "transaction_id": "transaction",
-    "partition_index": "partition",
-    "offset": "offset",
-    "old_offset": "old_offset",
-    "new_offset": "new_offset",
-    "query": "query",
-    "type": "type",
-    "recursive": "recursive",
-    "force": "force",
-    "mode": "mode",
-    "tablet_index": "tablet_index",
-    "trimmed_row_count": "trimmed_row_count",
-    "session_id": "session_id",
-    "vital": "vital",
-}
-"""Parameter -> what it is called in the journal and in fault rules, as for RPC requests."""
 
 
 class Dispatcher:
@@ -65,18 +37,13 @@ class Dispatcher:
         Raises: YtError, HangUp.
         """
         call = Call("http", HTTP_PROXY, name, arguments(parameters, given))
-        await self.gate.enter(call)
-        result = None
-        try:
+
+        async def apply() -> Any:
             if defect is not None:
                 raise defect
-            result = await self._answer(command_of(name), parameters, given)
-        except YtError as error:
-            call.error = error
-        await self.gate.leave(call)
-        if call.error is not None:
-            raise call.error
-        return result
+            return await self._answer(command_of(name), parameters, given)
+
+        return await travel(self.gate, call, apply)
 
     async def _answer(self, command: Command, parameters: dict[str, Any], given: Any) -> Any:
         """Applies a command, or repeats the answer of one that the client retries.
@@ -110,15 +77,7 @@ class Dispatcher:
 
     async def _apply(self, command: Command, parameters: dict[str, Any], given: Any) -> Any:
         invocation = Invocation(self.cluster, self.gate, self.run, parameters, given)
-        try:
-            result = command.body(invocation)
-            return await result if inspect.isawaitable(result) else result
-        except YtError:
-            raise
-        except Exception as error:
-            # A defect of this program must not end the connection without an answer.
-            traceback.print_exc(file=sys.stderr)
-            raise generic(f"Internal error in {command.name}: {error!r}") from error
+        return await invoke(command.name, command.body, invocation)
 
 
 def command_of(name: str) -> Command:
@@ -130,11 +89,11 @@ def command_of(name: str) -> Command:
 
 
 def arguments(parameters: dict[str, Any], given: Any) -> dict[str, Any]:
-    """What the journal keeps of a request."""
+    """The arguments of a request that the journal keeps."""
     shown = {
-        ARGUMENTS[name]: str(value) if isinstance(value, str) else value
+        OF_HTTP[name]: str(value) if isinstance(value, str) else value
         for name, value in parameters.items()
-        if name in ARGUMENTS
+        if name in OF_HTTP
     }
     if isinstance(given, list):
         shown["rows"] = len(given)

@@ -1,20 +1,18 @@
-"""The table of HTTP commands, and what a command is given."""
+"""The table of HTTP commands, and the material that a command is given."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import ids
+from ..cluster import Cluster
+from ..control.gate import Gate
+from ..cypress.ypath import parse_rich
 from ..errors import generic
-from ..gate import Gate
-from ..ypath import parse_rich
+from ..tables.transactions import Transaction
 from .formats import Format
-
-if TYPE_CHECKING:
-    from ..state.cluster import Cluster
-    from ..state.tablet_tx import Transaction
 
 HTTP_PROXY = "http"
 """The proxy that tablet transactions started over HTTP belong to."""
@@ -24,12 +22,12 @@ NULL, STRUCTURED, TABULAR, BINARY = "null", "structured", "tabular", "binary"
 
 @dataclass(slots=True)
 class Invocation:
-    """What a command works on: the cluster, the request's parameters, and its decoded input."""
+    """The material of a command: the cluster, the request's parameters, and its decoded input."""
 
     cluster: Cluster
     gate: Gate
     run: Callable[[str, dict[str, Any], Any], Awaitable[Any]]
-    """Runs another command: what a batch needs."""
+    """Runs another command, as a batch does."""
     parameters: dict[str, Any]
     input: Any = None
 
@@ -158,7 +156,7 @@ def is_master(transaction_id: str) -> bool:
     """Raises: YtError for what is no id."""
     if not ids.is_id(transaction_id):
         raise generic(f'Error parsing GUID "{transaction_id}"')
-    return ids.type_of(transaction_id) in (ids.MASTER_TRANSACTION, ids.NESTED_TRANSACTION)
+    return ids.is_master_transaction(transaction_id)
 
 
 def _wrong(name: str, expected: str, value: Any) -> Exception:

@@ -6,22 +6,22 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
 
 from .. import ids
+from ..cluster import Cluster
+from ..control import routes
+from ..control.faults import HangUp
+from ..control.gate import Gate
 from ..errors import YtError, generic
-from ..gate import Gate, HangUp
-from . import bodies, control, formats
+from . import bodies, formats
 from .dispatch import Dispatcher, command_of
 from .formats import Format
 from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters
-
-if TYPE_CHECKING:
-    from ..state.cluster import Cluster
 
 MAX_HEADER = 1 << 20
 """Parameters travel in a header, a long query included."""
@@ -82,7 +82,7 @@ class HttpServer:
                 web.route("*", "/auth/whoami", self._whoami),
             ]
         )
-        application.add_routes(control.routes(cluster, gate))
+        application.add_routes(routes.routes(cluster, gate))
         return application
 
     async def _ping(self, request: web.Request) -> web.Response:
@@ -112,7 +112,7 @@ class HttpServer:
         command = command_of(name)
         body = await bodies.read(request)
         parameters = _parameters(request, command, body)
-        # Before anything is applied: a change must not be answered with a complaint about this.
+        # Parse the output format first: a bad one must fail before the command changes anything.
         wanted = _format(parameters, "output", formats.JSON)
         given, defect = None, None
         try:

@@ -95,7 +95,7 @@ Incoming = Request | Cancel | Payload | Feedback
 
 
 def parse(parts: Sequence[Part]) -> Incoming:
-    """What a bus message says. Raises MessageError."""
+    """The message that the parts of a bus message hold. Raises MessageError."""
     if not parts or parts[0] is None:
         raise MessageError("a message without a header")
     tag, data = parts[0][:4], parts[0][4:]
@@ -172,7 +172,7 @@ def feedback(request: Request, read_position: int) -> list[Part]:
 
 
 def streamed_size(attachment: Part) -> int:
-    """What an attachment counts for in a stream's position: at least 1."""
+    """The size of an attachment in a stream's position: at least 1."""
     return len(attachment or b"") or 1
 
 

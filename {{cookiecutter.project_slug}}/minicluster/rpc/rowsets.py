@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import YtError
-from ..state import wire
+from ..rows import wire
+from ..rows.rowset import Rowset, RowsetColumn
 from .bus import Part
 from .messages import text
 
@@ -38,13 +39,13 @@ def present(rows: Sequence[bytes | None]) -> list[bytes]:
     return found
 
 
-def write(descriptor: Any, rowset: wire.Rowset) -> list[Part]:
+def write(descriptor: Any, rowset: Rowset) -> list[Part]:
     """Fills in the descriptor and returns the attachments."""
     describe(descriptor, rowset.columns)
     return [wire.join(rowset.rows)]
 
 
-def describe(descriptor: Any, columns: Sequence[wire.RowsetColumn]) -> None:
+def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
     """Names and types are enough for the Java client; it would prefer a `schema`."""
     descriptor.wire_format_version = WIRE_FORMAT_VERSION
     descriptor.rowset_kind = 1  # unversioned

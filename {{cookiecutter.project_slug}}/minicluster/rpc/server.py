@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from ..gate import Gate, HangUp
+from ..cluster import Cluster
+from ..control.faults import HangUp
+from ..control.gate import Gate
 from . import bus, messages, protos
 from .bus import Bus, BusError, Part
 from .messages import Cancel, Feedback, MessageError, Payload, Request
 from .methods import METHODS
 from .service import Service
 from .streams import Stream
-
-if TYPE_CHECKING:
-    from ..state.cluster import Cluster
 
 __all__ = ["RpcProxy", "serve"]
 
@@ -87,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    # What asyncio reports
+    # Events from asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)

@@ -1,4 +1,4 @@
-"""From a request to its method: the table of methods, and the one path that every call takes.
+"""From a request to its method: the table of methods, and the service that looks into it.
 
 A method is a function of an `Invocation`; it is registered by its wire name and looked up here. The
 paths, ids and counts that fault rules and the journal may look at are taken from the request's
@@ -7,23 +7,20 @@ fields by name, the same way for all methods.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import sys
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import YtError, generic, not_supported
-from ..gate import Call, Gate
+from ..cluster import Cluster
+from ..control.arguments import OF_RPC, Form
+from ..control.gate import Gate
+from ..control.journal import Call
+from ..control.path import invoke, travel
+from ..errors import YtError, not_supported
 from . import messages, protos
 from .bus import Part
 from .messages import Request, text
-
-if TYPE_CHECKING:
-    from ..state.cluster import Cluster
-    from .streams import Stream
+from .streams import Stream
 
 API_SERVICE = "ApiService"
 DISCOVERY_SERVICE = "DiscoveryService"
@@ -31,7 +28,7 @@ DISCOVERY_SERVICE = "DiscoveryService"
 
 @dataclass(slots=True)
 class Invocation:
-    """What a method works on. It fills in `reply`, and returns attachments if it has any.
+    """The material of a method. It fills in `reply`, and returns attachments if it has any.
 
     `proxy` is the address of the RPC proxy that the request came to; `stream` is what a streaming
     method reads from and writes to.
@@ -107,16 +104,13 @@ class Service:
         entry = self._methods.get((request.service, request.method))
         message = request.parse(entry.request) if entry else None
         call.args = arguments(message) if message is not None else {}
-        await self._gate.enter(call)
-        reply: list[Part] = []
-        try:
+
+        async def apply() -> list[Part]:
             if entry is None:
                 raise self._refusal(request)
-            reply = await self._apply(entry, message, request, stream)
-        except YtError as error:
-            call.error = error
-        await self._gate.leave(call)
-        return messages.failure(request, call.error) if call.error else reply
+            return await self._apply(entry, message, request, stream)
+
+        return await travel(self._gate, call, apply)
 
     def _refusal(self, request: Request) -> YtError:
         if request.service not in self._services:
@@ -137,53 +131,27 @@ class Service:
             protos.message(entry.response)(),
             stream,
         )
-        try:
-            result = entry.body(invocation)
-            if inspect.isawaitable(result):
-                result = await result
-        except (YtError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            # A defect of this program must not take the other clients' connections with it.
-            traceback.print_exc(file=sys.stderr)
-            raise generic(f"Internal error in {request.method}: {error!r}") from error
+        result = await invoke(request.method, entry.body, invocation)
         return messages.response(request, invocation.reply, result or ())
 
 
-ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "path": ("path", text),
-    "paths": ("paths", lambda paths: [text(item) for item in paths]),
-    "src_path": ("source_path", text),
-    "src_paths": ("source_paths", lambda paths: [text(item) for item in paths]),
-    "dst_path": ("destination_path", text),
-    "queue_path": ("queue", text),
-    "consumer_path": ("consumer", text),
-    "producer_path": ("producer", text),
-    "transaction_id": ("transaction", messages.guid),
-    "id": ("id", messages.guid),
-    "row_modification_types": ("rows", len),
-    "partition_index": ("partition", int),
-    "offset": ("offset", int),
-    "old_offset": ("old_offset", int),
-    "new_offset": ("new_offset", int),
-    "query": ("query", text),
-    "type": ("type", int),
-    "recursive": ("recursive", bool),
-    "force": ("force", bool),
-    "tablet_index": ("tablet_index", int),
-    "trimmed_row_count": ("trimmed_row_count", int),
-    "session_id": ("session_id", text),
-    "vital": ("vital", bool),
+_SHOW: dict[Form, Callable[[Any], Any]] = {
+    Form.TEXT: text,
+    Form.TEXTS: lambda items: [text(item) for item in items],
+    Form.ID: messages.guid,
+    Form.COUNT: len,
+    Form.INTEGER: int,
+    Form.FLAG: bool,
 }
-"""Request field -> what it is called in the journal and in fault rules, and how it is shown."""
+_SHOWN = {name: (shown, _SHOW[form]) for name, (shown, form) in OF_RPC.items()}
 
 
 def arguments(message: Any) -> dict[str, Any]:
-    """What the journal keeps of a request. Raises YtError for text that is none."""
+    """The arguments of a request that the journal keeps. Raises YtError for text that is none."""
     shown: dict[str, Any] = {}
     for field, value in message.ListFields():
-        if field.name in ARGUMENTS:
-            name, show = ARGUMENTS[field.name]
+        if field.name in _SHOWN:
+            name, show = _SHOWN[field.name]
             shown[name] = show(value)
         elif field.name == "transactional_options" and value.HasField("transaction_id"):
             shown["transaction"] = messages.guid(value.transaction_id)

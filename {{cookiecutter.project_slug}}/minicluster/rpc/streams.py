@@ -38,7 +38,7 @@ class Stream:
         self._sent_position = 0
         self._taken_position = 0
 
-    # What the connection reports
+    # The connection reports
 
     def on_payload(self, payload: Payload) -> None:
         if payload.sequence_number != self._expected:
@@ -63,7 +63,7 @@ class Stream:
     def abort(self) -> None:
         self.fail(YtError(TRANSPORT, "The stream was cancelled by its client"))
 
-    # What a method does
+    # A method reads and writes
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The client's attachments until its null one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import ids
-from ...state import objects
+from ...cypress import system
 from ..registry import NULL, STRUCTURED, Invocation, command
 
 
@@ -63,7 +63,7 @@ def create(call: Invocation) -> Any:
     type = call.string("type")
     attributes = call.mapping("attributes")
     if "path" not in call.parameters:
-        return {"object_id": objects.create(call.cluster, type, attributes)}
+        return {"object_id": system.create_object(call.cluster.cypress, type, attributes)}
     made = call.cluster.cypress.create(
         type,
         call.path(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..composites import shown, stored
+from ...rows.named import shown, stored
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...commands.read_table import read_table as read
+from ...cypress.ypath import parse_rich
 from ...errors import not_supported
-from ...state import wire
-from ...ypath import parse_rich
-from ..composites import shown, stored
+from ...rows.named import shown, stored
+from ...rows.rowset import Rowset
+from ...tables.ranges import read_table as read
 from ..registry import TABULAR, Invocation, WithParameters, command
 
 
@@ -18,8 +18,8 @@ def read_table(call: Invocation) -> Any:
     asked = [name for name, wanted in call.mapping("control_attributes").items() if wanted]
     if asked:
         raise not_supported(f"read_table with control attributes ({', '.join(sorted(asked))})")
-    reading = read(call.cluster, path, tx=call.tx)
-    rowset = wire.Rowset(reading.rowset_columns, reading.rows)
+    reading = read(call.cluster.tables, path, tx=call.tx)
+    rowset = Rowset(reading.rowset_columns, reading.rows)
     parameters = {
         "start_row_index": reading.start_row_index,
         "approximate_row_count": len(reading.rows),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...cypress.permissions import check
 from ...errors import resolve
-from ...state.permissions import check
 from ..registry import STRUCTURED, Invocation, command
 
 VERSION = "25.2.0-minicluster"
@@ -64,7 +64,7 @@ def check_permission(call: Invocation) -> Any:
     user, permission = call.string("user"), call.string("permission")
     if not call.cluster.cypress.exists(f"//sys/users/{user}"):
         raise resolve(f"//sys/users/{user}", f'No such user "{user}"')
-    found = check(call.cluster, call.path(), user, permission, tx=call.tx)
+    found = check(call.cluster.cypress, call.path(), user, permission, tx=call.tx)
     columns = call.strings("columns")
     if columns is not None:
         found["columns"] = [{"action": found["action"]} for _ in columns]
@@ -73,7 +73,7 @@ def check_permission(call: Invocation) -> Any:
 
 @command("check_cluster_liveness")
 def check_cluster_liveness(call: Invocation) -> None:
-    """Answering at all is what it asks for."""
+    """The client asks for an answer, nothing else."""
 
 
 @command("get_current_user", output=STRUCTURED)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import not_supported
-from ...state.rows import DELETE, UPDATE, WRITE
-from ..composites import shown, stored
+from ...query import select
+from ...rows.from_wire import DELETE, UPDATE, WRITE
+from ...rows.named import shown, stored
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 
@@ -100,7 +101,7 @@ def lookup_rows(call: Invocation) -> Any:
 
 @command("select_rows", output=TABULAR, heavy=True)
 def select_rows(call: Invocation) -> Any:
-    rowset = call.cluster.tables.select(call.string("query"), timestamp=_timestamp(call))
+    rowset = select(call.cluster.tables, call.string("query"), _timestamp(call))
     return shown(rowset)
 
 

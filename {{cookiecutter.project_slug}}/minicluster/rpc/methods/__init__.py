@@ -1,4 +1,4 @@
-"""What each RPC method does, by area; each module registers its own in the table of methods."""
+"""The RPC methods by area; each module registers its own in the table of methods."""
 
 from ..service import METHODS
 from . import cypress, files, proxy, queues, reading, tables, tablets, transactions

@@ -7,7 +7,6 @@ from typing import Any
 from yt import yson
 
 from ...errors import YtError, generic, not_supported
-from ...state.nodes import KINDS
 from ..messages import set_guid, text
 from ..service import Invocation, method
 
@@ -90,7 +89,7 @@ def multiset_attributes_node(call: Invocation) -> None:
 def create_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.create(
-        node_type(message.type),
+        call.cluster.kinds.type_of_code(message.type),
         text(message.path),
         tx=call.transaction,
         attributes=attributes(message.attributes),
@@ -101,14 +100,6 @@ def create_node(call: Invocation) -> None:
         ignore_type_mismatch=message.ignore_type_mismatch,
     )
     set_guid(call.reply.node_id, node_id)
-
-
-def node_type(code: int) -> str:
-    """The name of an object type that travels as its number."""
-    for kind in KINDS.values():
-        if kind.code == code:
-            return kind.type
-    raise not_supported(f"Creating an object of type {code}")
 
 
 @method("RemoveNode")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...state.nodes import ADMIN
+from ...cypress.model import ADMIN
 from ..protos import RPC
 from ..service import API_SERVICE, DISCOVERY_SERVICE, Invocation, method
 
@@ -24,7 +24,7 @@ def discover_proxies(call: Invocation) -> None:
 
 @method("CheckClusterLiveness")
 def check_cluster_liveness(call: Invocation) -> None:
-    """Answering at all is what it asks for."""
+    """The client asks for an answer, nothing else."""
 
 
 @method("GetCurrentUser")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...state.queues import QueueRowset
+from ...queues.queues import QueueRowset
 from .. import rowsets
 from ..bus import Part
 from ..messages import text

@@ -7,11 +7,11 @@ from typing import Any
 
 from yt import yson
 
-from ...commands.read_table import Reading, partition_table, read_table
 from ...errors import not_supported
-from ...state import wire
-from ...state.ordered import data_weight
-from ...state.schema import Column
+from ...rows import wire
+from ...rows.schema import Column
+from ...tables.ordered import data_weight
+from ...tables.ranges import Reading, partition_table, read_table
 from ..messages import text
 from ..protos import api
 from ..rowsets import describe
@@ -35,7 +35,7 @@ def partition_tables(call: Invocation) -> None:
         or DEFAULT_PARTITION
     )
     for item in message.paths:
-        for cut in partition_table(call.cluster, text(item), weight, tx=call.transaction):
+        for cut in partition_table(call.cluster.tables, text(item), weight, tx=call.transaction):
             partition = call.reply.partitions.add()
             partition.table_ranges.append(cut.encode())
 
@@ -47,7 +47,7 @@ async def read_rows(call: Invocation) -> None:
     if message.desired_rowset_format != WIRE:
         # It would need an Arrow library; SPYT asks for it when the table is optimized for scan.
         raise not_supported('Reading in Arrow format (use the read option "arrow_enabled"="false")')
-    reading = read_table(call.cluster, text(message.path), tx=call.transaction)
+    reading = read_table(call.cluster.tables, text(message.path), tx=call.transaction)
     statistics = _statistics(reading, len(reading.rows))
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
     meta.statistics.CopyFrom(statistics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...query import select
 from .. import rowsets
 from ..bus import Part
 from ..messages import text
@@ -48,7 +49,5 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
 @method("SelectRows")
 def select_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
-    rowset = call.cluster.tables.select(
-        text(message.query), timestamp=_timestamp(message.timestamp)
-    )
+    rowset = select(call.cluster.tables, text(message.query), _timestamp(message.timestamp))
     return rowsets.write(call.reply.rowset_descriptor, rowset)

@@ -1,8 +1,8 @@
-"""What is done to tables as a whole: mounting, cutting into tablets, trimming, altering."""
+"""Tables as a whole: mounting, cutting into tablets, trimming, altering."""
 
 from __future__ import annotations
 
-from ...state import wire
+from ...rows import wire
 from .. import rowsets
 from ..messages import text
 from ..service import Invocation, method

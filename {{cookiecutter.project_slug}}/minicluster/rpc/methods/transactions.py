@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ... import ids
 from ...errors import YtError, generic
-from ...state.tablet_tx import Transaction
+from ...tables.transactions import Transaction
 from ..messages import guid, set_guid
 from ..service import Invocation, method
 from .cypress import attributes
@@ -16,10 +16,6 @@ from .cypress import attributes
 MASTER, TABLET = 0, 1
 ATOMICITY = {0: "full", 1: "none"}
 DURABILITY_SYNC = 0
-
-
-def is_master(transaction_id: str) -> bool:
-    return ids.type_of(transaction_id) in (ids.MASTER_TRANSACTION, ids.NESTED_TRANSACTION)
 
 
 @method("StartTransaction")
@@ -53,7 +49,7 @@ def attach_transaction(call: Invocation) -> None:
     reply = call.reply
     reply.durability = DURABILITY_SYNC
     reply.atomicity = 0
-    if is_master(transaction_id):
+    if ids.is_master_transaction(transaction_id):
         timeout = call.cluster.transactions.get(transaction_id).timeout
         reply.type = MASTER
         reply.start_timestamp = call.cluster.clock.last_timestamp
@@ -69,7 +65,7 @@ def attach_transaction(call: Invocation) -> None:
 @method("PingTransaction")
 def ping_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
-    if is_master(transaction_id):
+    if ids.is_master_transaction(transaction_id):
         call.cluster.transactions.ping(transaction_id, ping_ancestors=call.message.ping_ancestors)
     else:
         call.cluster.tablet_transactions.ping(transaction_id, call.proxy)
@@ -78,7 +74,7 @@ def ping_transaction(call: Invocation) -> None:
 @method("CommitTransaction")
 def commit_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
-    if is_master(transaction_id):
+    if ids.is_master_transaction(transaction_id):
         call.cluster.transactions.commit(transaction_id)
         timestamp = call.cluster.clock.timestamp()
     else:
@@ -91,7 +87,7 @@ def commit_transaction(call: Invocation) -> None:
 @method("AbortTransaction")
 def abort_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
-    if is_master(transaction_id):
+    if ids.is_master_transaction(transaction_id):
         call.cluster.transactions.abort(transaction_id)
     else:
         call.cluster.tablet_transactions.abort(transaction_id, call.proxy)
@@ -112,6 +108,6 @@ def tablet_transaction(call: Invocation) -> Transaction | None:
     if not call.message.HasField("transaction_id"):
         return None
     transaction_id = guid(call.message.transaction_id)
-    if is_master(transaction_id):
+    if ids.is_master_transaction(transaction_id):
         raise generic(f"Transaction {transaction_id} is a master one and cannot change rows")
     return call.cluster.tablet_transactions.get(transaction_id, call.proxy)

@@ -1,0 +1,88 @@
+"""The composition root: it makes the parts of a cluster and hands each one what it uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .clock import Clock
+from .cypress import files, objects, system
+from .cypress.commands import Cypress
+from .cypress.kinds import Kinds
+from .cypress.store import Store
+from .cypress.transactions import Transactions
+from .queues import nodes as queue_nodes
+from .queues.agent import QueueAgent
+from .queues.consumers import Consumers
+from .queues.producers import Producers
+from .queues.queues import Queues
+from .queues.reports import Reporter
+from .tables import nodes as table_nodes
+from .tables.commands import Tables
+from .tables.transactions import TabletTransactions
+
+CLUSTER_NAME = "minicluster"
+
+STATEFUL = (
+    "clock",
+    "store",
+    "transactions",
+    "tablet_transactions",
+    "tables",
+    "consumers",
+    "agent",
+)
+"""The parts that a saved state holds; the others only work on these."""
+
+
+class Cluster:
+    """Everything that survives a restart of the front ends.
+
+    `cypress`, `transactions` (master), `tables`, `tablet_transactions`, `queues` and `producers`
+    are the seams that commands use. Nothing here waits or does I/O: each call runs to its end.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.name = CLUSTER_NAME
+        self.clock = clock = clock or Clock()
+        self.kinds = kinds = Kinds()
+        self.store = store = Store(clock)
+        self.transactions = Transactions(clock, store)
+        self.cypress = cypress = Cypress(clock, kinds, store, self.transactions)
+        self.tablet_transactions = tablet = TabletTransactions(clock, store)
+        self.tables = tables = Tables(clock, store, cypress, tablet)
+        self.consumers = consumers = Consumers(self.name, cypress, tables)
+        self.reporter = reporter = Reporter(self.name, clock, tables, consumers)
+        self.agent = QueueAgent(clock, store, tables, tablet, consumers, reporter)
+        self.queues = Queues(self.name, tables, tablet, consumers, self.agent)
+        self.producers = Producers(self.name, cypress, tables, tablet)
+        objects.register(kinds, self.transactions)
+        files.register(kinds, cypress.exists)
+        system.register(kinds)
+        table_nodes.register(kinds, clock, tables)
+        queue_nodes.register(kinds, store, self.agent)
+        system.populate(cypress, self.name)
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The fields of each stateful part, without its references to other parts."""
+        parts = {id(part) for part in vars(self).values()}
+        return {
+            name: {
+                field: value
+                for field, value in vars(getattr(self, name)).items()
+                if id(value) not in parts
+            }
+            for name in STATEFUL
+        }
+
+    def restore(self, state: dict[str, dict[str, Any]]) -> None:
+        """Takes over a saved state, part by part; time stamps go on growing."""
+        passed = self.clock.last_timestamp
+        for name in STATEFUL:
+            vars(getattr(self, name)).update(state[name])
+        self.clock.after(passed)
+
+    def tick(self) -> None:
+        """Let the passing of time take effect; called before each request."""
+        self.transactions.expire()
+        self.tablet_transactions.expire()
+        self.agent.tick()

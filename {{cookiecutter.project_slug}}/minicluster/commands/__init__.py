@@ -1,1 +1,0 @@
-"""What both protocols offer and takes more than one call into the state."""

@@ -1,0 +1,1 @@
+"""The control of requests: the one path that both protocols take, the journal, fault rules."""

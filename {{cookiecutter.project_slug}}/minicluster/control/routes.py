@@ -1,0 +1,187 @@
+"""The control interface, `/minicluster/*`: faults, journal, clock, proxies, saving and loading."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+from aiohttp import web
+
+from .. import persist
+from ..cluster import Cluster
+from ..errors import YtError, generic
+from .faults import Rule
+from .gate import Gate
+
+RULE_FIELDS = {field.name for field in fields(Rule)} - {"id", "seen", "hits"}
+
+Answer = Callable[[web.Request], Awaitable[Any]]
+
+
+def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
+    """All of them take and answer JSON."""
+    control = Control(cluster, gate)
+    table: list[tuple[str, str, Answer]] = [
+        ("GET", "", control.status),
+        ("GET", "/faults", control.faults),
+        ("POST", "/faults", control.add_fault),
+        ("DELETE", "/faults", control.remove_fault),
+        ("GET", "/faults/{id}", control.fault),
+        ("DELETE", "/faults/{id}", control.remove_fault),
+        ("POST", "/faults/{id}/wait", control.wait_fault),
+        ("GET", "/journal", control.journal),
+        ("DELETE", "/journal", control.clear_journal),
+        ("GET", "/counts", control.counts),
+        ("POST", "/label", control.label),
+        ("GET", "/clock", control.clock),
+        ("POST", "/clock", control.advance),
+        ("POST", "/queue_agent", control.queue_agent),
+        ("GET", "/proxies", control.proxies),
+        ("POST", "/proxies", control.set_proxy),
+        ("POST", "/save", control.save),
+        ("POST", "/load", control.load),
+    ]
+    return [
+        web.route(method, f"/minicluster{path}", _json(answer)) for method, path, answer in table
+    ]
+
+
+def _json(answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(await answer(request), dumps=_dumps)
+
+    return handler
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=str)
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        given = await request.json() if request.can_read_body else {}
+    except ValueError as error:
+        raise generic(f"Error parsing JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise generic("A JSON object was expected")
+    return given
+
+
+def _number(given: Any, name: str, default: float | None = None) -> float:
+    value = given.get(name, default)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise generic(f'"{name}" must be a number, not {value!r}') from None
+
+
+class Control:
+    """Tests and people control a running cluster from outside; none of this passes the gate."""
+
+    def __init__(self, cluster: Cluster, gate: Gate) -> None:
+        self._cluster = cluster
+        self._gate = gate
+
+    async def status(self, request: web.Request) -> Any:
+        return {
+            "pid": os.getpid(),
+            "cluster_name": self._cluster.name,
+            "nodes": len(self._cluster.cypress.nodes),
+            "requests": sum(self._gate.journal.counts.values()),
+        }
+
+    async def faults(self, request: web.Request) -> Any:
+        return [asdict(rule) for rule in self._gate.rules.values()]
+
+    async def add_fault(self, request: web.Request) -> Any:
+        given = await _body(request)
+        unknown = set(given) - RULE_FIELDS
+        if unknown:
+            raise generic(f"Unknown fields of a fault rule: {', '.join(sorted(unknown))}")
+        try:
+            rule = Rule(**given)
+        except TypeError as error:
+            raise generic(f"Not a fault rule: {error}") from None
+        await self._gate.add(rule)
+        return asdict(rule)
+
+    async def fault(self, request: web.Request) -> Any:
+        return asdict(self._gate.rule(_id(request)))
+
+    async def remove_fault(self, request: web.Request) -> Any:
+        await self._gate.remove(_id(request) if "id" in request.match_info else None)
+        return {}
+
+    async def wait_fault(self, request: web.Request) -> Any:
+        given = await _body(request)
+        return await self._gate.wait_hit(
+            _id(request), int(_number(given, "hits", 1)), _number(given, "timeout", 60)
+        )
+
+    async def journal(self, request: web.Request) -> Any:
+        method, since = request.query.get("method"), int(_number(request.query, "since", 0))
+        return [
+            entry
+            for entry in self._gate.journal.entries
+            if entry["n"] > since and method in (None, entry["method"])
+        ]
+
+    async def clear_journal(self, request: web.Request) -> Any:
+        self._gate.journal.clear()
+        return {}
+
+    async def counts(self, request: web.Request) -> Any:
+        return dict(self._gate.journal.counts)
+
+    async def label(self, request: web.Request) -> Any:
+        label = (await _body(request)).get("label")
+        self._gate.label = None if label is None else str(label)
+        return {}
+
+    async def clock(self, request: web.Request) -> Any:
+        return {"now": self._cluster.clock.now(), "offset": self._cluster.clock.offset}
+
+    async def advance(self, request: web.Request) -> Any:
+        seconds = _number(await _body(request), "advance")
+        if seconds < 0:
+            raise generic("The clock cannot be turned back")
+        self._cluster.clock.advance(seconds)
+        self._cluster.tick()
+        return await self.clock(request)
+
+    async def queue_agent(self, request: web.Request) -> Any:
+        self._cluster.queues.agent.delay = _number(await _body(request), "delay")
+        return {}
+
+    async def proxies(self, request: web.Request) -> Any:
+        return {address: proxy.is_up for address, proxy in self._gate.proxies.items()}
+
+    async def set_proxy(self, request: web.Request) -> Any:
+        given = await _body(request)
+        await self._gate.set_proxy(str(given.get("address")), up=bool(given.get("up")))
+        return await self.proxies(request)
+
+    async def save(self, request: web.Request) -> Any:
+        persist.save(self._cluster, _file(await _body(request)))
+        return {}
+
+    async def load(self, request: web.Request) -> Any:
+        persist.load(self._cluster, _file(await _body(request)))
+        return {}
+
+
+def _id(request: web.Request) -> int:
+    try:
+        return int(request.match_info["id"])
+    except ValueError:
+        raise generic("A rule's id is a number") from None
+
+
+def _file(given: dict[str, Any]) -> str:
+    path = given.get("path")
+    if not isinstance(path, str) or not os.path.isabs(path):
+        raise YtError(1, '"path" must be an absolute file name')
+    return path

@@ -1,0 +1,1 @@
+"""Cypress: nodes and their attributes, master transactions and locks."""

@@ -1,0 +1,340 @@
+"""`cluster.cypress`: the commands on nodes, attributes, locks and files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..clock import Clock
+from ..errors import ALREADY_EXISTS, YtError, already_exists, generic
+from . import documents, locks
+from .attributes import is_attribute
+from .editing import Editor, scalar
+from .files import File
+from .kinds import SCALARS, Kinds, expect
+from .model import ACQUIRED, EXCLUSIVE, SHARED, SNAPSHOT, Node, Request
+from .reading import UNSUPPORTED_METHOD, Tree
+from .store import Store
+from .transactions import Transactions
+from .ypath import parse, parse_rich
+
+
+class Cypress:
+    """Paths are str; `tx` is a master transaction's id; all failures are YtError.
+
+    `get`, `list`, `exists` and `resolve` are those of the Tree.
+    """
+
+    def __init__(
+        self, clock: Clock, kinds: Kinds, store: Store, transactions: Transactions
+    ) -> None:
+        self._clock = clock
+        self._kinds = kinds
+        self._store = store
+        self._transactions = transactions
+        self._tree = tree = Tree(clock, kinds, store, transactions)
+        self._editor = Editor(clock, kinds, store, tree)
+        self.get = tree.get
+        self.list = tree.list
+        self.exists = tree.exists
+        self.resolve = tree.resolve
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """Every node by its id."""
+        return self._store.nodes
+
+    # Values and attributes
+
+    def set(
+        self,
+        path: str,
+        value: Any,
+        *,
+        tx: str | None = None,
+        recursive: bool = False,
+        force: bool = False,
+    ) -> None:
+        """Sets an attribute, a part of a document, or a node of a plain value."""
+        view, parsed = self._tree.open(path, tx)
+        spot = self._tree.walk(parsed, view)
+        node = spot.node
+        if is_attribute(spot.rest):
+            self._editor.set_attribute(view, node, spot.rest, value, path, recursive=recursive)
+        elif node.type in ("document", "list_node"):
+            old = view.payload(node)
+            new = documents.replaced(old, spot.rest, value, path, recursive=recursive)
+            self._editor.set_payload(view, node, new)
+        elif spot.rest:
+            self._editor.check_insertion(parsed, spot, recursive=recursive)
+            self._editor.insert(view, spot, self._editor.value_node(spot.rest[-1], value))
+        elif node.type in SCALARS:
+            self._editor.set_payload(view, node, scalar(node, value))
+        elif node.type == "map_node":
+            if not force:
+                raise generic('Command "set" is forbidden in Cypress, use "create" instead')
+            self._editor.set_map(view, node, value)
+        else:
+            raise YtError(UNSUPPORTED_METHOD, '"Set" method is not supported')
+
+    def multiset_attributes(
+        self, path: str, given: dict[str, Any], *, tx: str | None = None
+    ) -> None:
+        """Sets several attributes of one node, or none of them."""
+        view, parsed = self._tree.open(path.removesuffix("/@"), tx)
+        node = self._tree.node(parsed, view)
+        effective = view.effective(node)
+        documents.require_map(given)
+        for name, value in given.items():
+            self._tree.attributes.prepare(effective, [name], value, path, recursive=False)
+        if not given:
+            return
+        with self._editor.change(
+            view, node, Request(SHARED, attribute_key=next(iter(given)))
+        ) as branch:
+            for name, value in given.items():
+                self._editor.claim(view, node, Request(SHARED, attribute_key=name))
+                if not self._tree.attributes.set_builtin(view, node, name, value):
+                    branch.attributes[name] = value
+
+    def remove(
+        self, path: str, *, tx: str | None = None, recursive: bool = False, force: bool = False
+    ) -> None:
+        """Removes a node (a link itself, not its target), an attribute, or a part of a document."""
+        view, parsed = self._tree.open(path, tx)
+        try:
+            spot = self._tree.walk(parsed, view, follow=parsed.star)
+        except YtError as error:
+            if force and error.code == 500:
+                return
+            raise
+        node = spot.node
+        if parsed.star and not spot.rest:
+            self._editor.remove_children(view, node)
+        elif is_attribute(spot.rest):
+            self._editor.remove_attribute(view, node, spot.rest, path, force=force)
+        elif spot.rest and node.type in ("document", "list_node"):
+            if force and not documents.exists(view.payload(node), spot.rest):
+                return
+            self._editor.set_payload(
+                view, node, documents.removed(view.payload(node), spot.rest, path)
+            )
+        elif spot.rest:
+            if not force:
+                raise self._tree.missing(parsed, spot)
+        elif node.parent is None:
+            raise generic("Root node cannot be removed")
+        else:
+            if self._kinds[node.type].composite and view.children(node) and not recursive:
+                raise generic("Cannot remove non-empty composite node")
+            self._editor.detach(view, node)
+
+    # Making, copying and moving nodes
+
+    def create(
+        self,
+        type: str,
+        path: str,
+        *,
+        tx: str | None = None,
+        attributes: dict[str, Any] | None = None,
+        recursive: bool = False,
+        ignore_existing: bool = False,
+        force: bool = False,
+        lock_existing: bool = False,
+        ignore_type_mismatch: bool = False,
+    ) -> str:
+        """The id of the new node, or with `ignore_existing` of the one that is there."""
+        kind = self._kinds.named(type)
+        view, parsed = self._tree.open(path, tx)
+        spot = self._tree.walk(parsed, view, follow=False)
+        if not spot.rest and not force:
+            if not ignore_existing:
+                raise already_exists(spot.node.path)
+            if spot.node.type != kind.stored_type and not ignore_type_mismatch:
+                raise YtError(
+                    ALREADY_EXISTS,
+                    f'{spot.node.path} already exists and has type "{spot.node.type}" while node '
+                    f'of "{kind.stored_type}" type is about to be created',
+                )
+            if lock_existing:
+                self._editor.claim(view, spot.node, Request(EXCLUSIVE))
+            return spot.node.id
+        self._editor.check_insertion(parsed, spot, recursive=recursive)
+        node = self._editor.make(kind, (spot.rest or (spot.node.name,))[-1], dict(attributes or {}))
+        self._editor.insert(view, spot, node)
+        return node.id
+
+    def link(
+        self,
+        target: str,
+        path: str,
+        *,
+        tx: str | None = None,
+        attributes: dict[str, Any] | None = None,
+        recursive: bool = False,
+        ignore_existing: bool = False,
+        force: bool = False,
+        lock_existing: bool = False,
+    ) -> str:
+        """Makes a symbolic link at `path`; its target must exist unless `force` is given."""
+        if not force and not self.exists(target, tx=tx):
+            view, parsed = self._tree.open(target, tx)
+            raise self._tree.missing(parsed, self._tree.walk(parsed, view))
+        return self.create(
+            "link",
+            path,
+            tx=tx,
+            attributes={**(attributes or {}), "target_path": target},
+            recursive=recursive,
+            ignore_existing=ignore_existing,
+            force=force,
+            lock_existing=lock_existing,
+        )
+
+    def copy(self, source: str, destination: str, *, tx: str | None = None, **options: Any) -> str:
+        """The id of the clone. Options: recursive, force, ignore_existing, lock_existing,
+        preserve_{account,owner,creation_time,modification_time}."""
+        return self._clone(source, destination, tx, move=False, **options)
+
+    def move(self, source: str, destination: str, *, tx: str | None = None, **options: Any) -> str:
+        """Like `copy`, and the source is removed; the moved node has a new id, as in YT."""
+        return self._clone(source, destination, tx, move=True, **options)
+
+    def _clone(
+        self,
+        source: str,
+        destination: str,
+        tx: str | None,
+        *,
+        move: bool,
+        recursive: bool = False,
+        force: bool = False,
+        ignore_existing: bool = False,
+        lock_existing: bool = False,
+        **preserve: bool,
+    ) -> str:
+        view, parsed = self._tree.open(source, tx)
+        # A move takes the link itself, since that is what disappears (model).
+        original = self._tree.node(parsed, view, follow=not move)
+        target = parse(destination)
+        spot = self._tree.walk(target, view, follow=False)
+        if not spot.rest:
+            if ignore_existing and not force:
+                if lock_existing:
+                    self._editor.claim(view, spot.node, Request(EXCLUSIVE))
+                return spot.node.id
+            if not force:
+                raise already_exists(spot.node.path)
+        if original.parent is None:
+            raise generic("Cannot copy or move the root")
+        parent = spot.node if spot.rest else spot.node.parent
+        if _inside(parent, original) or (not spot.rest and _inside(original, spot.node)):
+            raise generic("Cannot copy or move a node to its descendant or ancestor")
+        self._editor.check_insertion(target, spot, recursive=recursive)
+        name = (spot.rest or (spot.node.name,))[-1]
+        clone = self._editor.copy_tree(view, original, name, move, preserve)
+        if move:
+            assert original.parent is not None
+            self._editor.claim_subtree(view, original)
+            self._editor.claim(view, original.parent, Request(SHARED, child_key=original.name))
+        self._editor.insert(view, spot, clone)
+        if move:
+            self._editor.detach(view, original)
+        return clone.id
+
+    # Locks
+
+    def lock(
+        self,
+        path: str,
+        mode: str = EXCLUSIVE,
+        *,
+        tx: str | None,
+        waitable: bool = False,
+        child_key: str | None = None,
+        attribute_key: str | None = None,
+    ) -> dict[str, Any]:
+        """{lock_id, node_id, revision}; a waitable lock that has to wait has revision 0."""
+        view, parsed = self._tree.open(path, tx)
+        transaction = view.transaction
+        if transaction is None:
+            raise generic("A valid master transaction is required")
+        node = self._tree.node(parsed, view)
+        request = Request(mode, child_key, attribute_key)
+        frozen = view.freeze(node) if mode == SNAPSHOT else None
+        lock = locks.take(node, transaction, request, self._clock.now(), waitable=waitable)
+        if frozen is not None:
+            self._transactions.branch(transaction, node).frozen = frozen
+        return {
+            "lock_id": lock.id,
+            "node_id": node.id,
+            "revision": node.revision if lock.state == ACQUIRED else 0,
+        }
+
+    def unlock(self, path: str, *, tx: str | None) -> None:
+        """Gives back the explicit locks, acquired and pending, that a transaction has on a node."""
+        view, parsed = self._tree.open(path, tx)
+        if view.transaction is None:
+            raise generic("A valid master transaction is required")
+        node = self._tree.node(parsed, view)
+        branch = view.transaction.branches.get(node.id)
+        if branch is not None and branch.changed:
+            raise generic(
+                f'Node #{node.id} is modified by transaction "{tx}" and cannot be unlocked'
+            )
+        for lock in [lock for lock in node.locks if lock.transaction is view.transaction]:
+            if not lock.implicit:
+                locks.release(lock)
+        view.transaction.branches.pop(node.id, None)
+        self._store.serve_lock_queues([node])
+
+    def canonical(self, path: str) -> str:
+        """The path of the object itself, symlinks followed; as given when there is none."""
+        try:
+            return str(self.resolve(path).path)
+        except YtError:
+            return path
+
+    # Files and other payloads
+
+    def read_file(
+        self, path: str, *, tx: str | None = None, offset: int = 0, length: int | None = None
+    ) -> bytes:
+        view, parsed = self._tree.open(parse_rich(path).path, tx)
+        node = view.effective(self._tree.node(parsed, view))
+        expect(node, path, "file")
+        if offset < 0 or (length is not None and length < 0):
+            raise generic("Offset and length cannot be negative")
+        data: bytes = node.payload.data
+        return data[offset : None if length is None else offset + length]
+
+    def write_file(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        tx: str | None = None,
+        append: bool = False,
+        compute_md5: bool = False,
+    ) -> None:
+        """Replaces the content of a file that exists, or appends, as `<append=%true>` asks too."""
+        rich = parse_rich(path)
+        view, parsed = self._tree.open(rich.path, tx)
+        node = self._tree.node(parsed, view)
+        expect(node, rich.path, "file")
+        if append or rich.attributes.get("append"):
+            data = view.payload(node).data + data
+        self._editor.set_payload(view, node, File.of(data, compute_md5))
+
+    def set_payload(self, path: str, payload: Any, *, tx: str | None = None) -> None:
+        """Replaces what a node holds, isolated in `tx` and under the exclusive lock."""
+        view, parsed = self._tree.open(path, tx)
+        self._editor.set_payload(view, self._tree.node(parsed, view), payload)
+
+
+def _inside(node: Node | None, tree: Node) -> bool:
+    while node is not None:
+        if node is tree:
+            return True
+        node = node.parent
+    return False

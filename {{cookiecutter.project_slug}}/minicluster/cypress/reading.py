@@ -1,0 +1,235 @@
+"""Finding nodes by path, and reading what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yt import yson
+
+from ..clock import Clock
+from ..errors import YtError, generic, resolve
+from . import documents, objects
+from .attributes import Attributes, is_attribute
+from .kinds import VALUES, Kinds, type_of_value
+from .model import Node, escape
+from .store import Store
+from .transactions import Transactions
+from .view import View
+from .ypath import Attr, Path, parse
+
+MAX_LINK_DEPTH = 255
+UNSUPPORTED_METHOD = 103
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """How far a path leads: the last node that exists, and the steps left from there."""
+
+    node: Node
+    rest: tuple[str, ...]
+
+
+class Tree:
+    """The ways through the nodes; what a transaction sees is a View."""
+
+    def __init__(
+        self, clock: Clock, kinds: Kinds, store: Store, transactions: Transactions
+    ) -> None:
+        self._clock = clock
+        self._kinds = kinds
+        self._store = store
+        self._transactions = transactions
+        self.attributes = Attributes(kinds, self._has_account)
+
+    # Reading
+
+    def get(self, path: str, *, tx: str | None = None, attributes: Any = None) -> Any:
+        """The value at `path`: a tree of maps for map nodes, an entity for what is no value.
+
+        `attributes` names those that every node of the tree is to carry.
+        """
+        view, parsed = self.open(path, tx)
+        spot = self.walk(parsed, view)
+        node = view.effective(spot.node)
+        if is_attribute(spot.rest):
+            return self.attributes.get(node, spot.rest, path)
+        if spot.rest:
+            if node.type in ("document", "list_node"):
+                return documents.get(node.payload, spot.rest, path)
+            raise self.missing(parsed, spot)
+        node.accessed = self._clock.now()
+        return self._tree(view, spot.node, wanted_names(attributes), root=True)
+
+    def exists(self, path: str, *, tx: str | None = None) -> bool:
+        view, parsed = self.open(path, tx)
+        try:
+            spot = self.walk(parsed, view)
+        except YtError as error:
+            if error.code == 500:
+                return False
+            raise
+        node = view.effective(spot.node)
+        if is_attribute(spot.rest):
+            return self.attributes.has(node, spot.rest)
+        if spot.rest and node.type in ("document", "list_node"):
+            return documents.exists(node.payload, spot.rest)
+        return not spot.rest
+
+    def list(
+        self,
+        path: str,
+        *,
+        tx: str | None = None,
+        attributes: Any = None,
+        max_size: int | None = None,
+    ) -> Any:
+        """Names of children, in no promised order; cut at `max_size` and then marked incomplete."""
+        view, parsed = self.open(path, tx)
+        spot = self.walk(parsed, view)
+        node = view.effective(spot.node)
+        if is_attribute(spot.rest):
+            if not spot.rest[0]:
+                return self.attributes.names(node)
+            return _keys(self.attributes.get(node, spot.rest, path))
+        if node.type in ("document", "list_node"):
+            return _keys(documents.get(node.payload, spot.rest, path))
+        if spot.rest:
+            raise self.missing(parsed, spot)
+        if not self._kinds[node.type].composite:
+            raise YtError(UNSUPPORTED_METHOD, '"List" method is not supported')
+        children = view.children(node)
+        wanted = wanted_names(attributes)
+        found: list[Any] = []
+        for name, child in children.items():
+            if max_size is not None and len(found) >= max_size:
+                return yson.to_yson_type(found, attributes={"incomplete": True})
+            if wanted:
+                shown = self.attributes.read_named(view.effective(child), wanted)
+                found.append(yson.to_yson_type(name, attributes=shown))
+            else:
+                found.append(name)
+        return found
+
+    def resolve(self, path: str, *, tx: str | None = None, follow: bool = True) -> Node:
+        """The node at `path` as the transaction sees it.
+
+        Links are followed, the last one only with `follow`. Raises: YtError 500.
+        """
+        view, parsed = self.open(path, tx)
+        return view.effective(self.node(parsed, view, follow=follow))
+
+    def _tree(self, view: View, node: Node, wanted: Sequence[str], *, root: bool = False) -> Any:
+        effective = view.effective(node)
+        shown = self.attributes.read_named(effective, wanted) if wanted else {}
+        value: Any = None
+        if self._kinds[node.type].composite:
+            if not root and effective.attributes.get("opaque"):
+                return yson.to_yson_type(None, attributes={**shown, "opaque": True})
+            value = {
+                name: self._tree(view, child, wanted) for name, child in view.children(node).items()
+            }
+        elif node.type == "list_node" and "type" in wanted:
+            value = _typed(effective.payload)
+        elif node.type in VALUES:
+            value = effective.payload
+        return yson.to_yson_type(value, attributes=shown) if shown else value
+
+    def _has_account(self, name: str) -> bool:
+        return self.exists(f"//sys/accounts/{escape(name)}")
+
+    # Finding
+
+    def open(self, path: str, tx: str | None) -> tuple[View, Path]:
+        """The view of a transaction, and the parsed path. Raises: YtError."""
+        transaction = self._transactions.find(tx)
+        return View(self._kinds, transaction), parse(path)
+
+    def walk(self, path: Path, view: View, *, follow: bool = True, depth: int = 0) -> Spot:
+        """Follows a path as far as it leads, links included, the last one only with `follow`."""
+        node, steps = self._root_of(path, view), path.steps
+        for position in range(len(steps) + 1):
+            rest = steps[position:]
+            if node.type == "link" and position not in path.raw and (rest or follow):
+                node = self._target(node, view, depth)
+            if not rest or isinstance(rest[0], Attr) or not self._kinds[node.type].composite:
+                return Spot(node, rest)
+            child = view.child(node, rest[0])
+            if child is None:
+                return Spot(node, rest)
+            node = child
+        raise AssertionError("unreachable")
+
+    def _root_of(self, path: Path, view: View) -> Node:
+        if path.root == "/":
+            return self._store.root
+        node = self._store.nodes.get(path.root)
+        if node is not None and view.visible(node):
+            return node
+        found = objects.find(self._transactions, path.root)
+        if found is None:
+            raise resolve(path.text, f"No such object {path.root}")
+        return found
+
+    def _target(self, link: Node, view: View, depth: int) -> Node:
+        target = parse(view.payload(link))
+        if depth > MAX_LINK_DEPTH:
+            raise resolve(target.text, "Too many levels of symbolic links")
+        spot = self.walk(target, view, depth=depth + 1)
+        if spot.rest:
+            raise self.missing(target, spot)
+        return spot.node
+
+    def node(self, path: Path, view: View, *, follow: bool = True) -> Node:
+        """The node at a path. Raises: YtError 500."""
+        spot = self.walk(path, view, follow=follow)
+        if spot.rest:
+            raise self.missing(path, spot)
+        return spot.node
+
+    def missing(self, path: Path, spot: Spot) -> YtError:
+        """The error about a path that leads no farther than `spot`."""
+        if not spot.rest:
+            return resolve(path.text, f"Node {spot.node.path} is not what the path asks for")
+        if not self._kinds[spot.node.type].composite:
+            return resolve(path.text, f"Node {spot.node.path} cannot have children")
+        name = escape(spot.rest[0])
+        return resolve(path.text, f'Node {spot.node.path} has no child with key "{name}"')
+
+
+def wanted_names(attributes: Any) -> list[str]:
+    """The `attributes` option of get and list: a list of names, or {keys, paths}."""
+    given = [attributes]
+    if isinstance(attributes, dict):
+        given = [attributes.get("keys"), attributes.get("paths")]
+    names: list[str] = []
+    for part in given:
+        if part is not None and not isinstance(part, list):
+            raise generic("Error parsing attribute filter: a list of names is expected")
+        names += [] if part is None else part
+    if not all(isinstance(name, str) for name in names):
+        raise generic("Error parsing attribute filter: a name is a string")
+    return [str(name).lstrip("/@") for name in names]
+
+
+def _typed(value: Any) -> Any:
+    """An item of a list node: clients that walk a tree expect it to be a node with a type."""
+    if isinstance(value, dict):
+        items: Any = {name: _with_type(item) for name, item in value.items()}
+    elif isinstance(value, list):
+        items = [_with_type(item) for item in value]
+    else:
+        items = value
+    return items
+
+
+def _with_type(value: Any) -> Any:
+    type = "document" if value is None else type_of_value(value)
+    return yson.to_yson_type(_typed(value), attributes={"type": type})
+
+
+def _keys(value: Any) -> list[str]:
+    if not isinstance(value, dict):
+        raise YtError(UNSUPPORTED_METHOD, '"List" method is not supported')
+    return list(value)

@@ -1,0 +1,135 @@
+"""`//sys`: what a fresh cluster has, and the objects in it that are made by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ids
+from ..errors import generic, not_supported
+from .commands import Cypress
+from .kinds import Kind, Kinds
+from .model import escape
+
+TABLET_CELLS = 1
+
+FOLDERS = (
+    ("account_map", 414),
+    ("user_map", 415),
+    ("group_map", 416),
+    ("medium_map", 420),
+    ("tablet_cell_map", 423),
+    ("tablet_cell_bundle_map", 424),
+)
+OBJECTS = (
+    ("account", 500),
+    ("user", 501),
+    ("group", 502),
+    ("medium", 408),
+    ("tablet_cell_bundle", ids.TABLET_CELL_BUNDLE),
+)
+
+
+def register(kinds: Kinds) -> None:
+    """Add the kinds of the objects in `//sys` and of their folders."""
+    for type, code in FOLDERS:
+        kinds.add(Kind(type, code, composite=True))
+    for type, code in OBJECTS:
+        kinds.add(Kind(type, code))
+    # Tablet cells are listed under their ids.
+    kinds.add(Kind("tablet_cell", ids.TABLET_CELL, identify=lambda name: name))
+
+
+_LIMITS = {
+    "node_count": 1_000_000,
+    "chunk_count": 1_000_000,
+    "tablet_count": 100_000,
+    "tablet_static_memory": 1 << 40,
+    "disk_space_per_medium": {"default": 1 << 40},
+}
+
+
+def populate(cypress: Cypress, cluster_name: str) -> None:
+    """The nodes that a fresh cluster has."""
+    for path in ("//sys", "//home", "//tmp"):
+        cypress.create("map_node", path)
+    cypress.set("//sys/@cluster_name", cluster_name)
+    cypress.set("//sys/@cluster_connection", {"cluster_name": cluster_name})
+    for name, type in (
+        ("accounts", "account_map"),
+        ("users", "user_map"),
+        ("groups", "group_map"),
+        ("media", "medium_map"),
+        ("tablet_cells", "tablet_cell_map"),
+        ("tablet_cell_bundles", "tablet_cell_bundle_map"),
+        ("transactions", "transaction_map"),
+        ("topmost_transactions", "topmost_transaction_map"),
+        ("locks", "lock_map"),
+    ):
+        cypress.create(type, f"//sys/{name}")
+    for name in ("sys", "tmp", "intermediate", "default"):
+        _object(cypress, "account", "accounts", name, resource_limits=_LIMITS)
+    for name in ("root", "guest", "job", "scheduler"):
+        _object(cypress, "user", "users", name, banned=False, member_of=["everyone"])
+    for name in ("everyone", "users", "superusers", "admins"):
+        _object(cypress, "group", "groups", name, members=[])
+    _object(cypress, "medium", "media", "default", index=0)
+    _object(
+        cypress,
+        "tablet_cell_bundle",
+        "tablet_cell_bundles",
+        "default",
+        health="good",
+        tablet_cell_count=TABLET_CELLS,
+        options={"changelog_account": "sys", "snapshot_account": "sys"},
+        resource_limits={"tablet_count": 100_000, "tablet_static_memory": 1 << 40},
+    )
+    for _ in range(TABLET_CELLS):
+        _object(
+            cypress,
+            "tablet_cell",
+            "tablet_cells",
+            None,
+            health="good",
+            tablet_cell_bundle="default",
+            state="good",
+            status={"health": "good", "decommissioned": False},
+            peers=[{"state": "leading", "address": "localhost:9012"}],
+        )
+    for path in (
+        "//sys/cluster_nodes",
+        "//sys/http_proxies",
+        "//sys/rpc_proxies",
+        "//sys/operations",
+        "//sys/queue_agents",
+        "//sys/scheduler",
+        "//sys/tokens",
+    ):
+        cypress.create("map_node", path)
+
+
+_FOLDERS = {
+    "account": "accounts",
+    "user": "users",
+    "group": "groups",
+    "tablet_cell_bundle": "tablet_cell_bundles",
+}
+
+
+def create_object(cypress: Cypress, type: str, attributes: dict[str, Any]) -> str:
+    """The id of a new object that has a name instead of a path."""
+    if type == "tablet_cell":
+        given = {"health": "good", "tablet_cell_bundle": "default", **attributes}
+        return _object(cypress, type, "tablet_cells", None, **given)
+    if type not in _FOLDERS:
+        raise not_supported(f'Creating an object of type "{type}"')
+    name = attributes.get("name")
+    if not isinstance(name, str) or not name:
+        raise generic('Attribute "name" is not found')
+    return _object(cypress, type, _FOLDERS[type], **attributes)
+
+
+def _object(cypress: Cypress, type: str, folder: str, name: str | None, **attributes: Any) -> str:
+    key = name or ids.new(ids.TABLET_CELL)
+    given = {**attributes, "name": key} if name else attributes
+    path = f"//sys/{folder}/{escape(key)}"
+    return cypress.create(type, path, attributes=given)

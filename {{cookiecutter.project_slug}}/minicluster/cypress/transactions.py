@@ -1,0 +1,174 @@
+"""Master transactions: nested, kept alive by pings, isolated by branches of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import ids
+from ..clock import Clock
+from ..errors import PREREQUISITE_CHECK_FAILED, YtError, no_such_transaction
+from . import locks
+from .model import PENDING, SNAPSHOT, Branch, Node, Transaction
+from .store import Store
+
+DEFAULT_TIMEOUT_MS = 15_000
+"""The default of `start_transaction` (documentation, "transactions")."""
+MAX_DEPTH = 50
+
+
+class Transactions:
+    """`cluster.transactions`: the master transactions that are running."""
+
+    def __init__(self, clock: Clock, store: Store) -> None:
+        self._clock = clock
+        self._store = store
+        self.running: dict[str, Transaction] = {}
+
+    def start(
+        self,
+        *,
+        parent: str | None = None,
+        timeout_ms: int | None = None,
+        deadline: float | None = None,
+        attributes: dict[str, Any] | None = None,
+        prerequisites: Sequence[str] = (),
+    ) -> str:
+        """The id of a new transaction.
+
+        Raises: YtError 11000 when the parent or a prerequisite is not running.
+        """
+        holder = self.find(parent)
+        for prerequisite in prerequisites:
+            self._require(prerequisite)
+        if holder is not None and sum(1 for _ in holder.ancestry()) >= MAX_DEPTH:
+            raise YtError(1, f"Transaction depth limit reached: {MAX_DEPTH}")
+        now = self._clock.now()
+        timeout_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
+        kind = ids.NESTED_TRANSACTION if holder else ids.MASTER_TRANSACTION
+        transaction = Transaction(
+            ids.new(kind),
+            holder,
+            timeout_ms / 1000,
+            now,
+            now,
+            deadline,
+            dict(attributes or {}),
+            list(prerequisites),
+        )
+        if holder is not None:
+            holder.children.append(transaction)
+        self.running[transaction.id] = transaction
+        return transaction.id
+
+    def get(self, transaction_id: str) -> Transaction:
+        """Raises: YtError 11000."""
+        transaction = self.running.get(transaction_id)
+        if transaction is None:
+            raise no_such_transaction(transaction_id)
+        return transaction
+
+    def find(self, transaction_id: str | None) -> Transaction | None:
+        """None for "no transaction", which clients also write 0-0-0-0."""
+        if transaction_id is None or transaction_id == ids.NULL:
+            return None
+        return self.get(transaction_id)
+
+    def ping(self, transaction_id: str, *, ping_ancestors: bool = False) -> None:
+        transaction = self.get(transaction_id)
+        now = self._clock.now()
+        for pinged in transaction.ancestry():
+            pinged.pinged = now
+            if not ping_ancestors:
+                break
+
+    def commit(self, transaction_id: str) -> None:
+        """Hands the changes to the parent, or applies them to the nodes.
+
+        Nested transactions that are still running are aborted (documentation, "transactions").
+        """
+        transaction = self.get(transaction_id)
+        for prerequisite in transaction.prerequisites:
+            self._require(prerequisite)
+        for child in list(transaction.children):
+            self._abort(child)
+        parent = transaction.parent
+        for branch in transaction.branches.values():
+            if branch.frozen is not None:
+                continue
+            replaced = self._replaced(branch, parent)
+            if parent is None:
+                branch.apply()
+            else:
+                self.branch(parent, branch.node).merge(branch)
+            for node in replaced:
+                self._store.destroy(node)
+        for node in transaction.made:
+            node.made_in = parent.id if parent else None
+        if parent is not None:
+            parent.made.extend(transaction.made)
+        self._finish(transaction, heir=parent)
+
+    def abort(self, transaction_id: str) -> None:
+        self._abort(self.get(transaction_id))
+
+    def expire(self) -> None:
+        """Aborts what was not pinged in time."""
+        if not self.running:
+            return
+        now = self._clock.now()
+        for transaction in list(self.running.values()):
+            if transaction.expires < now and transaction.id in self.running:
+                self._abort(transaction)
+
+    def branch(self, transaction: Transaction, node: Node) -> Branch:
+        """The transaction's branch of the node, made when there is none."""
+        return transaction.branches.setdefault(node.id, Branch(node))
+
+    def _require(self, prerequisite: str) -> None:
+        if prerequisite not in self.running:
+            raise YtError(
+                PREREQUISITE_CHECK_FAILED,
+                f"Prerequisite check failed: transaction {prerequisite} is missing",
+                {"prerequisite_transaction_id": prerequisite},
+            )
+
+    def _abort(self, transaction: Transaction) -> None:
+        for child in list(transaction.children):
+            self._abort(child)
+        made = list(transaction.made)
+        self._finish(transaction, heir=None)
+        for node in made:
+            self._store.forget(node)
+
+    def _finish(self, transaction: Transaction, heir: Transaction | None) -> None:
+        touched = {lock.node.id: lock.node for lock in transaction.locks.values()}
+        for lock in list(transaction.locks.values()):
+            if heir is None or lock.request.mode == SNAPSHOT or lock.state == PENDING:
+                locks.release(lock)
+            else:
+                lock.transaction = heir
+                heir.locks[lock.id] = lock
+        transaction.locks.clear()
+        del self.running[transaction.id]
+        if transaction.parent is not None:
+            transaction.parent.children.remove(transaction)
+        transaction.branches.clear()
+        self._store.serve_lock_queues(touched.values())
+
+    @staticmethod
+    def _replaced(branch: Branch, parent: Transaction | None) -> list[Node]:
+        """Children that no transaction sees any more once the branch is merged."""
+        gone = []
+        for name, child in branch.children.items():
+            held = parent.branches.get(branch.node.id) if parent else None
+            if held is not None and name in held.children:
+                old = held.children[name]
+            else:
+                old = branch.node.children.get(name)
+                # Outside `parent` the old child lives on until that is committed too.
+                if parent is not None:
+                    continue
+            if old is not None and old is not child:
+                gone.append(old)
+        return gone

@@ -1,0 +1,1 @@
+"""Queues: consumers, producers and the queue agent."""

@@ -1,0 +1,122 @@
+"""The queue agent: it reports on queues and consumers, and trims queues.
+
+A real one looks round every few seconds, so its attributes lag behind the tables. Here `delay` says
+how long a look stays valid; 0, the default, means that every answer is fresh.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..clock import Clock
+from ..cypress.model import MISSING, Node
+from ..cypress.store import Store
+from ..errors import YtError, generic
+from ..tables.commands import Tables
+from ..tables.ordered import OrderedData
+from ..tables.table import UNMOUNTED
+from ..tables.transactions import TabletTransactions
+from .consumers import Consumers
+from .reports import REPORTS, Reporter, reports
+
+
+class QueueAgent:
+    """`cluster.queues.agent`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        store: Store,
+        tables: Tables,
+        transactions: TabletTransactions,
+        consumers: Consumers,
+        reporter: Reporter,
+    ) -> None:
+        self._clock = clock
+        self._store = store
+        self._tables = tables
+        self._transactions = transactions
+        self._consumers = consumers
+        self._reporter = reporter
+        self.delay = 0.0
+        """Seconds between two looks; 0 for none."""
+        self._looked = 0.0
+        self._trimmed_at = 0
+        self._seen: dict[tuple[str, str], Any] = {}
+        """(node id, attribute) -> value at the last look."""
+
+    def tick(self) -> None:
+        """A look round, when one is due."""
+        now = self._clock.now()
+        if self.delay and now < self._looked + self.delay:
+            return
+        self._looked = now
+        self._seen.clear()
+        if self._trimmed_at != self._transactions.last_commit:
+            self._trimmed_at = self._transactions.last_commit
+            self._trim()
+        if self.delay:
+            for node in self._store.nodes.values():
+                for name in REPORTS:
+                    if reports(node, name):
+                        self._seen[node.id, name] = self._reporter.report(node, name)
+
+    def wake(self) -> None:
+        """Something that governs trimming has changed: look again even if no row has."""
+        self._trimmed_at = 0
+
+    def report(self, node: Node, name: str) -> Any:
+        """A status attribute, as of the last look; MISSING when the node is no such object."""
+        if not reports(node, name):
+            return MISSING
+        if not self.delay:
+            return self._reporter.report(node, name)
+        if (node.id, name) not in self._seen:
+            raise generic(f'Object "{node.path}" is not mapped to any queue agent')
+        return self._seen[node.id, name]
+
+    def _trim(self) -> None:
+        """Trims queues up to the slowest vital consumer (documentation, "queues", trimming)."""
+        for path in {registration.queue for registration in self._consumers.registrations()}:
+            try:
+                node, table = self._tables.ordered(path)
+            except YtError:
+                continue
+            config = node.attributes.get("auto_trim_config") or {}
+            if not config.get("enable"):
+                continue
+            for index, tablet in enumerate(table.tablets):
+                if tablet.state == UNMOUNTED:
+                    continue
+                offsets = [
+                    self._offset(registration.consumer, path, index)
+                    for registration in self._consumers.registrations(queue=path)
+                    if registration.vital
+                    and (registration.partitions is None or index in registration.partitions)
+                ]
+                if offsets:
+                    tablet.data.trim(self._retained(tablet.data, min(offsets), config))
+
+    def _offset(self, consumer: str, queue: str, partition: int) -> int:
+        """Where a vital consumer stands; one that is gone or broken holds everything back."""
+        try:
+            _, table = self._consumers.consumer(consumer)
+        except YtError:
+            return 0
+        return self._consumers.offset(table, queue, partition)
+
+    def _retained(self, data: OrderedData, end: int, config: dict[str, Any]) -> int:
+        """`end` moved back so that what the configuration retains stays."""
+        if config.get("retained_rows") is not None:
+            end = min(end, data.total - int(config["retained_rows"]))
+        if config.get("retained_lifetime_duration") is not None:
+            # Compared in whole seconds, which is what a timestamp holds; the documentation asks for
+            # multiples of 1000 ms.
+            oldest = self._clock.now() - config["retained_lifetime_duration"] / 1000
+            old = data.trimmed
+            for timestamp, after in data.commits:
+                if timestamp >> 30 >= oldest:
+                    break
+                old = after
+            end = min(end, old)
+        return end

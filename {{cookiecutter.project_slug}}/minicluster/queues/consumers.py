@@ -1,0 +1,142 @@
+"""Consumers: sorted tables that hold the index of the next row to read from each partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from yt import yson
+
+from ..cypress.commands import Cypress
+from ..cypress.model import Node
+from ..errors import access_denied, generic
+from ..rows import wire
+from ..rows.from_wire import Key
+from ..rows.schema import sorted_schema
+from ..tables.commands import Tables
+from ..tables.table import Table
+
+# `create queue_consumer` makes it (documentation, "queues").
+CONSUMER_SCHEMA = sorted_schema(
+    ("queue_cluster", "string", True),
+    ("queue_path", "string", True),
+    ("partition_index", "uint64", True),
+    ("offset", "uint64", True),
+    ("meta", "any", False),
+    keys=3,
+)
+
+
+@dataclass
+class Registration:
+    """A consumer reads a queue; `vital` registrations hold back its trimming."""
+
+    queue: str
+    consumer: str
+    vital: bool
+    partitions: list[int] | None = None
+
+
+class Consumers:
+    """The positions of consumers, and their registrations with queues."""
+
+    def __init__(self, cluster_name: str, cypress: Cypress, tables: Tables) -> None:
+        self._cluster_name = cluster_name
+        self._cypress = cypress
+        self._tables = tables
+        self._registrations: dict[tuple[str, str], Registration] = {}
+
+    # Positions
+
+    def consumer(self, path: str) -> tuple[Node, Table]:
+        """A consumer's node and table: any sorted table that has a consumer's columns."""
+        node, table = self._tables.sorted(path)
+        for column in CONSUMER_SCHEMA.columns:
+            if column.name != "meta" and table.schema.find(column.name) is None:
+                raise generic(f'Table {node.path} is not a queue consumer: no "{column.name}"')
+        return node, table
+
+    def offset(self, consumer: Table, queue_path: str, partition: int) -> int:
+        """The next row that a consumer has to read; 0 when it has never moved."""
+        return offset_in(consumer, consumer.data.get(self.key(queue_path, partition)))
+
+    def last_consumed(self, consumer: Table, queue_path: str, partition: int) -> int:
+        """Timestamp of the consumer's last move; 0 when it has never moved."""
+        return consumer.data.last_write(self.key(queue_path, partition))
+
+    def key(self, queue_path: str, partition: int) -> Key:
+        return (
+            wire.STRING,
+            self._cluster_name.encode(),
+            wire.STRING,
+            queue_path.encode(),
+            wire.UINT64,
+            partition,
+        )
+
+    # Registrations
+
+    def register(
+        self, queue: str, consumer: str, vital: bool, partitions: list[int] | None = None
+    ) -> None:
+        """Registers a consumer with a queue; a second time, it replaces what was there."""
+        queue_node, _ = self._tables.ordered(queue)
+        consumer_node, _ = self.consumer(consumer)
+        self._registrations[queue_node.path, consumer_node.path] = Registration(
+            queue_node.path, consumer_node.path, bool(vital), partitions
+        )
+
+    def unregister(self, queue: str, consumer: str) -> None:
+        """Takes a registration away; the objects may be gone, or never have been registered."""
+        pair = self._cypress.canonical(queue), self._cypress.canonical(consumer)
+        self._registrations.pop(pair, None)
+
+    def registrations(
+        self, queue: str | None = None, consumer: str | None = None
+    ) -> list[Registration]:
+        """Registrations of a queue, of a consumer, of the pair, or all."""
+        queue_path = None if queue is None else self._cypress.canonical(queue)
+        consumer_path = None if consumer is None else self._cypress.canonical(consumer)
+        return [
+            registration
+            for (of_queue, of_consumer), registration in sorted(self._registrations.items())
+            if queue_path in (None, of_queue) and consumer_path in (None, of_consumer)
+        ]
+
+    def list_registrations(
+        self, queue: str | None = None, consumer: str | None = None
+    ) -> list[dict[str, Any]]:
+        """As the command of that name answers: paths are strings with a `cluster` attribute."""
+        return [
+            {
+                "queue_path": self._rich(registration.queue),
+                "consumer_path": self._rich(registration.consumer),
+                "vital": registration.vital,
+                "partitions": registration.partitions,
+            }
+            for registration in self.registrations(queue, consumer)
+        ]
+
+    def _rich(self, path: str) -> Any:
+        return yson.to_yson_type(path, attributes={"cluster": self._cluster_name})
+
+    def require(self, queue: Node, consumer: Node) -> None:
+        """Raises: YtError 901 when the consumer is not registered with the queue."""
+        if (queue.path, consumer.path) not in self._registrations:
+            # Code and wording: client/queue_client/registration_manager.cpp.
+            raise access_denied(
+                f"Consumer {self._cluster_name}:{consumer.path} is not registered for queue "
+                f"{self._cluster_name}:{queue.path}",
+                raw_queue=queue.path,
+                raw_consumer=consumer.path,
+            )
+
+
+def offset_in(consumer: Table, row: bytes | None) -> int:
+    """The position in a row of a consumer; 0 without a row."""
+    if row is None:
+        return 0
+    for column, _, value in wire.values(row):
+        if consumer.schema.columns[column].name == "offset" and isinstance(value, int):
+            return value
+    return 0

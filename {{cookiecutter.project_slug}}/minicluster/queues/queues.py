@@ -1,0 +1,204 @@
+"""Queues: reading ordered tables by partition, and moving their consumers.
+
+A queue is any ordered dynamic table and a partition is a tablet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from yt import yson
+
+from ..errors import YtError, generic
+from ..rows import wire
+from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, WRITE
+from ..rows.from_yson import encode
+from ..rows.rowset import Rowset, RowsetColumn
+from ..tables.commands import Tables
+from ..tables.ordered import numbered, within_weight
+from ..tables.table import require_readable, tablet_at
+from ..tables.transactions import TabletTransactions, Transaction
+from .agent import QueueAgent
+from .consumers import Consumers, Registration, offset_in
+
+OFFSET_CONFLICT = 3100
+
+
+DEFAULT_MAX_ROWS = 1000
+DEFAULT_MAX_WEIGHT = 16 << 20
+
+_SYSTEM = [
+    RowsetColumn(TABLET_INDEX, wire.INT64),
+    RowsetColumn(ROW_INDEX, wire.INT64),
+]
+
+
+@dataclass
+class QueueRowset(Rowset):
+    """Rows of one partition that follow each other.
+
+    `start_offset` is the index of the first row, which a trimmed queue makes a later one than was
+    asked for; with no rows it is the offset that was asked for (api/native,
+    client_dynamic_tables_impl.cpp).
+    """
+
+    start_offset: int
+
+
+class Queues:
+    """`cluster.queues`. Queues and consumers are named by path; symlinks are followed."""
+
+    def __init__(
+        self,
+        cluster_name: str,
+        tables: Tables,
+        transactions: TabletTransactions,
+        consumers: Consumers,
+        agent: QueueAgent,
+    ) -> None:
+        self._cluster_name = cluster_name
+        self._tables = tables
+        self._transactions = transactions
+        self._consumers = consumers
+        self.agent = agent
+
+    # Reading
+
+    def pull(
+        self,
+        queue: str,
+        partition: int,
+        offset: int,
+        max_rows: int | None = None,
+        max_data_weight: int | None = None,
+    ) -> QueueRowset:
+        """Rows from `offset` on, or from the first row that is not trimmed.
+
+        Fewer than `max_rows` may come. Beside the table's columns each row carries
+        `$tablet_index` and `$row_index`, int64.
+        """
+        node, table = self._tables.ordered(queue)
+        if offset < 0:
+            raise generic(f"Invalid row index {offset}: it must not be negative")
+        tablet = tablet_at(table, partition, node.path)
+        require_readable(tablet, node.path)
+        # A trimmed offset is answered with the first rows there are (documentation, "queues").
+        first, found = tablet.data.slice(offset, DEFAULT_MAX_ROWS if max_rows is None else max_rows)
+        weight = DEFAULT_MAX_WEIGHT if max_data_weight is None else max_data_weight
+        if found and weight < tablet.data.data_weight:
+            found = found[: within_weight(found, weight)]
+        width = len(table.schema.columns)
+        return QueueRowset(
+            table.schema.rowset_columns() + _SYSTEM,
+            numbered(found, width, partition, first),
+            first if found else offset,
+        )
+
+    def pull_consumer(
+        self,
+        consumer: str,
+        queue: str,
+        partition: int,
+        offset: int | None,
+        max_rows: int | None = None,
+        max_data_weight: int | None = None,
+    ) -> QueueRowset:
+        """As `pull`, for a registered consumer; from its own position when `offset` is None."""
+        consumer_node, consumer_table = self._consumers.consumer(consumer)
+        queue_node, _ = self._tables.node(queue)
+        self._consumers.require(queue_node, consumer_node)
+        if offset is None:
+            key = self._consumers.key(queue_node.path, partition)
+            tablet = consumer_table.tablets[consumer_table.tablet_of(key)]
+            require_readable(tablet, consumer_node.path)
+            offset = offset_in(consumer_table, consumer_table.data.get(key))
+        return self.pull(queue, partition, offset, max_rows, max_data_weight)
+
+    # Positions
+
+    def advance(
+        self,
+        consumer: str,
+        queue: str,
+        partition: int,
+        old_offset: int | None,
+        new_offset: int,
+        *,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Moves a consumer, in `tx` or in a transaction of its own.
+
+        With `old_offset` the position must be that, as the transaction sees it.
+        Raises: YtError 3100 if it is not, 1702 if the consumer is not mounted, 901 if the consumer
+        is not registered.
+        """
+        node, table = self._consumers.consumer(consumer)
+        queue_node, queue_table = self._tables.ordered(queue)
+        # model: stricter than the native client, which looks for the queue and its registration
+        # only on a pull (client/api/queue_transaction_mixin.cpp).
+        self._consumers.require(queue_node, node)
+        if new_offset < 0:
+            # client/api/queue_transaction_mixin.cpp
+            raise generic(f"Queue consumer offset {new_offset} cannot be negative")
+        tablet_at(queue_table, partition, queue_node.path)
+        names, written = encode(
+            table.schema,
+            [
+                {
+                    "queue_cluster": self._cluster_name,
+                    "queue_path": queue_node.path,
+                    "partition_index": yson.YsonUint64(partition),
+                    "offset": yson.YsonUint64(new_offset),
+                }
+            ],
+        )
+        with self._transactions.within(tx) as transaction:
+            if old_offset is not None:
+                key = self._consumers.key(queue_node.path, partition)
+                require_readable(table.tablets[table.tablet_of(key)], node.path)
+                current = offset_in(table, table.data.get(key, transaction.start_timestamp))
+                if current != old_offset:
+                    raise _offset_conflict(node.path, partition, old_offset, current)
+            self._tables.modify(node.path, [(WRITE, written[0])], names, tx=transaction)
+
+    # Registrations
+
+    def register(
+        self, queue: str, consumer: str, vital: bool, partitions: list[int] | None = None
+    ) -> None:
+        """Registers a consumer with a queue; a second time, it replaces what was there."""
+        self._consumers.register(queue, consumer, vital, partitions)
+        self.agent.wake()
+
+    def unregister(self, queue: str, consumer: str) -> None:
+        """Takes a registration away; the objects may be gone, or never have been registered."""
+        self._consumers.unregister(queue, consumer)
+        self.agent.wake()
+
+    def registrations(
+        self, queue: str | None = None, consumer: str | None = None
+    ) -> list[Registration]:
+        """Registrations of a queue, of a consumer, of the pair, or all."""
+        return self._consumers.registrations(queue, consumer)
+
+    def list_registrations(
+        self, queue: str | None = None, consumer: str | None = None
+    ) -> list[dict[str, Any]]:
+        """As the command of that name answers: paths are strings with a `cluster` attribute."""
+        return self._consumers.list_registrations(queue, consumer)
+
+
+def _offset_conflict(consumer: str, partition: int, expected: int, current: int) -> YtError:
+    """Code and wording: client/queue_client/consumer_client.cpp."""
+    return YtError(
+        OFFSET_CONFLICT,
+        f"Offset conflict at partition {partition} of consumer {consumer}: "
+        f"expected offset {expected}, found offset {current}",
+        {
+            "partition": partition,
+            "consumer": consumer,
+            "expected_offset": expected,
+            "current_offset": current,
+        },
+    )

@@ -1,0 +1,1 @@
+"""Rows: the wire format, the types and schemas of columns, and the ways into that format."""

@@ -1,0 +1,282 @@
+"""Rows as a client sends them become rows as a table stores them.
+
+A written row numbers its values by the client's name table; a stored row numbers them by the
+table's schema, holds every column (explicit nulls included, since SPYT refuses a rowset that lacks
+one) and is valid. Rows that already look like that - the usual case - are stored as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Any, NamedTuple
+
+from ..errors import YtError, generic, not_supported
+from . import wire
+from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
+
+WRITE = 0
+DELETE = 1
+UPDATE = 3
+
+TABLET_INDEX = "$tablet_index"
+ROW_INDEX = "$row_index"
+
+# Column ids of a name table that have no place in the schema.
+_TABLET = -1
+_SYSTEM = -2
+
+_LOW = 0xFFFF_FFFF
+"""Mask for a value header's low 32 bits: column id, type, flags."""
+
+Key = tuple[Any, ...]
+"""A key that Python orders as YT does: (type, value) flattened, null first, then by type."""
+
+
+Update = dict[int, bytes]
+"""Encoded values by column id: the changes of an update."""
+Modification = tuple[int, int | None, bytes | Update]
+"""(kind, tablet index if one was named, a stored row, an update or the stored form of a key)."""
+
+
+class _Expected(NamedTuple):
+    """A column of the schema as the fast check sees it: the low half of a value's header."""
+
+    plain: int
+    null: int
+    fixed: bool
+    bounds: tuple[int, int] | None
+    utf8: bool
+
+
+class RowReader:
+    """Turns rows written under one name table into stored rows of one schema."""
+
+    def __init__(self, schema: TableSchema, names: Sequence[str], path: str) -> None:
+        self.schema = schema
+        self.names = list(names)
+        positions = {column.name: index for index, column in enumerate(schema.columns)}
+        self._stored = [
+            index
+            for index, column in enumerate(schema.columns)
+            if column.name not in SYSTEM_COLUMNS
+        ]
+        self._mapping: list[int] = []
+        for name in names:
+            if name in SYSTEM_COLUMNS and name in positions:
+                self._mapping.append(_SYSTEM)
+            elif name in positions:
+                self._mapping.append(positions[name])
+            elif name == TABLET_INDEX and not schema.sorted:
+                self._mapping.append(_TABLET)
+            else:
+                # The server refuses a row, not a name table; a wrong name that no row uses is
+                # harmless there, and refused here only when a row does use it.
+                self._mapping.append(-3)
+        for name in schema.key_columns:
+            if name not in self.names:
+                raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
+        self._fast = self._expectations() if self._identity() else None
+
+    def _identity(self) -> bool:
+        return self._mapping[: len(self._stored)] == self._stored == list(range(len(self._stored)))
+
+    def _expectations(self) -> list[_Expected] | None:
+        result = []
+        for index in self._stored:
+            column = self.schema.columns[index]
+            if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
+                return None
+            result.append(
+                _Expected(
+                    index | column.wire_type << 16,
+                    -1 if column.required else index | wire.NULL << 16,
+                    column.wire_type in wire.FIXED,
+                    column.scalar.bounds,
+                    column.scalar.utf8,
+                )
+            )
+        return result
+
+    def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
+        """The modifications by the rows of a rowset (row count first), a kind for each."""
+        words = wire.words_of(rowset)
+        count = wire.row_count(words)
+        if count != len(kinds):
+            raise generic(f"{len(kinds)} modification types for {count} rows")
+        result: list[Modification] = []
+        position = 1
+        for kind in kinds:
+            plain = self._plain(rowset, words, position) if kind == WRITE else None
+            if plain is not None:
+                position, stored = plain
+                result.append((WRITE, None, stored))
+                continue
+            end = wire.row_end(words, position)
+            if words[position] == wire.MISSING_ROW:
+                raise wire.malformed("a missing row")
+            result.append(self.modification(kind, rowset[position << 3 : end << 3]))
+            position = end
+        wire.require_end(words, position)
+        return result
+
+    def modification(self, kind: int, row: bytes) -> Modification:
+        """The modification by one row. Raises: YtError for a row that is refused."""
+        if kind == WRITE:
+            return self._written(row)
+        if kind == UPDATE:
+            return kind, None, self._pieces(row)[1]
+        if kind == DELETE:
+            return kind, None, self.key_only(row)
+        raise not_supported(f"Row modification type {kind}")
+
+    def _ends_with_system_columns(self, count: int) -> bool:
+        if not 0 <= count <= len(SYSTEM_COLUMNS):
+            return False
+        return self._mapping[len(self._stored) :][:count] == [_SYSTEM] * count
+
+    def _plain(self, data: bytes, words: Sequence[int], start: int) -> tuple[int, bytes] | None:
+        """(its end, stored form) of the row at `start` if it can stay as it came; else None.
+
+        That is a row which is valid, complete and numbered as the schema is. Nulls for the server's
+        own columns at its end are cut off: SPYT writes them.
+        """
+        expected = self._fast
+        if expected is None:
+            return None
+        try:
+            tail = words[start] - len(expected)
+            if tail and not self._ends_with_system_columns(tail):
+                return None
+            position = start + 1
+            for plain, null, fixed, bounds, utf8 in expected:
+                header = words[position]
+                position += 1
+                if header & _LOW == plain:
+                    if fixed:
+                        if bounds:
+                            value = words[position]
+                            if value >> 63 or not bounds[0] <= value <= bounds[1]:
+                                return None  # negative or wrong: the long way tells them apart
+                        position += 1
+                        continue
+                    length = header >> 32
+                    if utf8:
+                        begin = position << 3
+                        text = data[begin : begin + length]
+                        if not (text.isascii() or wire.is_text(text)):
+                            return None
+                    position += length + 7 >> 3
+                elif header & _LOW != null:
+                    return None
+            end = position + tail
+            if end > len(words):
+                return None
+        except IndexError:
+            return None
+        if not tail:
+            return end, data[start << 3 : end << 3]
+        nulls = [len(expected) + place | wire.NULL << 16 for place in range(tail)]
+        if [header & _LOW for header in words[position:end]] != nulls:
+            return None
+        count = len(expected).to_bytes(8, "little")
+        return end, count + data[start + 1 << 3 : position << 3]
+
+    def _written(self, row: bytes) -> Modification:
+        plain = self._plain(row, wire.words_of(row), 0)
+        if plain is not None:
+            return WRITE, None, plain[1]
+        tablet, pieces = self._pieces(row)
+        for index in self._stored:
+            if index not in pieces:
+                column = self.schema.columns[index]
+                if column.required:
+                    raise violation(f'Missing required column "{column.name}" in table schema')
+                pieces[index] = wire.encode_value(index, wire.NULL, None)
+        return WRITE, tablet, wire.from_chunks([pieces[index] for index in self._stored])
+
+    def key_only(self, row: bytes) -> bytes:
+        """The stored form of a key; raises when the row holds more or less than the key columns."""
+        pieces = self._pieces(row)[1]
+        count = self.schema.key_count
+        if len(pieces) != count:
+            raise YtError(
+                1,
+                f"Invalid number of key columns: expected {count}, actual {len(pieces)}",
+            )
+        return wire.from_chunks([pieces[index] for index in range(count)])
+
+    def _pieces(self, row: bytes) -> tuple[int | None, Update]:
+        tablet: int | None = None
+        pieces: Update = {}
+        keys = self.schema.key_count
+        chunks = wire.chunks(row)
+        given = wire.values(row)
+        if len(chunks) != len(given):
+            raise _duplicate(self.names, [client_id for client_id, _, _ in given])
+        for client_id, kind, value in given:
+            chunk = chunks[client_id]
+            if client_id >= len(self._mapping):
+                raise YtError(
+                    1,
+                    "Invalid column id during remapping: expected in range "
+                    f"[0, {len(self._mapping)}), got {client_id}",
+                )
+            index = self._mapping[client_id]
+            if index == _TABLET:
+                if kind not in (wire.NULL, wire.INT64):
+                    raise violation('Invalid type of "$tablet_index": expected "int64"')
+                tablet = value if isinstance(value, int) else None
+            elif index == _SYSTEM:
+                # model: SPYT writes a null for every schema column its frame lacks, these included
+                if kind != wire.NULL:
+                    raise YtError(1, f'Cannot write to column "{self.names[client_id]}"')
+            elif index < 0:
+                raise YtError(1, f'Unexpected column "{self.names[client_id]}"')
+            elif index in pieces:
+                raise _duplicate([column.name for column in self.schema.columns], [index] * 2)
+            else:
+                column = self.schema.columns[index]
+                if chunk[3] & wire.AGGREGATE:
+                    raise not_supported("Aggregate values")
+                check_value(column, kind, value)
+                pieces[index] = wire.renumbered(chunk, index)
+        for index in range(keys):
+            if index not in pieces:
+                name = self.schema.columns[index].name
+                raise YtError(1, f'Missing key column "{name}"')
+        return tablet, pieces
+
+
+def _duplicate(names: Sequence[str], ids: Sequence[int]) -> YtError:
+    name = next((names[i] for i in ids if ids.count(i) > 1 and i < len(names)), "")
+    return YtError(1, f'Duplicate column "{name}" in table schema')
+
+
+def key_of(row: bytes, count: int) -> Key:
+    """The key of a stored row, whose first `count` values are the key columns."""
+    parts: list[Any] = []
+    for _column, kind, value in wire.values(row, count):
+        parts.append(kind)
+        parts.append(0 if value is None else value)
+    return tuple(parts)
+
+
+def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
+    """`key_of` for the rows of one schema; a key of integers is read at one go."""
+    kinds = [column.wire_type for column in schema.columns[: schema.key_count]]
+    count = len(kinds)
+    if not {wire.INT64, wire.UINT64}.issuperset(kinds):
+        return lambda row: key_of(row, count)
+    # Row header; then per column its id, its type, flags and length, and the number.
+    codes = {wire.INT64: "q", wire.UINT64: "Q"}
+    layout = Struct("<8x" + "".join(f"2xB5x{codes[kind]}" for kind in kinds))
+
+    def key(row: bytes) -> Key:
+        if len(row) >= layout.size:
+            found = layout.unpack_from(row)
+            if list(found[::2]) == kinds:
+                return found
+        return key_of(row, count)
+
+    return key

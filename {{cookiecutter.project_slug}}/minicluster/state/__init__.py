@@ -1,1 +1,0 @@
-"""The state of the cluster: plain objects without sockets, clocks of their own or coroutines."""

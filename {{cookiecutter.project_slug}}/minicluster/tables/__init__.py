@@ -1,0 +1,1 @@
+"""Tables: their rows and tablets, and tablet transactions."""

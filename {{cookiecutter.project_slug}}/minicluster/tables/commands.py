@@ -1,0 +1,296 @@
+"""Commands on dynamic tables by path: on their rows, and on their tablets."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import ids
+from ..clock import Clock
+from ..cypress.commands import Cypress
+from ..cypress.model import Node
+from ..cypress.store import Store
+from ..errors import generic, not_supported, tablet_not_mounted
+from ..rows import wire
+from ..rows.from_wire import WRITE, Modification, key_of
+from ..rows.from_yson import Item, ItemReader, encode
+from ..rows.rowset import Rowset
+from ..rows.schema import TableSchema
+from . import alter, static, tablets
+from .table import (
+    MOUNTED,
+    UNMOUNTED,
+    Table,
+    Tablet,
+    not_mounted,
+    require_readable,
+    tablet_at,
+)
+from .transactions import TabletTransactions, Transaction, changes
+
+
+class Tables:
+    """`cluster.tables`. Paths may be symlinks; all failures are YtError."""
+
+    def __init__(
+        self, clock: Clock, store: Store, cypress: Cypress, transactions: TabletTransactions
+    ) -> None:
+        self._clock = clock
+        self._store = store
+        self._cypress = cypress
+        self._transactions = transactions
+        # Seeded, so that a run with the same requests puts its rows into the same tablets.
+        self._random = random.Random(0)
+
+    def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
+        """The node of a table and the table; YtError when there is none or it is no table."""
+        node = self._cypress.resolve(path, tx=tx)
+        if not isinstance(node.payload, Table):
+            raise generic(f'Invalid type of {path}: expected "table", actual "{node.type}"')
+        return node, node.payload
+
+    def dynamic(self, path: str) -> tuple[Node, Table]:
+        node, table = self.node(path)
+        if not table.dynamic:
+            raise generic(f"Table {path} is not dynamic")
+        return node, table
+
+    def sorted(self, path: str) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if not table.sorted:
+            raise generic(f"Table {path} is not sorted")
+        return node, table
+
+    def ordered(self, path: str) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if table.sorted:
+            raise generic(f"Table {path} is not ordered")
+        return node, table
+
+    def encode(self, path: str, given: Iterable[Item]) -> tuple[list[str], list[bytes]]:
+        """(name table, wire rows) of rows or keys given as maps of YSON values."""
+        return encode(self.node(path)[1].schema, given)
+
+    def modify(
+        self,
+        path: str,
+        modifications: Sequence[tuple[int, bytes]],
+        names: Sequence[str],
+        *,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Buffers rows in a tablet transaction, or writes them in one of their own.
+
+        `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
+        `names`. Nothing is buffered when any row is refused.
+        """
+        node, table = self._modified(path, [kind for kind, _ in modifications])
+        reader = table.reader(names, path)
+        given = [reader.modification(kind, row) for kind, row in modifications]
+        self._modify(node, table, given, tx)
+
+    def modify_rowset(
+        self,
+        path: str,
+        rowset: bytes,
+        kinds: Sequence[int],
+        names: Sequence[str],
+        *,
+        tx: Transaction | None = None,
+    ) -> None:
+        """As `modify`, with the rows as a client sends them and a kind for each."""
+        node, table = self._modified(path, kinds)
+        given = table.reader(names, path).modifications(rowset, kinds)
+        self._modify(node, table, given, tx)
+
+    def modify_items(
+        self, path: str, kind: int, items: Iterable[Item], *, tx: Transaction | None = None
+    ) -> None:
+        """As `modify`, with rows or keys given as maps of YSON values."""
+        node, table = self._modified(path, [kind])
+        reader = ItemReader(table.schema, lambda names: table.reader(names, path))
+        self._modify(node, table, [reader.modification(kind, item) for item in items], tx)
+
+    def _modified(self, path: str, kinds: Iterable[int]) -> tuple[Node, Table]:
+        node, table = self.dynamic(path)
+        if not table.sorted and any(kind != WRITE for kind in kinds):
+            raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
+        return node, table
+
+    def _modify(
+        self,
+        node: Node,
+        table: Table,
+        modifications: Sequence[Modification],
+        tx: Transaction | None,
+    ) -> None:
+        with self._transactions.within(tx, table.atomicity) as transaction:
+            if table.sorted:
+                buffered = transaction.buffer(node, table)
+                buffered.changed |= changes(buffered, modifications)
+            else:
+                self._append(node, table, modifications, transaction)
+
+    def _append(
+        self,
+        node: Node,
+        table: Table,
+        modifications: Sequence[Modification],
+        tx: Transaction,
+    ) -> None:
+        # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
+        # large transaction fills its tablets like balls thrown into bins.
+        drawn = self._random_tablet(table, node.path)
+        added: dict[int | None, list[bytes]] = defaultdict(list)
+        for _, index, row in modifications:
+            assert isinstance(row, bytes)
+            added[index].append(row)
+        for index in added:
+            tablet = tablet_at(table, drawn if index is None else index, node.path)
+            if tablet.state != MOUNTED:
+                raise not_mounted(tablet, node.path)
+        buffered = tx.buffer(node, table).appended
+        for index, stored in added.items():
+            buffered.setdefault(drawn if index is None else index, []).extend(stored)
+
+    def _random_tablet(self, table: Table, path: str) -> int:
+        mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]
+        if not mounted:
+            raise tablet_not_mounted(f"Table {path} has no mounted tablets")
+        return self._random.choice(mounted)
+
+    def lookup(
+        self,
+        path: str,
+        keys: Sequence[bytes | None],
+        names: Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+        timestamp: int | None = None,
+        keep_missing: bool = False,
+    ) -> Rowset:
+        """Rows of a sorted table by key, in the order of `keys`; None for a missing one if kept."""
+        node, table = self.sorted(path)
+        timestamp = timestamp or None
+        reader = table.reader(names, path)
+        schema = table.schema
+        wanted = list(range(len(schema.columns)))
+        if columns is not None:
+            known = {column.name: index for index, column in enumerate(schema.columns)}
+            for name in columns:
+                if name not in known:
+                    raise generic(f'No such column "{name}"', path=node.path)
+            wanted = [known[name] for name in columns]
+        found: list[bytes | None] = []
+        for written in keys:
+            if written is None:
+                raise generic("A key to look up cannot be missing")
+            key = key_of(reader.key_only(written), schema.key_count)
+            require_readable(table.tablets[table.tablet_of(key)], node.path)
+            row = table.data.get(key, timestamp)
+            if row is None:
+                if keep_missing:
+                    found.append(None)
+            elif columns is None:
+                found.append(row)
+            else:
+                pieces = wire.chunks(row)
+                found.append(
+                    wire.from_chunks([wire.renumbered(pieces[i], n) for n, i in enumerate(wanted)])
+                )
+        described = schema.rowset_columns()
+        return Rowset([described[index] for index in wanted], found)
+
+    def write(
+        self,
+        path: str,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        append: bool = False,
+        tx: str | None = None,
+    ) -> None:
+        """Replaces the rows of a static table, or appends; isolated in a master transaction."""
+        node, table = self.node(path, tx)
+        made = static.with_rows(table, items, append=append)
+        self._cypress.set_payload(node.path, made, tx=tx)
+
+    # Tablets
+
+    def mount(
+        self,
+        path: str,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        freeze: bool = False,
+    ) -> None:
+        """Mounts tablets first..last, both included; at once: a real cluster takes a moment."""
+        node, table = self.dynamic(path)
+        revision = self._store.next_revision
+        tablets.mount(table, node.path, first, last, freeze=freeze, next_revision=revision)
+
+    def unmount(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        tablets.unmount(table, node.path, first, last)
+
+    def freeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        tablets.freeze(table, node.path, first, last)
+
+    def unfreeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        node, table = self.dynamic(path)
+        tablets.unfreeze(table, node.path, first, last)
+
+    def remount(self, path: str, first: int | None = None, last: int | None = None) -> None:
+        """Settings take effect at once here, so there is nothing to do but to check the request."""
+        node, table = self.dynamic(path)
+        tablets.tablet_range(table, node.path, first, last)
+
+    def reshard(
+        self,
+        path: str,
+        *,
+        tablet_count: int | None = None,
+        pivot_keys: Sequence[Sequence[Any]] | None = None,
+        first: int | None = None,
+        last: int | None = None,
+        trimmed_row_counts: Sequence[int] | None = None,
+    ) -> None:
+        """Cuts an unmounted table anew.
+
+        Of an ordered table, added tablets are empty, and the rows of removed ones go to the end of
+        the last that stays, where they get new row indexes (documentation, "ordered tables").
+        """
+        node, table = self.dynamic(path)
+        tablets.require_unmounted(table, "Cannot reshard table")
+        if (first or 0) != 0 or last not in (None, len(table.tablets) - 1):
+            raise not_supported("Resharding of a part of a table")
+        tablets.reshard(table, node.path, tablet_count, pivot_keys, trimmed_row_counts)
+
+    def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
+        """Changes the schema of an unmounted table, or makes it dynamic or static."""
+        _, table = self.node(path)
+        tablets.require_unmounted(table, "Cannot alter table")
+        if schema is not None:
+            alter.set_schema(table, TableSchema.from_yson(schema))
+        if dynamic is not None:
+            alter.set_dynamic(table, dynamic, self._clock.timestamp())
+
+    def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
+        """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""
+        node, table = self.ordered(path)
+        tablets.trim(table, node.path, tablet_index, trimmed_row_count)
+
+    def cell_of(self, tablet: Tablet) -> str:
+        """The tablet cell that serves a tablet: the first one for all; none while unmounted."""
+        if tablet.state == UNMOUNTED:
+            return ids.NULL
+        return str(self._cypress.list("//sys/tablet_cells")[0])
+
+    def tablet_infos(self, path: str, indexes: Sequence[int]) -> list[dict[str, Any]]:
+        """Row counts of tablets as they are now; only mounted tablets know them."""
+        node, table = self.dynamic(path)
+        now = self._clock.last_timestamp
+        return [tablets.info(table, node.path, index, now) for index in indexes]

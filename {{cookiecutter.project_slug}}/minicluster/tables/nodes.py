@@ -1,0 +1,215 @@
+"""The node kind `table` and its attributes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from yt import yson
+
+from ..clock import Clock
+from ..cypress.kinds import Getter, Kind, Kinds, Setter
+from ..cypress.model import MISSING, Node
+from ..errors import generic
+from .commands import Tables
+from .ordered import OrderedData
+from .ordered import data_weight as row_weight
+from .table import MOUNTED, UNMOUNTED, Table, Tablet, new_table, pivot_to_yson
+
+TABLE = 401
+
+
+def _table(node: Node) -> Table:
+    assert isinstance(node.payload, Table)
+    return node.payload
+
+
+def _of(get: Callable[[Table], Any]) -> Getter:
+    """An attribute that follows from the table alone."""
+    return lambda node: get(_table(node))
+
+
+def _dynamic(get: Callable[[Table], Any]) -> Getter:
+    """An attribute that static tables do not have."""
+    return lambda node: get(_table(node)) if _table(node).dynamic else MISSING
+
+
+def _weight(table: Table) -> int:
+    if not table.dynamic:
+        return sum(map(row_weight, table.static_rows))
+    if table.sorted:
+        return sum(row_weight(row) for _, row in table.data.scan())
+    return sum(row_weight(row) for tablet in table.tablets for row in tablet.data.rows)
+
+
+def _statistics(table: Table) -> dict[str, Any]:
+    states = [tablet.state for tablet in table.tablets]
+    return {
+        "row_count": table.row_count(),
+        "tablet_count": len(states),
+        "tablet_count_per_state": {state: states.count(state) for state in set(states)},
+    }
+
+
+def _chunk_count(table: Table) -> int:
+    return 1 if table.row_count() else 0  # model: rows are not cut into chunks here
+
+
+def _stored(name: str, default: Any) -> Getter:
+    """A settable attribute that a table has even before it is set."""
+    return lambda node: node.attributes.get(name, default)
+
+
+def _store(name: str) -> Setter:
+    def set_attribute(node: Node, value: Any) -> None:
+        node.attributes[name] = value
+
+    return set_attribute
+
+
+def _set_atomicity(node: Node, value: Any) -> None:
+    table = _table(node)
+    if value not in ("full", "none"):
+        raise generic(f'Error parsing atomicity value "{value}"')
+    if any(tablet.state != UNMOUNTED for tablet in table.tablets):
+        raise generic(
+            "Cannot change table atomicity mode since not all of its tablets are in "
+            '"unmounted" state'
+        )
+    table.atomicity = str(value)
+
+
+# Names and defaults: documentation, "dynamic tables" and "static tables", attributes.
+SETTINGS: dict[str, Any] = {
+    "auto_trim_config": {"enable": False},
+    "commit_ordering": "weak",
+    "compression_codec": "lz4",
+    "enable_dynamic_store_read": False,
+    "erasure_codec": "none",
+    "in_memory_mode": "none",
+    "optimize_for": "lookup",
+    "primary_medium": "default",
+    "replication_factor": 3,
+    "tablet_cell_bundle": "default",
+    "treat_as_queue_consumer": False,
+    "treat_as_queue_producer": False,
+}
+
+BUILTIN: dict[str, Getter] = {
+    "atomicity": _of(lambda table: table.atomicity),
+    "chunk_count": _of(_chunk_count),
+    "chunk_row_count": _of(Table.row_count),
+    "compressed_data_size": _of(_weight),
+    "data_weight": _of(_weight),
+    "dynamic": _of(lambda table: table.dynamic),
+    "expected_tablet_state": _dynamic(lambda table: table.state),
+    "key_columns": _of(lambda table: table.schema.key_columns),
+    "last_commit_timestamp": _dynamic(lambda table: yson.YsonUint64(table.last_commit)),
+    "pivot_keys": _dynamic(lambda table: [pivot_to_yson(tablet.pivot) for tablet in table.tablets]),
+    "row_count": _of(Table.row_count),
+    "schema": _of(lambda table: table.schema.to_yson()),
+    "schema_mode": _of(lambda table: table.schema_mode),
+    "sorted": _of(lambda table: table.sorted),
+    "sorted_by": _of(lambda table: table.schema.key_columns),
+    "tablet_count": _dynamic(lambda table: len(table.tablets)),
+    "tablet_state": _of(lambda table: table.state),
+    "tablet_statistics": _dynamic(_statistics),
+    "uncompressed_data_size": _of(_weight),
+    "unmerged_row_count": _of(Table.row_count),
+    **{name: _stored(name, default) for name, default in SETTINGS.items()},
+}
+
+# Shown as entities by a `get` of all attributes.
+_OF_TABLETS = frozenset({"tablets", "pivot_keys", "tablet_statistics"})
+OPAQUE = frozenset({"schema", *_OF_TABLETS})
+
+
+def _absent(node: Node) -> frozenset[str]:
+    return frozenset() if _table(node).dynamic else _OF_TABLETS
+
+
+SETTABLE: dict[str, Setter] = {
+    "atomicity": _set_atomicity,
+    **{name: _store(name) for name in SETTINGS},
+}
+
+
+def _copy(node: Node, move: bool) -> Table:
+    """The table of a clone; a moved one stays mounted, a copied one is not and needs to be idle."""
+    table = _table(node)
+    if move:
+        return table
+    if any(tablet.state == MOUNTED for tablet in table.tablets):
+        raise generic(
+            f"Cannot copy dynamic table {node.path}: not all of its tablets are in "
+            '"unmounted" or "frozen" state'
+        )
+    return Table(
+        table.schema,
+        table.dynamic,
+        [Tablet(pivot=tablet.pivot, data=_copy_data(tablet.data)) for tablet in table.tablets],
+        data=copy.deepcopy(table.data),
+        static_rows=list(table.static_rows),
+        atomicity=table.atomicity,
+        schema_mode=table.schema_mode,
+        last_commit=table.last_commit,
+    )
+
+
+def _copy_data(data: OrderedData) -> OrderedData:
+    return OrderedData(list(data.rows), data.trimmed, list(data.commits), data.data_weight)
+
+
+def _restore_atomicity(table: Table, atomicity: str) -> None:
+    table.atomicity = atomicity
+
+
+def _tablets(tables: Tables, node: Node) -> Any:
+    table = _table(node)
+    if not table.dynamic:
+        return MISSING
+    result = []
+    for index, tablet in enumerate(table.tablets):
+        described: dict[str, Any] = {
+            "index": index,
+            "tablet_id": tablet.id,
+            "state": tablet.state,
+            "cell_id": tables.cell_of(tablet),
+            "mount_revision": yson.YsonUint64(tablet.mount_revision),
+            "statistics": {"unmerged_row_count": len(tablet.data.rows), "tablet_count": 1},
+        }
+        if table.sorted:
+            described["pivot_key"] = pivot_to_yson(tablet.pivot)
+        else:
+            described["trimmed_row_count"] = tablet.data.trimmed
+            described["flushed_row_count"] = tablet.data.total
+        result.append(described)
+    return result
+
+
+def register(kinds: Kinds, clock: Clock, tables: Tables) -> None:
+    """Add the kind of tables."""
+
+    def flushed(node: Node) -> Any:
+        """Stores count as flushed as soon as they are written (model)."""
+        return yson.YsonUint64(clock.timestamp()) if _table(node).dynamic else MISSING
+
+    kinds.add(
+        Kind(
+            "table",
+            TABLE,
+            create=new_table,
+            copy=_copy,
+            builtin={
+                **BUILTIN,
+                "tablets": lambda node: _tablets(tables, node),
+                "unflushed_timestamp": flushed,
+            },
+            settable=SETTABLE,
+            save=lambda table: table.atomicity,
+            restore=_restore_atomicity,
+            absent=_absent,
+            opaque=OPAQUE,
+        )
+    )

@@ -1,0 +1,118 @@
+"""Data of an ordered dynamic table: per tablet, rows with absolute indexes, never reused."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from ..rows import wire
+
+
+@dataclass
+class OrderedData:
+    """Rows of one tablet; the first of `rows` has the index `trimmed`.
+
+    `commits` lists (commit timestamp, index after the last row of that commit), growing in both: a
+    row's time and what a snapshot read may see both follow from it.
+    """
+
+    rows: list[bytes] = field(default_factory=list)
+    trimmed: int = 0
+    commits: list[tuple[int, int]] = field(default_factory=list)
+    data_weight: int = 0
+    """Cumulative, of everything ever written."""
+
+    @property
+    def total(self) -> int:
+        """Index after the last row: `total_row_count` of a tablet."""
+        return self.trimmed + len(self.rows)
+
+    def append(self, rows: list[bytes], timestamp: int) -> None:
+        self.rows.extend(rows)
+        self.data_weight += sum(map(data_weight, rows))
+        self.commits.append((timestamp, self.total))
+
+    def trim(self, trimmed_row_count: int) -> None:
+        """Drops rows before that index; beyond the end means all, backwards means nothing."""
+        end = min(trimmed_row_count, self.total)
+        if end > self.trimmed:
+            del self.rows[: end - self.trimmed]
+            self.trimmed = end
+            dead = bisect_right(self.commits, end, key=lambda commit: commit[1])
+            # The last commit stays: `last_row_commit_time` is asked of an empty tablet too.
+            del self.commits[: min(dead, len(self.commits) - 1)]
+
+    def end_at(self, timestamp: int) -> int:
+        """Index after the last row that a read at that timestamp sees."""
+        seen = bisect_right(self.commits, timestamp, key=lambda commit: commit[0])
+        return self.commits[seen - 1][1] if seen else self.trimmed
+
+    def commit_timestamp(self, row_index: int) -> int | None:
+        """When the row was written; None when there is no such row."""
+        if not self.trimmed <= row_index < self.total:
+            return None
+        return self.commits[bisect_right(self.commits, row_index, key=lambda commit: commit[1])][0]
+
+    @property
+    def last_commit(self) -> int:
+        """Timestamp of the last commit; 0 when there was none."""
+        return self.commits[-1][0] if self.commits else 0
+
+    def slice(self, offset: int, count: int) -> tuple[int, list[bytes]]:
+        """(index of the first row, rows) from `offset` on, or from the first row not trimmed."""
+        start = max(offset, self.trimmed)
+        first = start - self.trimmed
+        return start, self.rows[first : first + count]
+
+
+def data_weight(row: bytes) -> int:
+    """Bytes of the row's values, padding included (model: the server counts them unpadded)."""
+    return len(row) - 8 - 8 * row[0] - 256 * 8 * row[1] + 1
+
+
+def within_weight(rows: list[bytes], limit: int) -> int:
+    """How many leading rows a batch of `limit` bytes holds; at least one, as the server does."""
+    total = 0
+    for count, row in enumerate(rows):
+        if total >= limit:
+            return max(count, 1)
+        total += data_weight(row)
+    return len(rows)
+
+
+def stamped(
+    rows: list[bytes],
+    timestamp_id: int | None,
+    weight_id: int | None,
+    timestamp: int,
+    weight: int,
+) -> list[bytes]:
+    """Rows with `$timestamp` and `$cumulative_data_weight` where the schema has such columns."""
+    if timestamp_id is None and weight_id is None:
+        return rows
+    extra = (timestamp_id is not None) + (weight_id is not None)
+    time = b"" if timestamp_id is None else wire.encode_value(timestamp_id, wire.UINT64, timestamp)
+    if weight_id is None:
+        return [wire.extended(row, time, extra) for row in rows]
+    result = []
+    for row in rows:
+        weight += data_weight(row) + 8 * extra
+        result.append(
+            wire.extended(row, time + wire.encode_value(weight_id, wire.INT64, weight), extra)
+        )
+    return result
+
+
+def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes]:
+    """Rows with their tablet and row index, under the column ids `width` and `width + 1`."""
+    head = (
+        wire.encode_value(width, wire.INT64, partition)
+        + wire.encode_value(width + 1, wire.INT64, 0)[:8]
+    )
+    return [
+        (row[0] + 256 * row[1] + 2).to_bytes(8, "little")
+        + row[8:]
+        + head
+        + index.to_bytes(8, "little")
+        for index, row in enumerate(found, first)
+    ]

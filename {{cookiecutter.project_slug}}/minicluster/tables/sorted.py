@@ -1,0 +1,95 @@
+"""Data of a sorted dynamic table: per key, the versions of its row.
+
+Keys are kept apart from their order: writes go into a dictionary, and a read by order sorts the
+list first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+
+from ..rows.from_wire import Key
+
+# `min_data_ttl` of a table by default, in the seconds of a timestamp's high bits. All versions but
+# the last are dropped when older, so snapshot reads reach back that far (documentation, "sorted
+# dynamic tables", deleting old data).
+_KEEP = 1800 << 30
+
+Version = tuple[int, bytes | None]
+"""(commit timestamp, stored row); None for a deletion."""
+
+
+class SortedData:
+    """Rows of one table by key."""
+
+    def __init__(self) -> None:
+        self._versions: dict[Key, list[Version]] = {}
+        self._order: list[Key] = []
+        self._ordered = True
+
+    def put(self, key: Key, row: bytes | None, timestamp: int) -> None:
+        """Adds a version; timestamps of one key must grow."""
+        versions = self._versions.get(key)
+        if versions is None:
+            self._versions[key] = [(timestamp, row)]
+            self._order.append(key)
+            self._ordered = False
+            return
+        versions.append((timestamp, row))
+        horizon = timestamp - _KEEP
+        while len(versions) > 1 and versions[1][0] < horizon:
+            versions.pop(0)
+
+    def last_write(self, key: Key) -> int:
+        """Commit timestamp of the last version; 0 when there was none."""
+        versions = self._versions.get(key)
+        return versions[-1][0] if versions else 0
+
+    def newer_write(self, keys: Iterable[Key], timestamp: int) -> tuple[Key, int] | None:
+        """A key of these that was written after that time, and when; None when none was."""
+        find = self._versions.get
+        for key in keys:
+            versions = find(key)
+            if versions is not None and versions[-1][0] > timestamp:
+                return key, versions[-1][0]
+        return None
+
+    def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
+        """The row as a read at that timestamp sees it; the last version for None."""
+        for written, row in reversed(self._versions.get(key, ())):
+            if timestamp is None or written <= timestamp:
+                return row
+        return None
+
+    def scan(
+        self, timestamp: int | None = None, low: Key | None = None, high: Key | None = None
+    ) -> Iterator[tuple[Key, bytes]]:
+        """(key, row) in key order, from `low` on and before `high`."""
+        order = self.order()
+        start = bisect_left(order, low) if low is not None else 0
+        end = bisect_left(order, high) if high is not None else len(order)
+        for key in order[start:end]:
+            row = self.get(key, timestamp)
+            if row is not None:
+                yield key, row
+
+    def order(self) -> list[Key]:
+        """All keys ever written, in order; keys of deleted rows among them."""
+        if not self._ordered:
+            self._order.sort()
+            self._ordered = True
+        return self._order
+
+    def rewrite(self, row: Callable[[bytes], bytes], key: Callable[[bytes], Key]) -> None:
+        """Changes the form of all rows; versions of deleted rows are dropped."""
+        versions = self._versions
+        self._versions, self._order, self._ordered = {}, [], True
+        for history in versions.values():
+            last = history[-1][1]
+            if last is not None:
+                changed = row(last)
+                self.put(key(changed), changed, history[-1][0])
+
+    def count(self) -> int:
+        return sum(versions[-1][1] is not None for versions in self._versions.values())

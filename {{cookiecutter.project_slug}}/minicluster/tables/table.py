@@ -1,0 +1,214 @@
+"""A table and its tablets: schema, state, data; how tablets are cut."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from .. import ids
+from ..errors import YtError, generic, no_such_tablet, tablet_not_mounted
+from ..rows import wire
+from ..rows.from_wire import Key, RowReader
+from ..rows.from_yson import key_from_yson
+from ..rows.schema import TableSchema
+from .ordered import OrderedData
+from .sorted import SortedData
+
+MOUNTED = "mounted"
+UNMOUNTED = "unmounted"
+FROZEN = "frozen"
+MIXED = "mixed"
+NONE = "none"
+
+MAX_TABLETS = 10_000
+
+
+@dataclass
+class Tablet:
+    """One tablet. `pivot` is the least key of a sorted one; `data` the rows of an ordered one."""
+
+    state: str = UNMOUNTED
+    pivot: Key = ()
+    data: OrderedData = field(default_factory=OrderedData)
+    id: str = field(default_factory=lambda: ids.new(ids.TABLET))
+    mount_revision: int = 0
+
+
+@dataclass
+class Table:
+    """A table of any kind: static, ordered dynamic or sorted dynamic."""
+
+    schema: TableSchema
+    dynamic: bool
+    tablets: list[Tablet]
+    data: SortedData = field(default_factory=SortedData)
+    """Rows of a sorted dynamic table."""
+    static_rows: list[bytes] = field(default_factory=list)
+    static_names: list[str] = field(default_factory=list)
+    """Name table of `static_rows` once they were written: the schema's columns, then others."""
+    atomicity: str = "full"
+    schema_mode: str = "strong"
+    last_commit: int = 0
+    _readers: dict[tuple[str, ...], RowReader] = field(default_factory=dict, repr=False)
+
+    @property
+    def sorted(self) -> bool:
+        return self.schema.sorted
+
+    @property
+    def ordered(self) -> bool:
+        return self.dynamic and not self.schema.sorted
+
+    def reader(self, names: Sequence[str], path: str) -> RowReader:
+        """How rows written under this name table become stored rows."""
+        key = tuple(names)
+        reader = self._readers.get(key)
+        if reader is None:
+            if len(self._readers) > 100:
+                self._readers.clear()
+            reader = self._readers[key] = RowReader(self.schema, names, path)
+        return reader
+
+    def set_schema(self, schema: TableSchema) -> None:
+        self.schema = schema
+        self._readers.clear()
+
+    @property
+    def state(self) -> str:
+        """`@tablet_state`: the one state of all tablets, or "mixed"."""
+        if not self.dynamic:
+            return NONE
+        states = {tablet.state for tablet in self.tablets}
+        return states.pop() if len(states) == 1 else MIXED
+
+    def tablet_of(self, key: Key) -> int:
+        """Index of the tablet that a key of a sorted table belongs to."""
+        return bisect_right(self.tablets, key, key=lambda tablet: tablet.pivot) - 1
+
+    def tablets_of(self, keys: Collection[Key]) -> Mapping[int, int]:
+        """How many of the keys belong to which tablet."""
+        if len(self.tablets) == 1:
+            return {0: len(keys)}
+        pivots = [tablet.pivot for tablet in self.tablets]
+        return Counter(bisect_right(pivots, key) - 1 for key in keys)
+
+    def row_count(self) -> int:
+        if not self.dynamic:
+            return len(self.static_rows)
+        if self.sorted:
+            return self.data.count()
+        return sum(len(tablet.data.rows) for tablet in self.tablets)
+
+
+def not_mounted(tablet: Tablet, path: str, reading: bool = False) -> YtError:
+    """The client's check before it sends anything (api/native/tablet_helpers.cpp)."""
+    message = (
+        f'Cannot read from tablet {tablet.id} of table {path} while it is in "{tablet.state}" state'
+        if reading
+        else f'Tablet {tablet.id} of table {path} is in "{tablet.state}" state'
+    )
+    return tablet_not_mounted(
+        message, tablet_id=tablet.id, is_tablet_unmounted=tablet.state == UNMOUNTED
+    )
+
+
+def tablet_at(table: Table, index: int, path: str) -> Tablet:
+    """Raises: YtError 1701, worded as in client/tablet_client/table_mount_cache.cpp."""
+    if not 0 <= index < len(table.tablets):
+        raise no_such_tablet(
+            f"Invalid tablet index for table {path}: "
+            f"expected in range [0,{len(table.tablets) - 1}], got {index}"
+        )
+    return table.tablets[index]
+
+
+def require_readable(tablet: Tablet, path: str) -> None:
+    if tablet.state not in (MOUNTED, FROZEN):
+        raise not_mounted(tablet, path, reading=True)
+
+
+def new_table(attributes: dict[str, Any], schema: TableSchema | None = None) -> Table:
+    """A table from the attributes of a `create`; takes out the ones it has used."""
+    given = attributes.pop("schema", None)
+    dynamic = bool(attributes.pop("dynamic", False))
+    mode = str(attributes.pop("schema_mode", "strong" if given is not None or schema else "weak"))
+    if schema is None:
+        schema = TableSchema.from_yson(given) if given is not None else TableSchema((), False)
+    if dynamic:
+        schema.validate_dynamic()
+    elif "tablet_count" in attributes or "pivot_keys" in attributes:
+        raise generic('"tablet_count" and "pivot_keys" can only be set for a dynamic table')
+    table = Table(schema, dynamic, [], schema_mode=mode)
+    table.atomicity = str(attributes.pop("atomicity", "full"))
+    count = attributes.pop("tablet_count", None)
+    pivots = attributes.pop("pivot_keys", None)
+    trimmed = attributes.pop("trimmed_row_counts", None)
+    if dynamic:
+        table.tablets = new_tablets(schema, count, pivots)
+        if trimmed is not None:
+            set_trimmed_row_counts(table, trimmed)
+    return table
+
+
+def set_trimmed_row_counts(table: Table, counts: Sequence[int]) -> None:
+    """Lets an empty queue begin at the row numbers of the one it replaces."""
+    if not table.ordered or len(counts) != len(table.tablets):
+        raise generic('"trimmed_row_counts" must name every tablet of an ordered table')
+    for tablet, trimmed in zip(table.tablets, counts, strict=True):
+        tablet.data = OrderedData(trimmed=int(trimmed))
+
+
+def new_tablets(
+    schema: TableSchema, count: int | None, pivots: Sequence[Sequence[Any]] | None
+) -> list[Tablet]:
+    """Empty tablets of a table; pivot keys for a sorted one, a count for an ordered one."""
+    if count is not None and pivots is not None:
+        raise generic('Cannot specify both "tablet_count" and "pivot_keys"')
+    if pivots is not None:
+        if not schema.sorted:
+            raise generic("Pivot keys must not be provided to reshard an ordered table")
+        return [Tablet(pivot=pivot) for pivot in _pivots(schema, pivots)]
+    number = 1 if count is None else int(count)
+    if not 1 <= number <= MAX_TABLETS:
+        raise generic(f"Tablet count must be between 1 and {MAX_TABLETS}, got {number}")
+    if schema.sorted and number > 1:
+        return [Tablet(pivot=pivot) for pivot in uniform_pivots(schema, number)]
+    return [Tablet() for _ in range(number)]
+
+
+def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
+    result = [key_from_yson(schema, pivot) for pivot in given]
+    if not result or result[0] != ():
+        raise generic("First pivot key must match that of the first tablet in the resharded range")
+    if any(low >= high for low, high in pairwise(result)):
+        raise generic("Pivot keys must be strictly increasing")
+    return result
+
+
+def uniform_pivots(schema: TableSchema, count: int) -> list[Key]:
+    """Pivots that cut the whole range of an integer first key column into equal parts."""
+    column = schema.columns[0]
+    ranges = {"int64": (-(1 << 63), 1 << 64), "uint64": (0, 1 << 64)}
+    if column.type in ranges:
+        low, size = ranges[column.type]
+    elif column.scalar.bounds:
+        low, high = column.scalar.bounds
+        size = high - low + 1
+    else:
+        raise generic(
+            "Tablet count may be given for a sorted table only if its first key column is an "
+            f'integer; "{column.name}" is of type "{column.type}"'
+        )
+    return [()] + [(column.wire_type, low + size * i // count) for i in range(1, count)]
+
+
+def pivot_to_yson(pivot: Key) -> list[Any]:
+    """A pivot key as a list of YSON values."""
+    return [
+        None if code == wire.NULL else wire.to_python(code, value)
+        for code, value in zip(pivot[::2], pivot[1::2], strict=True)
+    ]

@@ -1,0 +1,144 @@
+"""The states of tablets, and how a table is cut into them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from yt import yson
+
+from ..errors import YtError, generic, not_supported
+from .table import (
+    FROZEN,
+    MOUNTED,
+    UNMOUNTED,
+    Table,
+    Tablet,
+    new_tablets,
+    not_mounted,
+    require_readable,
+    set_trimmed_row_counts,
+    tablet_at,
+)
+
+
+def tablet_range(
+    table: Table, path: str, first: int | None = None, last: int | None = None
+) -> list[Tablet]:
+    """Tablets first..last, both included; all of them without limits. Raises: YtError."""
+    begin = 0 if first is None else first
+    end = len(table.tablets) - 1 if last is None else last
+    if not 0 <= begin <= end < len(table.tablets):
+        raise generic(
+            f"Invalid tablet range [{begin}, {end}] of table {path}: "
+            f"it has {len(table.tablets)} tablet(s)"
+        )
+    return table.tablets[begin : end + 1]
+
+
+def require_unmounted(table: Table, message: str) -> None:
+    """Raises: YtError, with the message, when a tablet is not unmounted."""
+    for tablet in table.tablets:
+        if tablet.state != UNMOUNTED:
+            raise generic(
+                f'{message} since not all of its tablets are in "unmounted" state',
+                tablet_id=tablet.id,
+                tablet_state=tablet.state,
+            )
+
+
+def mount(
+    table: Table,
+    path: str,
+    first: int | None,
+    last: int | None,
+    *,
+    freeze: bool,
+    next_revision: Callable[[], int],
+) -> None:
+    table.schema.validate_dynamic()
+    for tablet in tablet_range(table, path, first, last):
+        if tablet.state == UNMOUNTED:
+            tablet.mount_revision = next_revision()
+            tablet.state = FROZEN if freeze else MOUNTED
+        elif freeze != (tablet.state == FROZEN):
+            raise _wrong_state("mount", tablet)
+
+
+def unmount(table: Table, path: str, first: int | None, last: int | None) -> None:
+    for tablet in tablet_range(table, path, first, last):
+        tablet.state = UNMOUNTED
+
+
+def freeze(table: Table, path: str, first: int | None, last: int | None) -> None:
+    for tablet in tablet_range(table, path, first, last):
+        if tablet.state == UNMOUNTED:
+            raise _wrong_state("freeze", tablet)
+        tablet.state = FROZEN
+
+
+def unfreeze(table: Table, path: str, first: int | None, last: int | None) -> None:
+    for tablet in tablet_range(table, path, first, last):
+        if tablet.state == UNMOUNTED:
+            raise _wrong_state("unfreeze", tablet)
+        tablet.state = MOUNTED
+
+
+def _wrong_state(action: str, tablet: Tablet) -> YtError:
+    return generic(f'Cannot {action} tablet {tablet.id}: it is in "{tablet.state}" state')
+
+
+def reshard(
+    table: Table,
+    path: str,
+    tablet_count: int | None,
+    pivot_keys: Sequence[Sequence[Any]] | None,
+    trimmed_row_counts: Sequence[int] | None,
+) -> None:
+    """Cuts a whole table anew; an ordered one keeps its rows."""
+    made = new_tablets(table.schema, tablet_count, pivot_keys)
+    if table.ordered:
+        _move_rows(table.tablets, made)
+    table.tablets = made
+    if trimmed_row_counts is not None:
+        if any(tablet.data.rows for tablet in made):
+            raise not_supported(f"Trimmed row counts of {path}, which has rows,")
+        set_trimmed_row_counts(table, trimmed_row_counts)
+
+
+def _move_rows(old: list[Tablet], new: list[Tablet]) -> None:
+    for before, after in zip(old, new, strict=False):
+        after.data = before.data
+        after.id = before.id
+    for removed in old[len(new) :]:
+        target = new[-1].data
+        if removed.data.rows:
+            target.append(removed.data.rows, max(target.last_commit, removed.data.last_commit))
+
+
+def trim(table: Table, path: str, tablet_index: int, trimmed_row_count: int) -> None:
+    tablet = tablet_at(table, tablet_index, path)
+    if tablet.state != MOUNTED:
+        raise not_mounted(tablet, path)
+    if trimmed_row_count > tablet.data.total:
+        # server/node/tablet_node/tablet_manager.cpp
+        raise generic(
+            f"Cannot trim tablet {tablet.id} at row {trimmed_row_count} "
+            f"since it only has {tablet.data.total} row(s)"
+        )
+    tablet.data.trim(trimmed_row_count)
+
+
+def info(table: Table, path: str, index: int, timestamp: int) -> dict[str, Any]:
+    """Row counts of one tablet at that time. Raises: YtError when it is not mounted."""
+    tablet = tablet_at(table, index, path)
+    require_readable(tablet, path)
+    return {
+        "total_row_count": tablet.data.total,
+        "trimmed_row_count": tablet.data.trimmed,
+        "delayed_lockless_row_count": 0,
+        "barrier_timestamp": yson.YsonUint64(timestamp),
+        "last_write_timestamp": yson.YsonUint64(
+            table.last_commit if table.sorted else tablet.data.last_commit
+        ),
+    }

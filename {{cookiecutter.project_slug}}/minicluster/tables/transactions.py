@@ -1,0 +1,274 @@
+"""Tablet transactions: buffered modifications that become visible together, or not at all.
+
+Reads see what was committed before the transaction started and never its own writes. Two
+transactions that write one key of a sorted table conflict: the one that commits second fails.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import ids
+from ..clock import Clock
+from ..cypress.model import Node
+from ..cypress.store import Store
+from ..errors import (
+    NO_SUCH_TRANSACTION,
+    YtError,
+    generic,
+    no_such_tablet,
+    tablet_lock_conflict,
+)
+from ..rows import wire
+from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader
+from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
+from .ordered import stamped
+from .table import MOUNTED, Table, not_mounted
+
+MAX_ROWS_PER_TABLET = 100_000
+"""`max_rows_per_tablet` of the server's default configuration (documentation, "transactions")."""
+TOO_MANY_ROWS = 1717
+
+DEFAULT_TIMEOUT_MS = 15_000
+
+HTTP_PROXY = "http"
+
+Change = bytes | Update | None
+"""A row written whole, an update of some columns, or a deletion."""
+
+
+@dataclass
+class Buffered:
+    """The changes that one transaction will make to one table."""
+
+    table: Table
+    path: str
+    appended: dict[int, list[bytes]] = field(default_factory=dict)
+    changed: dict[Key, Change] = field(default_factory=dict)
+
+
+@dataclass
+class Transaction:
+    """A tablet transaction; `proxy` is the only one that knows it."""
+
+    id: str
+    start_timestamp: int
+    proxy: str
+    timeout: float
+    deadline: float
+    atomicity: str = "full"
+    attributes: dict[str, Any] = field(default_factory=dict)
+    buffered: dict[str, Buffered] = field(default_factory=dict)
+    """By node id."""
+
+    def buffer(self, node: Node, table: Table) -> Buffered:
+        if node.id not in self.buffered:
+            self.buffered[node.id] = Buffered(table, node.path)
+        return self.buffered[node.id]
+
+
+class TabletTransactions:
+    """All tablet transactions that are alive."""
+
+    def __init__(self, clock: Clock, store: Store) -> None:
+        self._clock = clock
+        self._store = store
+        self._alive: dict[str, Transaction] = {}
+        self.last_commit = 0
+
+    def start(
+        self,
+        *,
+        timeout_ms: int | None = None,
+        proxy: str | None = None,
+        attributes: dict[str, Any] | None = None,
+        atomicity: str = "full",
+        id: str | None = None,
+    ) -> Transaction:
+        """Starts a transaction that only requests through `proxy` will find."""
+        timeout = (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
+        transaction = Transaction(
+            id=id or ids.new(ids.TABLET_TRANSACTION),
+            start_timestamp=self._clock.timestamp(),
+            proxy=proxy or HTTP_PROXY,
+            timeout=timeout,
+            deadline=self._clock.now() + timeout,
+            atomicity=atomicity,
+            attributes=attributes or {},
+        )
+        if transaction.id in self._alive:
+            raise generic(f"Sticky transaction {transaction.id} already exists")
+        self._alive[transaction.id] = transaction
+        return transaction
+
+    def get(self, transaction_id: str, proxy: str | None = None) -> Transaction:
+        """The transaction, its lease renewed as any request of it does.
+
+        Raises: YtError 11000 when it is over, or was started through another proxy: it lives in the
+        memory of that one alone (server/lib/transactions, sticky transaction pool).
+        """
+        transaction = self._alive.get(transaction_id)
+        if transaction is None or transaction.proxy != (proxy or HTTP_PROXY):
+            raise YtError(
+                NO_SUCH_TRANSACTION,
+                f"Sticky transaction {transaction_id} is not found",
+                {"transaction_id": transaction_id},
+            )
+        transaction.deadline = self._clock.now() + transaction.timeout
+        return transaction
+
+    def find(self, transaction_id: str) -> Transaction | None:
+        """The transaction whatever its proxy, without renewing it."""
+        return self._alive.get(transaction_id)
+
+    def ping(self, transaction_id: str, proxy: str | None = None) -> None:
+        self.get(transaction_id, proxy)
+
+    def abort(self, transaction_id: str, proxy: str | None = None) -> None:
+        del self._alive[self.get(transaction_id, proxy).id]
+
+    def commit(self, transaction_id: str, proxy: str | None = None) -> int:
+        """Applies everything and returns the commit timestamp; on failure nothing is applied.
+
+        Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1717 when there
+        are too many rows for one tablet. The transaction is over in any case.
+        """
+        transaction = self.get(transaction_id, proxy)
+        del self._alive[transaction.id]
+        for node_id, buffered in transaction.buffered.items():
+            self._require_alive(node_id, buffered)
+            _check(transaction, buffered)
+        timestamp = self._clock.timestamp()
+        for buffered in transaction.buffered.values():
+            _apply(buffered, timestamp)
+        self.last_commit = timestamp
+        return timestamp
+
+    def _require_alive(self, node_id: str, buffered: Buffered) -> None:
+        """A removed table takes its tablets along; a moved one has a new node but the same."""
+        nodes = self._store.nodes
+        if node_id in nodes or any(node.payload is buffered.table for node in nodes.values()):
+            return
+        raise no_such_tablet(f"No such tablet {buffered.table.tablets[0].id}", path=buffered.path)
+
+    @contextmanager
+    def within(
+        self, transaction: Transaction | None, atomicity: str = "full"
+    ) -> Iterator[Transaction]:
+        """The given transaction; or for None one of its own, committed at the end."""
+        if transaction is not None:
+            yield transaction
+            return
+        own = self.start(atomicity=atomicity)
+        try:
+            yield own
+        except BaseException:
+            self.abort(own.id)
+            raise
+        self.commit(own.id)
+
+    def expire(self) -> None:
+        """Aborts the transactions whose lease has run out."""
+        now = self._clock.now()
+        for transaction in [t for t in self._alive.values() if t.deadline < now]:
+            del self._alive[transaction.id]
+
+    def drop_proxy(self, proxy: str) -> None:
+        """Forgets the transactions of an RPC proxy that went down."""
+        for transaction in [t for t in self._alive.values() if t.proxy == proxy]:
+            del self._alive[transaction.id]
+
+
+def _check(transaction: Transaction, buffered: Buffered) -> None:
+    table, path = buffered.table, buffered.path
+    if table.atomicity != transaction.atomicity:
+        raise generic(
+            f'Table {path} requires "{table.atomicity}" atomicity, '
+            f'transaction {transaction.id} has "{transaction.atomicity}"'
+        )
+    counts = Counter({index: len(added) for index, added in buffered.appended.items()})
+    counts.update(table.tablets_of(buffered.changed))
+    for index, count in counts.items():
+        if index >= len(table.tablets):
+            raise generic(f"Tablet index {index} of table {path} is out of range")
+        tablet = table.tablets[index]
+        if tablet.state != MOUNTED:
+            raise not_mounted(tablet, path)
+        if count > MAX_ROWS_PER_TABLET:
+            raise YtError(
+                TOO_MANY_ROWS,
+                "Transaction affects too many rows in tablet",
+                {"limit": MAX_ROWS_PER_TABLET, "tablet_id": tablet.id, "path": path},
+            )
+    if transaction.atomicity == "full":
+        winner = table.data.newer_write(buffered.changed, transaction.start_timestamp)
+        if winner is not None:
+            key, timestamp = winner
+            raise tablet_lock_conflict(
+                "Row lock conflict due to concurrent write",
+                winner_transaction_commit_timestamp=timestamp,
+                path=path,
+                tablet_id=table.tablets[table.tablet_of(key)].id,
+            )
+    for key, change in buffered.changed.items():
+        if isinstance(change, dict) and table.data.get(key) is None:
+            _require_columns(table.schema, change)
+
+
+def _apply(buffered: Buffered, timestamp: int) -> None:
+    table = buffered.table
+    table.last_commit = timestamp
+    for index, added in buffered.appended.items():
+        data = table.tablets[index].data
+        ids_ = [_column_id(table.schema, name) for name in (TIMESTAMP, DATA_WEIGHT)]
+        data.append(stamped(added, ids_[0], ids_[1], timestamp, data.data_weight), timestamp)
+    for key, change in buffered.changed.items():
+        if isinstance(change, dict):
+            old = table.data.get(key)
+            change = merged(table.schema, wire.chunks(old) if old else {}, change)
+        table.data.put(key, change, timestamp)
+
+
+def _column_id(schema: TableSchema, name: str) -> int | None:
+    return next((i for i, column in enumerate(schema.columns) if column.name == name), None)
+
+
+def merged(schema: TableSchema, old: Update, change: Update) -> bytes:
+    """The stored row after an update of `old`; columns in neither become null."""
+    pieces = old | change
+    return wire.from_chunks(
+        [
+            pieces.get(index) or wire.encode_value(index, wire.NULL, None)
+            for index in range(len(schema.columns))
+        ]
+    )
+
+
+def _require_columns(schema: TableSchema, pieces: Update) -> None:
+    for index, column in enumerate(schema.columns):
+        if column.required and index not in pieces:
+            raise violation(f'Missing required column "{column.name}" in table schema')
+
+
+def changes(buffered: Buffered, modifications: Iterable[Modification]) -> dict[Key, Change]:
+    """The changes by key that modifications of a sorted table make, on top of `buffered`."""
+    schema = buffered.table.schema
+    key_of = key_reader(schema)
+    fresh: dict[Key, Change] = {}
+    for kind, _, given in modifications:
+        if not isinstance(given, dict):
+            fresh[key_of(given)] = None if kind == DELETE else given
+            continue
+        key = key_of(wire.from_chunks([given[index] for index in range(schema.key_count)]))
+        before = fresh.get(key, buffered.changed.get(key, {}))
+        if isinstance(before, dict):
+            fresh[key] = before | given
+            continue
+        if before is None:
+            _require_columns(schema, given)
+        fresh[key] = merged(schema, wire.chunks(before) if before else {}, given)
+    return fresh
