@@ -1,0 +1,101 @@
+"""The example jobs of the template, as the answers of a user would combine them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ytstream import Job
+from ytstream.config import Settings
+from ytstream.demo.sample import Sample
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+
+STATELESS = ("map", "join")
+STATEFUL = ("window", "deduplicate")
+#: Every (guarantee, processing) that the template offers.
+PAIRS = (
+    *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
+    ("idempotent", "map"),
+    *(("at_least_once", processing) for processing in (*STATELESS, *STATEFUL)),
+)
+
+_SAMPLE_ROWS = {"join": "join", "deduplicate": "deduplicate"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """One job with the rows to try it with."""
+
+    job: Job
+    sample: Sample
+
+
+@cache
+def example(guarantee: str, processing: str, queues: int = 1) -> Example:
+    """Load the files that a project with these answers would have."""
+    keyed = ""
+    if guarantee == "idempotent":
+        keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
+    package = _package(f"example_{processing}{keyed}")
+    tables = _load(package, "tables", f"tables/{processing}{keyed}.py")
+    transform = _load(package, "transform", f"transform/{processing}{keyed}.py")
+    # In this order: expected.py may import rows.py.
+    rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, 'bids')}.py")
+    expected = _load(package, "expected", f"sample_expected/{processing}.py")
+    job = Job(
+        name=f"{processing}-of-bids",
+        processing=processing,
+        guarantee=guarantee,
+        queue=tables.QUEUE,
+        outputs=tables.OUTPUTS,
+        transform=transform.transform,
+        reference=getattr(tables, "REFERENCE", ()),
+        shuffle_partitions=2,
+    )
+    sample = Sample(
+        rows=rows.rows,
+        event_time=rows.EVENT_TIME,
+        expected=expected.expected,
+        reference=getattr(rows, "REFERENCE", ()),
+    )
+    return Example(job, sample)
+
+
+def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int = 1) -> Settings:
+    """Return settings with all objects of the job in the Cypress folder ``root``."""
+    return Settings(
+        proxy=proxy,
+        queues=tuple(f"{root}/queue-{number}" for number in range(queues)),
+        consumer=f"{root}/consumer",
+        checkpoint=f"{root}/checkpoint",
+        outputs={name: f"{root}/{name}" for name in job.outputs},
+        reference=f"{root}/reference" if job.reference else None,
+        create_queues=True,
+        trigger_seconds=0.2,
+        max_rows_per_partition=2_000,
+        dyn_batch_size=1_000,
+    )
+
+
+def _package(name: str) -> str:
+    """Make the package that the files are loaded into, and return its name."""
+    package = ModuleType(name)
+    package.__path__ = []
+    sys.modules[name] = package
+    return name
+
+
+def _load(package: str, name: str, path: str) -> Any:
+    spec = spec_from_file_location(f"{package}.{name}", TEMPLATES / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

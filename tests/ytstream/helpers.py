@@ -1,0 +1,130 @@
+"""Steps that several tests share; the ones that need Spark take a Stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from minicluster.testing import Running
+from tests.ytstream.examples import example, settings_of
+from ytstream import JobError, confs, provision
+from ytstream.cluster import Client
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.testing.stream import Stream, wait, wait_for_failure
+
+#: Makes the connection of a job: guarantee, processing, number of queues.
+ConnectionOf = Callable[..., Connection]
+#: Makes a provisioned job with a session: guarantee, processing, number of queues.
+StreamOf = Callable[..., Stream]
+
+ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
+
+#: Every setting that some job gives its session.
+_SESSION_KEYS = {
+    conf.key
+    for part in (confs.COMMON, confs.STATELESS, confs.STATEFUL, *confs.GUARANTEES.values())
+    for conf in part
+}
+
+
+def unconnected(guarantee: str, processing: str = "map", queues: int = 1) -> Connection:
+    """Return a connection for functions that do not call the cluster."""
+    job = example(guarantee, processing, queues).job
+    settings = settings_of(job, "//home/job", queues=queues)
+    return Connection(cast(Client, None), settings, job, guarantee_of(job))
+
+
+def refusal(run: Callable[[], object]) -> str:
+    """Return the text of the JobError that ``run`` raises."""
+    with pytest.raises(JobError) as caught:
+        run()
+    return str(caught.value)
+
+
+def adopt(spark: SparkSession, connection: Connection) -> None:
+    """Give the shared session the settings of that job, as far as a session can change.
+
+    A streaming query clones the session's settings when it starts. The settings of the Spark
+    context stay those of a transactional job.
+    """
+    from ytstream.query import session
+
+    wanted = session.settings_of(connection)
+    for key in sorted(_SESSION_KEYS):
+        # Spark knows its own settings alone as modifiable, and lets all others be set as well.
+        if not (spark.conf.isModifiable(key) or key.startswith("spark.yt.")):
+            continue
+        if key in wanted:
+            spark.conf.set(key, wanted[key])
+        else:
+            spark.conf.unset(key)
+
+
+def several_triggers(query: StreamingQuery, stream: Stream, cluster: Running) -> None:
+    """Let the query look ten times at where the consumer is, as it does at every trigger."""
+    faults = cluster.client.faults
+    where = {"query": f"*{stream.settings.consumer}*"}
+    look = faults.add(method="SelectRows", where=where, times=None, action="delay", seconds=0)
+    wait(lambda: faults.get(look).hits >= 10 * len(stream.settings.queues), query)
+    faults.remove(look)
+
+
+def die_between_the_logs(stream: Stream, cluster: Running, batch: int) -> None:
+    """Run until ``commits/batch`` is written and the batch's transaction is gone.
+
+    The last requests of the batch and of SPYT's clean-up fail instead of a driver's death: the
+    cluster is left the same, and the session serves the next test.
+    """
+    faults = cluster.client.faults
+    commit = f"{stream.settings.checkpoint}/commits/{batch}"
+    written = faults.add(
+        method="MoveNode",
+        where={"destination_path": commit},
+        when="after",
+        action="delay",
+        seconds=0,
+    )
+    tablets = sum(provision.queue_tablets(stream.client, stream.settings).values())
+    faults.add(
+        method="AdvanceConsumer", skip=tablets * batch, times=None, action="fail", error=ON_STRIKE
+    )
+    # SPYT removes the entry when it can: a driver that is dead cannot.
+    faults.add(
+        method="RemoveNode", where={"path": commit}, times=None, action="fail", error=ON_STRIKE
+    )
+    with stream.running() as query:
+        wait_for_failure(query)
+    assert faults.get(written).hits == 1
+    faults.clear()
+    assert stream.client.exists(commit)
+
+
+def lose_the_commits_reply(stream: Stream, cluster: Running) -> None:
+    """Run until a batch's transaction has committed without an answer to the driver."""
+    faults = cluster.client.faults
+    # The consumer moves in the transaction, right before it commits.
+    advanced = faults.add(method="AdvanceConsumer", action="delay", seconds=0)
+    faults.add(method="CommitTransaction", armed_by=advanced, action="lose_reply")
+    with stream.running() as query:
+        wait_for_failure(query)
+    faults.clear()
+
+
+def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -> None:
+    """Run until writes fail for ever after ``skip`` writes into the output."""
+    cluster.client.faults.add(
+        method="ModifyRows",
+        where={"path": stream.settings.output},
+        skip=skip,
+        times=None,
+        action="fail",
+        error=ON_STRIKE,
+    )
+    with stream.running() as query:
+        wait_for_failure(query)
+    cluster.client.faults.clear()

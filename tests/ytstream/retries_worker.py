@@ -1,0 +1,114 @@
+"""One transactional stream in a session of its own, with a task that Spark has to start again.
+
+``python -m tests.ytstream.retries_worker FAULT CURE``. FAULT is ``write`` (one write fails) or
+``executor`` (the executors are killed while they write), CURE is ``all``, ``fence`` or ``none``.
+Prints one line of JSON: the failure that ended the query, and the rows counted after recovery and a
+second run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from minicluster import testing
+from minicluster.client import Fault
+from tests.ytstream.examples import example, settings_of
+from tests.ytstream.helpers import ON_STRIKE
+from ytstream import confs, provision
+from ytstream.cluster import connect
+from ytstream.config import Settings
+from ytstream.demo.scenario import drained
+from ytstream.guarantees.transactional import Transactional
+from ytstream.job import Connection
+from ytstream.query import session
+from ytstream.testing.stream import Stream, wait
+
+RETRIES = {"spark.task.maxFailures": "4", "spark.stage.maxConsecutiveAttempts": "4"}
+
+
+class Unfenced(Transactional):
+    """The guarantee without its fence."""
+
+    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
+        """Return the rows as they are."""
+        return rows
+
+
+def allow_retries() -> None:
+    """Take the cure out of the settings."""
+    transactional = [
+        conf._replace(value=RETRIES.get(conf.key, conf.value))
+        for conf in confs.GUARANTEES["transactional"]
+    ]
+    confs.GUARANTEES = {**confs.GUARANTEES, "transactional": transactional}
+
+
+def kill_executors(cluster: testing.Running, rule: Fault) -> None:
+    """kill -9 all executors of this process once a write is under way, then let the write go."""
+    cluster.client.faults.wait(rule, timeout=120)
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            group = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
+        except (OSError, ValueError):
+            continue
+        if b"CoarseGrainedExecutorBackend" in command and group == os.getsid(0):
+            os.kill(int(folder.name), signal.SIGKILL)
+    cluster.client.faults.remove(rule)
+
+
+def main(fault: str, cure: str) -> None:
+    """Play the fault and print the result."""
+    if cure != "all":
+        allow_retries()
+    made = example("transactional", "map")
+    with testing.start() as cluster:
+        settings = replace(
+            settings_of(made.job, "//home/retries", proxy=cluster.http),
+            max_rows_per_partition=1_000,
+            dyn_batch_size=100,
+        )
+        guarantee = Unfenced() if cure == "none" else Transactional()
+        connection = Connection(connect(settings), settings, made.job, guarantee)
+        provision.provision(connection)
+        spark = session.open_session(connection)
+        stream = Stream(connection, made.sample, spark)
+        stream.send(4_000)
+        stream.recover()
+        where = {"path": settings.output}
+        faults = cluster.client.faults
+        if fault == "write":
+            faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=ON_STRIKE)
+        else:
+            rule = faults.add(method="ModifyRows", where=where, skip=5, action="delay", seconds=60)
+            threading.Thread(target=kill_executors, args=(cluster, rule), daemon=True).start()
+        failure = first_run(stream)
+        stream.recover()
+        stream.drain()
+        outcome = stream.outcome()
+        result = {"failure": failure, "lost": outcome.lost, "duplicated": outcome.duplicated}
+        print(json.dumps(result))
+        spark.stop()
+
+
+def first_run(stream: Stream) -> str:
+    """Return the failure that ended the query, or nothing when it went through."""
+    is_drained = drained(stream.connection)
+    with stream.running() as query:
+        try:
+            wait(is_drained, query)
+        except AssertionError:
+            return str(query.exception())
+    return ""
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

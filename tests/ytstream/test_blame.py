@@ -1,0 +1,48 @@
+"""An error in the user's files is one line that names the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ytstream.helpers import refusal
+from ytstream import Job, JobError
+from ytstream.blame import imported, place
+
+
+def _run(file: Path, text: str) -> object:
+    file.write_text(text, encoding="utf-8")
+    exec(compile(text, str(file), "exec"), {"__name__": "job"})  # as an import would
+    return None
+
+
+def _importing(file: Path, text: str) -> str:
+    def import_job() -> Job:
+        _run(file, text)
+        raise AssertionError("the file has no mistake")
+
+    return refusal(lambda: imported(import_job))
+
+
+def test_the_line_of_an_error_is_named(tmp_path: Path) -> None:
+    text = _importing(tmp_path / "tables.py", 'A = 1\nB = {}["price"]\n')
+    assert "KeyError: 'price' (tables.py:2)" in text
+
+
+def test_a_line_that_is_not_python_is_named(tmp_path: Path) -> None:
+    assert "job.py:2: " in _importing(tmp_path / "job.py", "A = 1\nB = (\n")
+
+
+def test_a_refusal_is_left_as_it_is() -> None:
+    def import_job() -> Job:
+        raise JobError("no such column", "name another")
+
+    assert refusal(lambda: imported(import_job)) == "no such column\n  -> name another"
+
+
+def test_an_error_outside_of_the_users_files_has_no_place() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        _ = 1 // 0
+    caught.value.__traceback__ = None
+    assert place(caught.value) == ""

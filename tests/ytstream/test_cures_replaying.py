@@ -1,0 +1,71 @@
+"""What breaks jobs without transactions, with the job's cure and without it.
+
+Trimmed rows break transactional jobs in the same way.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from minicluster.testing import Running
+from tests.ytstream.helpers import StreamOf, fail_in_the_middle_of_a_batch
+from ytstream.testing.stream import Stream
+
+pytestmark = pytest.mark.spark
+
+with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+
+
+@with_and_without
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_rows_trimmed_before_they_were_read(
+    stream_of: StreamOf, guarantee: str, cured: bool
+) -> None:
+    """SPYT counts rows from the offset it asked for and gets the first ones there are, again."""
+    stream = stream_of(guarantee)
+    stream.send(400)
+    stream.client.trim_rows(stream.settings.queues[0], 0, 50)
+    if cured:
+        stream.recover()
+        stream.drain()
+        outcome = stream.outcome()
+        assert (outcome.lost, outcome.duplicated) == (50, 0)
+    else:
+        stream.drain()
+        assert stream.outcome().duplicated == 50
+
+
+@with_and_without
+@pytest.mark.parametrize("queues", [1, 2])
+def test_an_idempotent_batch_that_runs_again_changes_nothing(
+    stream_of: StreamOf, cluster: Running, queues: int, cured: bool
+) -> None:
+    """A write fails in the second batch; first writes of that batch are in the output already.
+
+    The key of the output is the cure: a table without takes every repeat as a new row.
+    """
+    stream = stream_of("idempotent", "map", queues)
+    stream.configure(max_rows_per_partition=100)
+    if not cured:
+        _make_ordered(stream)
+    stream.send(1_200)
+    stream.recover()
+    # One write for each tablet and batch: those of the first, and two of the second.
+    fail_in_the_middle_of_a_batch(stream, cluster, skip=4 * queues + 2)
+    stream.recover()
+    stream.drain()
+    outcome = stream.outcome()
+    assert outcome.lost == 0
+    assert (outcome.duplicated > 0) == (not cured)
+
+
+def _make_ordered(stream: Stream) -> None:
+    """Replace the output by a table of the same columns without a key."""
+    client, output = stream.client, stream.settings.output
+    schema = [
+        {name: value for name, value in column.items() if name != "sort_order"}
+        for column in client.get(f"{output}/@schema")
+    ]
+    client.remove(output)
+    client.create("table", output, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(output, sync=True)

@@ -1,0 +1,201 @@
+"""A job.py that does not fit its tables, its configuration or the runtime is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yt.type_info as ti
+
+from tests.ytstream.examples import PAIRS, example, settings_of
+from tests.ytstream.helpers import refusal
+from ytstream import Column, Job, __version__
+from ytstream.columns import Described, key_of
+from ytstream.declaration import verify, verify_configuration
+from ytstream.guarantees import guarantee_of
+
+PLAIN = Column("price", "int64")
+
+
+def _job(**changes: Any) -> Job:
+    return replace(example("transactional", "map").job, **changes)
+
+
+def _refused(job: Job) -> str:
+    return refusal(lambda: verify(job))
+
+
+def _refused_configuration(job: Job, *, queues: int = 1, **changes: Any) -> str:
+    settings = replace(settings_of(job, "//home/job", queues=queues), **changes)
+    return refusal(lambda: verify_configuration(job, settings, guarantee_of(job)))
+
+
+def _refused_output(columns: Sequence[Any]) -> str:
+    return _refused(_job(outputs={"output": columns}))
+
+
+@pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
+@pytest.mark.parametrize("queues", [1, 2])
+def test_what_the_template_offers_is_accepted(guarantee: str, processing: str, queues: int) -> None:
+    job = example(guarantee, processing, queues).job
+    verify(job)
+    settings = settings_of(job, "//home/job", queues=queues)
+    verify_configuration(job, settings, guarantee_of(job))
+
+
+def test_a_job_for_another_major_version_is_refused() -> None:
+    major, _, rest = __version__.partition(".")
+    verify(_job(made_for=f"{major}.999.0"))
+    text = _refused(_job(made_for=f"{int(major) + 1}.{rest}"))
+    assert f"made for ytstream {int(major) + 1}.{rest}" in text
+    assert f"ytstream/ is {__version__}" in text
+    assert "cruft update" in text
+
+
+def test_an_unknown_processing_is_refused_with_the_known_ones() -> None:
+    text = _refused(_job(processing="mapp"))
+    assert "unknown processing 'mapp'" in text
+    assert "map, window, join, deduplicate" in text
+
+
+def test_an_unknown_guarantee_is_refused_with_the_known_ones() -> None:
+    text = refusal(lambda: guarantee_of(_job(guarantee="exactly_once")))
+    assert "unknown guarantee 'exactly_once'" in text
+    assert "transactional, idempotent, at_least_once" in text
+
+
+@pytest.mark.parametrize("processing", ["window", "join", "deduplicate"])
+def test_idempotent_with_anything_but_map_is_refused_with_the_guarantee_that_fits(
+    processing: str,
+) -> None:
+    job = _job(processing=processing, guarantee="idempotent")
+    text = refusal(lambda: guarantee_of(job))
+    assert f"map only, not with {processing}" in text
+    assert 'guarantee="transactional"' in text
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ({}, 'must be "output", it is None'),
+        ({"result": [PLAIN]}, "must be \"output\", it is 'result'"),
+        ({"output": [PLAIN], "totals": [PLAIN]}, "no function writes the outputs totals"),
+    ],
+)
+def test_outputs_that_are_not_written_are_refused(
+    outputs: dict[str, list[Column]], said: str
+) -> None:
+    assert said in _refused(_job(outputs=outputs))
+
+
+def test_a_transform_that_is_not_a_function_is_refused() -> None:
+    assert "transform is not a function" in _refused(_job(transform="transform"))
+
+
+def test_a_join_needs_a_reference_with_a_key() -> None:
+    assert "a join needs REFERENCE" in _refused(_job(processing="join"))
+    assert "REFERENCE has no key column" in _refused(_job(processing="join", reference=[PLAIN]))
+    text = _refused_configuration(_job(processing="join"), reference=None)
+    assert "a join needs the key `reference`" in text
+
+
+def test_a_reference_that_is_not_used_is_refused() -> None:
+    keyed = [Column("auction", "int64", key=True)]
+    assert "map does not use REFERENCE" in _refused(_job(reference=keyed))
+    text = _refused_configuration(_job(), reference="//home/job/reference")
+    assert "map does not use the key `reference`" in text
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ({}, "[outputs] lacks output"),
+        ({"output": "//home/o", "totals": "//home/t"}, "[outputs] names totals"),
+    ],
+)
+def test_the_outputs_of_the_configuration_have_to_be_those_of_the_job(
+    outputs: dict[str, str], said: str
+) -> None:
+    assert said in _refused_configuration(_job(), outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("job_queues", "queues", "wanted", "found"),
+    [
+        (1, 2, "queue_id, tablet_index, row_index", "tablet_index, row_index"),
+        (2, 1, "tablet_index, row_index", "queue_id, tablet_index, row_index"),
+    ],
+)
+def test_the_key_of_idempotent_has_to_fit_the_number_of_queues(
+    job_queues: int, queues: int, wanted: str, found: str
+) -> None:
+    text = _refused_configuration(example("idempotent", "map", job_queues).job, queues=queues)
+    assert f"with {queues} queue(s) needs the key columns {wanted} in front" in text
+    assert f"it has {found}" in text
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_idempotent_without_its_key_is_refused(queues: int) -> None:
+    job = replace(example("idempotent", "map", queues).job, outputs={"output": [PLAIN]})
+    assert "it has none" in _refused_configuration(job, queues=queues)
+
+
+def test_all_problems_of_a_declaration_are_reported_at_once() -> None:
+    text = _refused(_job(outputs={"result": [PLAIN]}, transform=None))
+    assert 'must be "output"' in text
+    assert "transform is not a function" in text
+
+
+@pytest.mark.parametrize(
+    "key", ["spark.task.maxFailures", "spark.sql.adaptive.enabled", "spark.driver.port"]
+)
+def test_a_spark_setting_that_the_runtime_needs_is_refused(key: str) -> None:
+    text = _refused_configuration(_job(), spark={"spark.executor.cores": 2, key: "4"})
+    assert f"[spark] sets {key}" in text
+    assert "cores" not in text
+
+
+def test_entries_may_be_tuples() -> None:
+    tuples: list[Described] = [
+        ("event_id", "utf8", True),
+        ("tags", ti.List[ti.Utf8], False),
+        PLAIN,
+    ]
+    job = _job(queue=tuples)
+    verify(job)
+    assert job.queue_columns == (
+        Column("event_id", ti.Utf8, required=True),
+        Column("tags", ti.List[ti.Utf8]),
+        Column("price", ti.Int64),
+    )
+    assert key_of(job.queue_columns) == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ([], "has no columns"),
+        ([("price", "int64")], "wanted a Column"),
+        ([("price", "int64", "yes")], "wanted a Column"),
+        (["price"], "wanted a Column"),
+        ([Column("price", "decimal")], "no such type"),
+        ([PLAIN, PLAIN], "duplicate column name"),
+        ([PLAIN, Column("id", "utf8", key=True)], "a key column after one that is not"),
+        ([Column("id", ti.List[ti.Utf8], key=True), PLAIN], "a key cannot be of type"),
+        ([Column("id", "any", key=True), PLAIN], "a key cannot be of type"),
+        ([Column("id", "json", key=True), PLAIN], "a key cannot be of type"),
+    ],
+)
+def test_a_wrong_column_is_named_with_its_list(columns: list[Any], said: str) -> None:
+    text = _refused_output(columns)
+    assert "tables.py" in text
+    assert "OUTPUTS['output']" in text
+    assert said in text
+
+
+def test_a_wrong_column_of_queue_and_reference_is_named_too() -> None:
+    assert "tables.py, QUEUE[1]" in _refused(_job(queue=[PLAIN, PLAIN]))
+    wrong = [Column("auction", "int64", key=True), ("name",)]
+    assert "tables.py, REFERENCE[1]" in _refused(_job(processing="join", reference=wrong))

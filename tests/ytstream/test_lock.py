@@ -1,0 +1,49 @@
+"""One instance at a time: the lock against the minicluster; no Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minicluster.testing import Running
+from tests.ytstream.helpers import ConnectionOf, refusal
+from ytstream.job import Connection
+from ytstream.recovery.lock import InstanceLock, alone
+
+
+@pytest.fixture
+def connection(provisioned_of: ConnectionOf) -> Connection:
+    """Connect a job whose objects all exist."""
+    return provisioned_of("at_least_once")
+
+
+def test_a_second_instance_is_refused_while_the_first_one_lives(connection: Connection) -> None:
+    consumer = connection.settings.consumer
+    second = InstanceLock(connection.client, consumer)
+    with alone(connection) as first:
+        assert first.is_held
+        assert "another instance" in refusal(lambda: second.acquire(print))
+    assert not first.is_held
+    second.acquire(print)
+    second.release()
+
+
+def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Running) -> None:
+    client: Any = connection.client
+    consumer = connection.settings.consumer
+    transaction = client.start_transaction(timeout=5_000)
+    folder, _, name = consumer.rpartition("/")
+    with client.Transaction(transaction_id=transaction):
+        client.lock(folder, mode="shared", child_key=f"{name}.lock")
+    said: list[str] = []
+
+    def time_passes(line: str) -> None:
+        said.append(line)
+        # Past the time-out of the dead one, not past that of the one that waits.
+        cluster.client.clock.advance(6)
+
+    lock = InstanceLock(client, consumer)
+    lock.acquire(time_passes)
+    lock.release()
+    assert "holds the lock" in said[0]

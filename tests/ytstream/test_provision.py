@@ -1,0 +1,283 @@
+"""provision and check against the minicluster; no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from minicluster.testing import Running
+from tests.ytstream.helpers import ConnectionOf, refusal
+from ytstream import JobError
+from ytstream.cluster import connect, explained
+from ytstream.config import Settings
+from ytstream.guarantees import sizing
+from ytstream.job import Connection
+from ytstream.provision import check, provision, require, sized
+
+
+@pytest.fixture
+def connection(connection_of: ConnectionOf) -> Connection:
+    """Connect a job of which nothing exists."""
+    return connection_of("transactional")
+
+
+@pytest.fixture
+def provisioned(provisioned_of: ConnectionOf) -> Connection:
+    """Connect a job whose objects all exist."""
+    return provisioned_of("transactional")
+
+
+def _configured(connection: Connection, **changes: Any) -> Connection:
+    return replace(connection, settings=replace(connection.settings, **changes))
+
+
+def _required(connection: Connection) -> str:
+    return refusal(lambda: require(connection))
+
+
+def _not_provisioned(connection: Connection) -> str:
+    return refusal(lambda: provision(connection))
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues"),
+    [
+        ("transactional", "join", 1),
+        ("idempotent", "map", 2),
+        ("idempotent", "map", 1),
+        ("at_least_once", "window", 2),
+    ],
+)
+def test_provision_makes_everything_and_can_be_repeated(
+    connection_of: ConnectionOf, guarantee: str, processing: str, queues: int
+) -> None:
+    connection = connection_of(guarantee, processing, queues)
+    client, settings = connection.client, connection.settings
+    assert provision(connection)
+    assert provision(connection) == []
+    require(connection)
+    tables = [*settings.queues, settings.consumer, *settings.outputs.values()]
+    tables += [settings.reference] if settings.reference else []
+    assert {client.get(f"{path}/@tablet_state") for path in tables} == {"mounted"}
+    assert client.get(f"{settings.output}/@sorted") == (guarantee == "idempotent")
+    for path in (*tables, settings.checkpoint):
+        assert path in check(connection)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "queues", "pivots"),
+    [
+        ("idempotent", 1, [[], [1], [2], [3]]),
+        ("idempotent", 2, [[], *([0, n] for n in (1, 2, 3)), *([1, n] for n in range(4))]),
+    ],
+)
+def test_an_output_by_position_has_a_tablet_for_each_tablet_of_the_queues(
+    provisioned_of: ConnectionOf, guarantee: str, queues: int, pivots: list[list[Any]]
+) -> None:
+    connection = provisioned_of(guarantee, "map", queues)
+    settings = connection.settings
+    wanted = [[settings.queues[key[0]], key[1]] if len(key) > 1 else key for key in pivots]
+    assert connection.client.get(f"{settings.output}/@pivot_keys") == wanted
+
+
+def test_check_changes_nothing(connection: Connection) -> None:
+    assert "missing" in refusal(lambda: check(connection))
+    assert not connection.client.exists(connection.settings.consumer.rpartition("/")[0])
+
+
+def test_queues_of_others_are_not_created(connection: Connection) -> None:
+    queue = connection.settings.queues[0]
+    text = _not_provisioned(_configured(connection, create_queues=False))
+    assert queue in text
+    assert "create_queues" in text
+    assert not connection.client.exists(queue)
+
+
+def test_a_registration_that_is_not_permitted_prints_the_command(
+    connection: Connection, cluster: Running
+) -> None:
+    settings = connection.settings
+    cluster.client.faults.add(
+        method="register_queue_consumer",
+        action="fail",
+        where={"queue": settings.queues[0]},
+        error={"code": 901, "message": "Access denied for user"},
+    )
+    command = f"yt register-queue-consumer {settings.queues[0]} {settings.consumer} --vital"
+    assert command in _not_provisioned(connection)
+
+
+def test_a_missing_registration_is_found(provisioned: Connection) -> None:
+    client: Any = provisioned.client
+    settings = provisioned.settings
+    client.unregister_queue_consumer(settings.queues[0], settings.consumer)
+    assert "not registered" in _required(provisioned)
+
+
+def test_a_consumer_that_is_not_vital_is_reported_not_changed(provisioned: Connection) -> None:
+    settings = provisioned.settings
+    provisioned.client.register_queue_consumer(settings.queues[0], settings.consumer, vital=False)
+    assert "not vital" in _not_provisioned(provisioned)
+
+
+def test_a_table_that_is_not_a_consumer_is_refused_and_left_alone(connection: Connection) -> None:
+    client, path = connection.client, connection.settings.consumer
+    attributes = {"dynamic": True, "schema": [{"name": "a", "type": "int64"}]}
+    client.create("table", path, recursive=True, attributes=attributes)
+    assert "is not a queue consumer" in _not_provisioned(connection)
+    assert client.get(f"{path}/@tablet_state") == "unmounted"
+
+
+def _path(settings: Settings, name: str) -> str:
+    return settings.output if name == "output" else str(getattr(settings, name))
+
+
+@pytest.mark.parametrize("name", ["consumer", "output"])
+def test_an_unmounted_table_is_found_and_mounted(provisioned: Connection, name: str) -> None:
+    client: Any = provisioned.client
+    path = _path(provisioned.settings, name)
+    client.unmount_table(path, sync=True)
+    assert f"{path}: is unmounted" in _required(provisioned)
+    assert provision(provisioned)
+    assert client.get(f"{path}/@tablet_state") == "mounted"
+
+
+def test_a_frozen_table_is_reported_with_the_command(provisioned: Connection) -> None:
+    client: Any = provisioned.client
+    output = provisioned.settings.output
+    client.freeze_table(output, sync=True)
+    assert f"yt unfreeze-table {output} --sync" in _required(provisioned)
+
+
+@pytest.mark.parametrize("name", ["queues", "consumer", "output", "checkpoint"])
+def test_a_link_is_refused(provisioned: Connection, name: str) -> None:
+    client: Any = provisioned.client
+    settings = provisioned.settings
+    path = settings.queues[0] if name == "queues" else _path(settings, name)
+    client.link(path, f"{path}-link")
+    linked: dict[str, dict[str, Any]] = {
+        "queues": {"queues": (f"{path}-link",)},
+        "output": {"outputs": {"output": f"{path}-link"}},
+    }
+    changes = linked.get(name, {name: f"{path}-link"})
+    assert f"is a link to {path}" in _not_provisioned(_configured(provisioned, **changes))
+
+
+@pytest.mark.parametrize(
+    ("said", "setting"),
+    [
+        ('No such account "typo"', "account"),
+        ('"use" permission for tablet cell bundle "b" is not allowed', "tablet_cell_bundle"),
+        ('No such medium "typo"', "medium"),
+    ],
+)
+def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
+    connection: Connection, cluster: Running, said: str, setting: str
+) -> None:
+    cluster.client.faults.add(method="create", action="fail", error={"code": 1, "message": said})
+    with (
+        pytest.raises(JobError, match=f"{said}\n  -> correct `{setting}`"),
+        explained(connection.settings),
+    ):
+        provision(connection)
+
+
+def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) -> None:
+    settings = replace(connection.settings, proxy="127.0.0.1:1")
+    assert "127.0.0.1:1: Connection refused\n" in refusal(lambda: connect(settings))
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "remedy"),
+    [("transactional", "remove it"), ("idempotent", "name one of: join:unique-key")],
+)
+def test_an_accepted_refusal_that_does_not_exist_is_refused(
+    provisioned_of: ConnectionOf, guarantee: str, remedy: str
+) -> None:
+    text = _required(_configured(provisioned_of(guarantee), accept=("nonsense",)))
+    assert f"no such refusal\n  -> {remedy}" in text
+
+
+def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> None:
+    client, path = provisioned.client, provisioned.settings.output
+    client.remove(path)
+    schema = [{"name": "something_else", "type": "int64"}]
+    client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    text = _not_provisioned(provisioned)
+    assert "column something_else: not in tables.py" in text
+    assert "missing" in text
+    assert "correct OUTPUTS in tables.py" in text
+    assert [column["name"] for column in client.get(f"{path}/@schema")] == ["something_else"]
+
+
+def test_a_queue_without_a_column_of_ours_is_reported(connection: Connection) -> None:
+    attributes = {"dynamic": True, "schema": [{"name": "something_else", "type": "int64"}]}
+    connection.client.create(
+        "table", connection.settings.queues[0], recursive=True, attributes=attributes
+    )
+    assert "correct QUEUE in tables.py" in _not_provisioned(connection)
+
+
+def test_a_queue_may_have_more_columns_and_the_output_may_not(provisioned: Connection) -> None:
+    job = provisioned.job
+    fewer = replace(job, queue=[column for column in job.queue_columns if column.name != "extra"])
+    require(replace(provisioned, job=fewer))
+    output = [column for column in job.output_columns["output"] if column.name != "extra"]
+    changed = replace(provisioned, job=replace(job, outputs={"output": output}))
+    assert "column extra: not in tables.py" in _required(changed)
+
+
+def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ConnectionOf) -> None:
+    """Such a table would take every repeat as a new row."""
+    connection = provisioned_of("idempotent")
+    client, output = connection.client, connection.settings.output
+    schema = [
+        {name: value for name, value in column.items() if name != "sort_order"}
+        for column in client.get(f"{output}/@schema")
+    ]
+    client.remove(output)
+    client.create("table", output, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(output, sync=True)
+    assert "key columns: is none, wanted" in _not_provisioned(connection)
+
+
+def test_too_few_tablets_are_refused_with_the_number_that_would_do(
+    provisioned: Connection,
+) -> None:
+    assert sizing.problem(100_000, 50_000, 1) is None
+    assert "tablets are too few" in str(sizing.problem(200_000, 50_000, 4))
+    tablets = sizing.default_tablets(1_000_000)
+    assert sizing.problem(1_000_000, sizing.default_write_batch(1_000_000), tablets) is None
+    assert "tablets would do" in _required(
+        _configured(provisioned, max_rows_per_partition=1_000_000)
+    )
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "rows"),
+    [("transactional", 160), ("idempotent", 10_000), ("at_least_once", 10_000)],
+)
+def test_the_guarantee_chooses_the_rows_of_a_write(
+    provisioned_of: ConnectionOf, guarantee: str, rows: int
+) -> None:
+    connection = provisioned_of(guarantee)
+    assert sized(connection) is connection
+    chosen = sized(_configured(connection, dyn_batch_size=None))
+    assert chosen.settings.dyn_batch_size == rows
+
+
+def test_output_retention_is_given_to_the_output(connection: Connection) -> None:
+    kept = _configured(connection, output_retention=60_000)
+    provision(kept)
+    output = kept.settings.output
+    assert kept.client.get(f"{output}/@max_data_ttl") == 60_000
+    assert kept.client.get(f"{output}/@min_data_versions") == 0
+
+
+def test_a_job_proxy_is_refused(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_YT_RPC_JOB_PROXY_ENABLED", "true")
+    rows: Any = None  # it is not looked at
+    text = refusal(lambda: connection.guarantee.admit(rows, connection.settings))
+    assert "job proxy" in text

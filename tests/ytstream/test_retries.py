@@ -1,0 +1,84 @@
+"""Tasks that Spark starts again inside a transaction: with the job's cures, and without them.
+
+A failed attempt has sent part of its rows into the batch's transaction already. ``local[2,4]``
+retries as a cluster does, ``local-cluster`` runs executors as processes of a standalone cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ytstream
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 600
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+
+def _master(fault: str) -> str:
+    if fault == "write":
+        return "local[2,4]"
+    spyt = find_spec("spyt")
+    assert spyt is not None
+    assert spyt.origin is not None
+    (agent,) = (Path(spyt.origin).parent / "jars" / "common").glob("*spyt-patch-agent*.jar")
+    # On a cluster SPYT's set-up gives executors its agent too (setup-spyt-env.sh); without it they
+    # cannot read the expressions of a patched driver.
+    return (
+        "local-cluster[2,1,1024] --conf spark.executor.memory=1g "
+        f"--conf spark.executor.extraJavaOptions=-javaagent:{agent}"
+    )
+
+
+def _play(fault: str, cure: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.ytstream.retries_worker", fault, cure],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PYSPARK_SUBMIT_ARGS": f"--master {_master(fault)} pyspark-shell",
+            "PYTHONPATH": str(Path(ytstream.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        start_new_session=True,
+    )
+    assert done.returncode == 0, done.stderr[-10_000:]
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.parametrize("cure", ["fence", "none"])
+def test_a_write_fails_once(cure: str) -> None:
+    """``local[2,4]`` brings its own limit, whatever the settings say: the fence stands alone."""
+    result = _play("write", cure)
+    assert result["lost"] == 0
+    if cure == "fence":
+        assert "fence" in result["failure"]
+        assert result["duplicated"] == 0
+    else:
+        assert not result["failure"]
+        assert result["duplicated"] > 0
+
+
+@pytest.mark.parametrize("cure", ["all", "fence", "none"])
+def test_executors_die_while_they_write(cure: str) -> None:
+    result = _play("executor", cure)
+    assert result["lost"] == 0
+    if cure == "none":
+        assert not result["failure"]
+        assert result["duplicated"] > 0
+    else:
+        assert result["failure"]
+        assert result["duplicated"] == 0

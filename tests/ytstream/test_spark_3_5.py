@@ -1,0 +1,47 @@
+"""A sample of the folder's tests under Spark 3.5, in the environment that `make setup` makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+PATIENCE_SECONDS = 900
+
+#: One cure for each guarantee, a kill with state, a join, a map; the types that Spark 3.5 handles
+#: in its own way.
+SAMPLE = (
+    "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
+    "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
+    "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
+    "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
+    "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
+    "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
+    "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_sample_passes_under_spark_3_5(environments: dict[str, Path]) -> None:
+    done = subprocess.run(
+        [
+            *(environments["3.5"] / "bin/python", "-m", "pytest", "-q"),
+            # The template's own conftest needs packages that this environment does not have.
+            *("--confcutdir", FOLDER, "-p", "no:cacheprovider"),
+            *(FOLDER / name for name in SAMPLE),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        start_new_session=True,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert f"{len(SAMPLE)} passed" in done.stdout

@@ -1,0 +1,66 @@
+"""Spark's exceptions become one line, and some of them a reason to start again."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
+
+from ytstream import JobError, RestartableError
+from ytstream.query.spark_errors import cause, explained_spark
+
+TRACE = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
+=== Streaming Query ===
+Caused by: org.apache.spark.SparkException: outer
+\tat somewhere(Some.scala:1)
+Caused by: java.lang.IllegalStateException: the tablet is not mounted
+\tat elsewhere(Else.scala:2)
+"""
+
+
+def test_the_innermost_cause_is_the_line() -> None:
+    assert cause(TRACE) == "java.lang.IllegalStateException: the tablet is not mounted"
+
+
+def test_a_text_without_causes_is_itself() -> None:
+    assert cause("simply wrong\n  at x") == "simply wrong"
+
+
+def test_a_python_function_is_quoted_by_its_last_line() -> None:
+    trace = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Task failed: PythonException: "
+        'Traceback (most recent call last):\n  File "x.py", line 1, in f\n'
+        "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Some(Some.scala:1)"
+    )
+    assert cause(trace) == "ZeroDivisionError: division by zero"
+
+
+def test_a_stream_that_ends_may_be_started_again() -> None:
+    with pytest.raises(RestartableError, match="the tablet is not mounted"), explained_spark():
+        raise StreamingQueryException(TRACE)
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("[CAST_INVALID_INPUT] 'x' is not a number", r"correct transform\.py"),
+        ("[USER_RAISED_EXCEPTION] wrong row", r"correct transform\.py"),
+        ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] keys differ", "rewind"),
+        ("Error reading delta file yt:/1.delta", "rewind"),
+    ],
+)
+def test_a_failure_that_every_try_repeats_ends_the_job(said: str, remedy: str) -> None:
+    with (
+        pytest.raises(JobError, match=rf"the job cannot continue: [\s\S]*{remedy}"),
+        explained_spark(),
+    ):
+        raise StreamingQueryException(said)
+
+
+def test_a_plan_that_spark_refuses_ends_the_job() -> None:
+    with pytest.raises(JobError, match="committed rows are kept"), explained_spark():
+        raise AnalysisException("[UNRESOLVED_COLUMN] price")
+
+
+def test_a_jvm_that_is_gone_ends_the_job() -> None:
+    with pytest.raises(JobError, match="the JVM is gone"), explained_spark():
+        raise ConnectionRefusedError("Connection refused")

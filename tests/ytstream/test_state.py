@@ -1,0 +1,136 @@
+"""State: losses that are refused, and remarks in the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from yt.yson import YsonUint64
+
+from tests.ytstream.helpers import StreamOf, refusal
+from ytstream.demo.scenario import drained
+from ytstream.query.monitor import Monitor
+from ytstream.recovery.operator import rewind
+from ytstream.testing.stream import Stream, settle, wait
+
+pytestmark = pytest.mark.spark
+
+#: Each kind of state and each guarantee that has any, in turn.
+PAIRS = [("transactional", "window"), ("at_least_once", "deduplicate")]
+for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
+
+Said = Callable[[Stream], str]
+
+
+@for_each
+def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
+    stream_of: StreamOf, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing)
+    stream.recover()
+    assert stream.recover() == []  # nothing has run yet, nothing is lost
+    # The consumer may be a batch behind: two batches move it for certain.
+    for _ in range(2):
+        stream.send(200)
+        stream.drain()
+    stream.forget()
+    assert "the state with it" in refusal(stream.recover)
+    rewind(stream.connection, "latest", [])
+    for _ in range(2):
+        assert not any("is gone" in note for note in stream.recover())
+    for _ in range(2):
+        stream.send(200)
+        stream.drain()
+    stream.forget()
+    assert "the state with it" in refusal(stream.recover)
+
+
+@for_each
+def test_an_older_checkpoint_that_was_restored_is_refused(
+    stream_of: StreamOf, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing)
+    checkpoint = stream.settings.checkpoint
+    client: Any = stream.client
+    stream.send(200)
+    stream.recover()
+    stream.drain()
+    client.copy(checkpoint, f"{checkpoint}.old")
+    for _ in range(3):
+        stream.send(200)
+        stream.drain()
+    client.remove(checkpoint, recursive=True)
+    client.move(f"{checkpoint}.old", checkpoint)
+    assert "move it back" in refusal(stream.recover)
+
+
+def test_a_state_of_another_number_of_partitions_is_refused(stream_of: StreamOf) -> None:
+    stream = stream_of("at_least_once", "window")
+    stream.send(100)
+    stream.recover()
+    stream.drain()
+    stream.redeclare(shuffle_partitions=3)
+    text = refusal(stream.recover)
+    assert "has 2 partitions" in text
+    assert "set shuffle_partitions=2 in job.py" in text
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Said:
+    """Give a function that runs until drained and returns what the job's log then says."""
+
+    def drain_and_listen(stream: Stream) -> str:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "job"), stream.running() as query:
+            wait(drained(stream.connection), query)
+            settle(query)
+            Monitor(query, stream.connection.job.large_state_bytes).report()
+        return caplog.text
+
+    return drain_and_listen
+
+
+def _odd(stream: Stream, rows: list[dict[str, Any]]) -> None:
+    """Send rows that are not to have an effect."""
+    before = list(stream.sent)
+    stream.publish(rows)
+    stream.sent = before
+
+
+@for_each
+def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
+    stream_of: StreamOf, said: Said, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing)
+    stream.send(3_000)
+    stream.recover()
+    stream.drain()
+    # A row is late by the watermark under which the batch before ran: Spark writes the windows that
+    # a batch closes at its end.
+    stream.send(100)
+    stream.drain()
+    tomorrow = YsonUint64((int(time.time()) + 86_400) * 1_000_000)
+    early = [{**row, "date_time": tomorrow} for row in stream.sample.make(3, seed=778)]
+    _odd(stream, [*stream.sample.make(50, seed=777), *early])
+    text = said(stream)
+    assert "rows came after the watermark" in text
+    assert "left out: 3 from the future" in text
+    stream.send(200)
+    stream.close()
+    assert stream.is_exact()
+
+
+@for_each
+def test_a_state_that_grows_is_said_with_its_size(
+    stream_of: StreamOf, said: Said, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing)
+    stream.send(200)
+    stream.recover()
+    assert "WARNING" not in said(stream)
+    stream.redeclare(large_state_bytes=1)
+    stream.send(200)
+    assert "WARNING: the state has grown to" in said(stream)
