@@ -77,10 +77,11 @@ fuzz: setup-4.1 ## damaged and random requests to the minicluster, for SECONDS
 bench: setup ## the benchmarks, as a table
 	@$(BIN)/python -m bench
 
-lint: setup-4.1 ## ruff and mypy --strict over the template's own sources
+lint: setup-4.1 ## ruff, mypy --strict and a look for import circles, over the template's own sources
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tests.imports "{{cookiecutter.project_slug}}/ytstream" "{{cookiecutter.project_slug}}/minicluster"
 
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)
 include templates/make/prerequisites.mk

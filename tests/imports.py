@@ -136,13 +136,19 @@ def upward(found: Iterable[Arrow], floors: Floors) -> list[Arrow]:
     return wrong
 
 
-def main(package: Path) -> None:
-    """Print the counts of a package, and its circles."""
-    found = arrows(package)
-    print(f"{len(modules(package))} modules, {len(found)} arrows, {len(circles(found))} circles")
-    for circle in circles(found):
-        print(f"  a circle of {len(circle)}: {', '.join(circle)}")
+def main(packages: Iterable[Path]) -> int:
+    """Print the counts of each package, and its circles; return 1 when there are any."""
+    is_circular = False
+    for package in packages:
+        found = arrows(package)
+        rings = circles(found)
+        counts = f"{len(modules(package))} modules, {len(found)} arrows, {len(rings)} circles"
+        print(f"{package.name}: {counts}")
+        for circle in rings:
+            print(f"  a circle of {len(circle)}: {', '.join(circle)}")
+        is_circular |= bool(rings)
+    return int(is_circular)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main(map(Path, sys.argv[1:])))
