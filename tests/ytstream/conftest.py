@@ -5,6 +5,7 @@ Imports nothing that only the template's environment has: the tests run under Sp
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -76,6 +77,9 @@ def spark(client: Client, cluster: minicluster.Running) -> Iterator[SparkSession
     """Open the session of a transactional job, with SPYT in it: the strictest Spark context."""
     from ytstream.query import session
 
+    # Half the time: no JVM of these tests lives long enough for its second compiler to pay.
+    options = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", options)
     job = example("transactional", "map").job
     settings = settings_of(job, "//home/none", proxy=cluster.http)
     opened = session.open_session(Connection(client, settings, job, guarantee_of(job)))

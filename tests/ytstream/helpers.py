@@ -66,11 +66,11 @@ def adopt(spark: SparkSession, connection: Connection) -> None:
 
 
 def several_triggers(query: StreamingQuery, stream: Stream, cluster: Running) -> None:
-    """Let the query look ten times at where the consumer is, as it does at every trigger."""
+    """Let the query look ten times at the queues' ends, as it does at every trigger."""
     faults = cluster.client.faults
-    where = {"query": f"*{stream.settings.consumer}*"}
-    look = faults.add(method="SelectRows", where=where, times=None, action="delay", seconds=0)
-    wait(lambda: faults.get(look).hits >= 10 * len(stream.settings.queues), query)
+    where = {"path": f"{stream.settings.queues[0]}/@queue_partitions"}
+    look = faults.add(method="GetNode", where=where, times=None, action="delay", seconds=0)
+    wait(lambda: faults.get(look).hits >= 10, query)
     faults.remove(look)
 
 

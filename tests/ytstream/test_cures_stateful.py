@@ -12,6 +12,7 @@ from tests.ytstream.examples import STATEFUL
 from tests.ytstream.helpers import (
     ON_STRIKE,
     StreamOf,
+    adopt,
     die_between_the_logs,
     fail_in_the_middle_of_a_batch,
     lose_the_commits_reply,
@@ -137,6 +138,8 @@ def test_an_at_least_once_batch_that_runs_again_counts_nothing_twice(
     The state is exact all the same, and only whole results repeat.
     """
     stream = stream_of("at_least_once", processing)
+    stream.configure(dyn_batch_size=50)
+    adopt(stream.spark, stream.connection)
     stream.send(3_000)
     stream.recover()
     stream.drain()

@@ -45,7 +45,9 @@ def _play(fault: str, cure: str) -> dict[str, Any]:
         cwd=ROOT,
         env={
             **os.environ,
-            "PYSPARK_SUBMIT_ARGS": f"--master {_master(fault)} pyspark-shell",
+            # Half the time: the JVM does not live long enough for its second compiler to pay.
+            "PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:TieredStopAtLevel=1 "
+            f"--master {_master(fault)} pyspark-shell",
             "PYTHONPATH": str(Path(ytstream.__file__).parents[1]),
         },
         capture_output=True,
