@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sample import SAMPLE
-from ytstream.demo.sample import compared
 from ytstream.job import Connection
 from ytstream.testing.frames import counted_rows, events_frame
 
@@ -17,4 +16,4 @@ def test_every_row_comes_out_once_and_converted(
     rows = SAMPLE.make(500)
     result = job.transform(events_frame(spark, connection, rows))
     assert result.columns == [column.name for column in job.output_columns["output"]]
-    assert counted_rows(result.collect(), compared(job)) == SAMPLE.wanted(job, rows)
+    assert counted_rows(connection, result.collect()) == SAMPLE.wanted(job, rows)

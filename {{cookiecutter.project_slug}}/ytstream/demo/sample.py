@@ -24,8 +24,8 @@ class Sample:
     #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE, whose event time goes
     #: forward from ``start_us`` (microseconds since 1970).
     rows: Callable[[int, int, int], Iterable[Row]]
-    #: The column of the event time.
-    event_time: str
+    #: The column of the event time; None for rows without one, in `map` and `join`.
+    event_time: str | None
     #: The output rows of such rows, in any order.
     expected: Callable[[Sequence[Row]], Iterable[Row]]
     #: For a join: the rows of the reference table.
@@ -44,7 +44,7 @@ class Sample:
 
         The first one moves the watermark on, and the batch of the second one runs under it.
         """
-        if job.processing != "window":
+        if job.processing != "window" or self.event_time is None:
             return []
         last = rows[-1]
         later = type(last[self.event_time])(max(int(row[self.event_time]) for row in rows) + _HOUR)
@@ -67,9 +67,14 @@ def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counted:
 
 
 def _plain(value: Any) -> Any:
-    # YSON's own number and text types compare unequal to Python's when they carry attributes.
-    if isinstance(value, bool) or value is None:
+    """Return a value that can be counted: YSON's own types compare by their attributes, too."""
+    if value is None or isinstance(value, bool | bytes):
         return value
-    if isinstance(value, int):
-        return int(value)
-    return str(value) if isinstance(value, str) else value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return tuple((str(name), _plain(item)) for name, item in sorted(value.items()))
+    if isinstance(value, Sequence):
+        return tuple(map(_plain, value))
+    return bool(value) if type(value).__name__ == "YsonBoolean" else value

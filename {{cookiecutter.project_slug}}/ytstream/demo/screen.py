@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from minicluster import testing
 
 from ..job import Job
-from .sample import Sample
+from .sample import Sample, compared
 from .scenario import Result, ScenarioError, play
+from .tables import Outcome
 
+#: Rows that are shown of each side.
+DIFFERENCES = 3
 LOG = Path("build/demo.log")
 
 console = Console(width=100, highlight=False)
@@ -56,6 +61,23 @@ def _bar(title: str, goal: int) -> Iterator[Callable[[int], None]]:
         yield lambda rows: progress.update(task, completed=rows)
 
 
+def differences(job: Job, outcome: Outcome) -> Table | None:
+    """Return the first missing and unexpected rows, face to face; None when there are none."""
+    if not outcome.lost and (not outcome.duplicated or may_repeat(job)):
+        return None
+    table = Table(title="first rows that differ, by column")
+    for name in ("column", "missing: sample/expected.py has it", "unexpected: the output has it"):
+        table.add_column(name)
+    sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
+    for missing, unexpected in itertools.zip_longest(*sides):
+        for position, name in enumerate(compared(job)):
+            cells = [escape(repr(row[position])) if row else "" for row in (missing, unexpected)]
+            style = "bold" if cells[0] != cells[1] else None
+            table.add_row(name, *cells, style=style)
+        table.add_section()
+    return table
+
+
 def _show(job: Job, result: Result) -> None:
     figures = {
         "rows_in": result.rows_in,
@@ -70,6 +92,12 @@ def _show(job: Job, result: Result) -> None:
         table.add_column(name.replace("_", " "), justify="right")
     table.add_row(*map(str, figures.values()))
     console.print(table)
+    if difference := differences(job, result.outcome):
+        console.print(difference)
+        console.print(
+            "Rows that differ: correct sample/expected.py or transform.py. Rows that are lost or "
+            "repeated as they are: report it, with the job's log."
+        )
     if may_repeat(job):
         console.print("at_least_once allows repeats of the batch that was cut off.")
     line = " ".join(f"{name}={value}" for name, value in figures.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,19 +37,44 @@ def read(client: Client, path: str, columns: Sequence[str]) -> Counted:
     return counted(client.select_rows(f"{names} from [{path}]"), columns)
 
 
+#: Floats are equal when they differ by less than this part of the larger one: sums of the same
+#: numbers in another order differ in their last digits.
+FLOAT_TOLERANCE = 1e-9
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """``lost``: expected appearances that are missing; ``duplicated``: appearances too many."""
+    """What came out, and where it differs from what had to."""
 
     rows_out: int
-    lost: int
-    duplicated: int
+    missing: Counted
+    unexpected: Counted
+
+    @property
+    def lost(self) -> int:
+        """Expected appearances that are missing."""
+        return self.missing.total()
+
+    @property
+    def duplicated(self) -> int:
+        """Appearances too many."""
+        return self.unexpected.total()
 
 
 def compare(expected: Counted, found: Counted) -> Outcome:
     """Count, row by row; a row with a wrong value is one lost and one too many."""
-    return Outcome(
-        rows_out=found.total(),
-        lost=(expected - found).total(),
-        duplicated=(found - expected).total(),
-    )
+    missing, unexpected = expected - found, found - expected
+    for row in [row for row in missing if any(isinstance(value, float) for value in row)]:
+        for other in [other for other in unexpected if _is_close(row, other)]:
+            both = min(missing[row], unexpected[other])
+            missing[row] -= both
+            unexpected[other] -= both
+    return Outcome(rows_out=found.total(), missing=+missing, unexpected=+unexpected)
+
+
+def _is_close(value: Any, other: Any) -> bool:
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=FLOAT_TOLERANCE) or value == other
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_is_close, value, other))
+    return bool(value == other)

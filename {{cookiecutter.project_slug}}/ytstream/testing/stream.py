@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
 
 from ..cluster import Client
 from ..config import Settings
 from ..demo import tables
 from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
-from ..job import Connection
+from ..demo.screen import differences
+from ..job import Connection, Job
 from ..query import pipeline, reference
 from ..recovery import before_start
 
@@ -58,7 +62,8 @@ class Stream:
             self.publish(
                 self.sample.make(count, len(self.sent) + position + 1, self._now), position
             )
-        self._now = max(int(row[self.sample.event_time]) for row in self.sent)
+        if (time := self.sample.event_time) is not None:
+            self._now = max(int(row[time]) for row in self.sent)
 
     def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
         """Send these very rows into one queue."""
@@ -153,3 +158,12 @@ def wait_for_failure(query: StreamingQuery) -> str:
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
     return str(query.exception())
+
+
+def assert_exact(job: Job, outcome: tables.Outcome) -> None:
+    """Fail with the first rows that differ unless nothing is lost and nothing duplicated."""
+    table = differences(job, outcome)
+    if table is not None or outcome.duplicated:
+        console = Console(width=120, record=True, file=io.StringIO())
+        console.print(table or f"{outcome.duplicated} rows too many")
+        pytest.fail(console.export_text(), pytrace=False)
