@@ -81,7 +81,7 @@ def main(fault: str, cure: str) -> None:
         provision.provision(connection)
         spark = session.open_session(connection)
         stream = Stream(connection, made.sample, spark)
-        stream.send(4_000)
+        stream.send(2_000)
         stream.recover()
         where = {"path": settings.output}
         faults = cluster.client.faults

@@ -61,7 +61,7 @@ def test_the_fence_stands_before_the_rows_of_transactional_alone(
 ) -> None:
     rows = pipeline.rows_of(spark, provisioned_of(guarantee))
     plan = rows._jdf.queryExecution().analyzed().toString()
-    assert ("fence" in plan) == (guarantee == "transactional")
+    assert ("fence: a task was started a second time" in plan) == (guarantee == "transactional")
 
 
 def test_several_queues_are_told_apart_under_every_guarantee(
