@@ -18,8 +18,8 @@ OFFERED = {
         "help", "setup", "demo", "test", "test-quick", "conformance", "fuzz", "bench", "lint",
     ],
     "project": [
-        "help", "setup", "demo", "test", "lint", "tables", "confs", "provision", "check", "run",
-        "submit", "status",
+        "help", "setup", "demo", "test", "lint", "tables", "confs", "rows", "provision", "check",
+        "run", "submit", "status",
     ],
 }  # fmt: skip
 

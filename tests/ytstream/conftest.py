@@ -17,7 +17,7 @@ from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import ConnectionOf, StreamOf, adopt
 from ytstream import provision
 from ytstream.cluster import Client, connect
-from ytstream.demo.scenario import fill_reference
+from ytstream.demo.tables import fill_reference
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.testing.stream import Stream

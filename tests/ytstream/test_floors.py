@@ -12,7 +12,7 @@ RUNTIME = Path(ytstream.__file__).parent
 #: The lowest first; "" is what a job imports, `from ytstream import Job`.
 FLOORS = (
     ("confs", "entry", "errors", "log", "positions", "table", "version"),
-    ("columns", "config"),
+    ("columns", "config", "shipped"),
     ("cluster", "schema"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "provision", "recovery"),

@@ -14,7 +14,7 @@ import pytest
 import ytstream
 from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import refusal, unconnected
-from ytstream import describe, submit
+from ytstream import JobError, describe, shipped, submit
 from ytstream.testing import checksums
 
 RUNTIME = Path(ytstream.__file__).parent
@@ -147,23 +147,40 @@ def test_the_archive_holds_the_package_and_the_runtime_that_a_cluster_needs(
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "transform.py").write_text("")
-    (package / "notes.txt").write_text("not Python")
+    (package / "rates.json").write_text("{}")
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "transform.pyc").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
-    target = submit.archive("shipped_job", tmp_path / "dist")
+    target = shipped.archive("shipped_job", tmp_path / "dist")
     with zipfile.ZipFile(target) as archived:
         names = set(archived.namelist())
     assert target.name == "shipped_job.zip"
-    assert {"shipped_job/__init__.py", "shipped_job/transform.py"} <= names
+    own = {name for name in names if name.startswith("shipped_job/")}
+    assert own == {f"shipped_job/{name}" for name in ("__init__.py", "transform.py", "rates.json")}
     assert {"ytstream/cli.py", "ytstream/guarantees/transactional.py"} <= names
     assert not [name for name in names if name.startswith(("ytstream/demo", "ytstream/testing"))]
-    assert not [name for name in names if not name.endswith(".py")]
     # The archive alone is enough to import the job's command line.
-    assert "demo" in submit._NOT_SHIPPED
+    assert "demo" in shipped.NOT_SHIPPED
     code = f"import sys; sys.path.insert(0, {str(target)!r}); import ytstream.cli as c; print(c)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
     )
     assert str(target) in done.stdout
+
+
+def test_an_import_that_the_cluster_lacks_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "importing_job"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    source = "import json\nimport spyt\nfrom yt import yson\nfrom . import x\nimport rich.table\n"
+    (package / "transform.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(JobError) as caught:
+        shipped.verify_imports("importing_job")
+    assert str(caught.value).count("imports") == 1
+    assert "transform.py:5 imports rich" in str(caught.value)
 
 
 def test_the_command_names_the_cluster_and_holds_no_token(

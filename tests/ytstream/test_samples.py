@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from typing import Any
 
 import pytest
 import yt.type_info as ti
-from pyspark.sql import SparkSession
 from yt.yson import YsonUint64
 
 from tests.ytstream import all_types
 from tests.ytstream.examples import PAIRS, example
-from tests.ytstream.helpers import refusal, unconnected
+from tests.ytstream.helpers import refusal
 from ytstream.demo.sample import compared, counted
 from ytstream.demo.tables import compare
-from ytstream.testing.frames import counted_rows, events_frame
 from ytstream.testing.values import conversion
 
 
@@ -51,13 +47,6 @@ def test_lost_and_duplicated_rows_are_counted_and_named() -> None:
     assert outcome.unexpected == {("b", 1): 1, ("b", 2): 1}
 
 
-def test_floats_are_equal_but_for_their_last_digits() -> None:
-    wanted = Counter({("a", 0.1 + 0.2): 2, ("b", 1.0): 1})
-    assert compare(wanted, Counter({("a", 0.3): 2, ("b", 1.0): 1})).missing == {}
-    outcome = compare(wanted, Counter({("a", 0.31): 2, ("b", 1.0): 1}))
-    assert (outcome.lost, outcome.duplicated) == (2, 2)
-
-
 @pytest.mark.parametrize("name", all_types.VALUES)
 def test_a_value_returns_from_spark_as_it_went_there(name: str) -> None:
     (column,) = (c for c in all_types.job("map").queue_columns if c.name == f"c_{name}")
@@ -72,17 +61,3 @@ def test_a_value_returns_from_spark_as_it_went_there(name: str) -> None:
 
 def test_a_type_that_spark_does_not_carry_is_refused() -> None:
     assert "no sample row" in refusal(lambda: conversion(ti.Uuid))
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("processing", ["map", "window"])
-def test_sample_rows_of_every_type_make_a_frame_and_are_counted(
-    spark: SparkSession, processing: str
-) -> None:
-    connection = unconnected("transactional", processing)
-    connection = replace(connection, job=all_types.job(processing))
-    rows: list[dict[str, Any]] = [{**row, "at": all_types.START} for row in all_types.rows()]
-    frame = events_frame(spark, connection, rows)
-    assert frame.columns == ["id", "at", *all_types.NAMES]
-    found = counted_rows(connection, frame.collect())
-    assert found == counted(rows, compared(connection.job))

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
 
-from . import blame, describe, log, provision, submit
+from . import blame, describe, log, provision, shipped, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
 from .errors import JobError, RestartableError
 from .guarantees import guarantee_of
 from .job import Connection, Job
-from .query import session, supervisor
-from .recovery import operator
+from .query import pipeline, session, supervisor
+from .query.spark_errors import explained_spark
+from .recovery import before_start, operator
 from .recovery.lock import alone
 from .status import status
 
@@ -27,14 +28,24 @@ def _provision(connection: Connection, _: argparse.Namespace) -> None:
 
 
 def _check(connection: Connection, _: argparse.Namespace) -> None:
-    """Verify tables, registration and session; changes nothing."""
+    """Verify tables, offsets, session and the plan of transform(); changes nothing."""
     print(provision.check(connection))
-    spark = session.open_session(provision.sized(connection))
+    for note in before_start.preview(connection):
+        print(f"at the next start: {note}")
+    shipped.verify_imports(connection.job.package)
+    connection = provision.sized(connection)
+    spark = session.open_session(connection)
+    try:
+        with explained_spark():
+            pipeline.rows_of(spark, connection, supervisor.read_reference(spark, connection))
+    finally:
+        version = spark.version
+        spark.stop()
     print(
-        f"\nsession ok: Spark {spark.version}, SPYT {spyt_version}, patch in effect, "
-        f"checkpoint {connection.settings.checkpoint_uri}"
+        f"\nsession ok: Spark {version}, SPYT {spyt_version}, patch in effect, "
+        f"checkpoint {connection.settings.checkpoint_uri}\n"
+        "transform() ok: its plan gives the columns of OUTPUTS"
     )
-    spark.stop()
 
 
 def _run(connection: Connection, _: argparse.Namespace) -> None:
@@ -65,6 +76,15 @@ def _submit(connection: Connection, given: argparse.Namespace) -> None:
     submit.submit(provision.sized(connection), given.config, given.words)
 
 
+def _rows(connection: Connection, given: argparse.Namespace) -> None:
+    """Put rows of sample/rows.py into the queues of a cluster on this machine."""
+    from sample import SAMPLE
+
+    from .demo import tables
+
+    print(tables.fill(connection, SAMPLE, given.count))
+
+
 def _demo(job: Job, _: Settings) -> int:
     """Run the job on a minicluster, kill it at the worst moment, and count every row."""
     # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
@@ -90,7 +110,7 @@ def _confs(job: Job, settings: Settings) -> int:
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
     function.__name__.lstrip("_"): function
-    for function in (_provision, _check, _run, _status, _migrate, _rewind, _submit)
+    for function in (_provision, _check, _rows, _run, _status, _migrate, _rewind, _submit)
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)
@@ -143,6 +163,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
         if name == "rewind":
             command.add_argument("to", choices=("earliest", "latest", "rows"))
             command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
+        if name == "rows":
+            command.add_argument("--count", type=int, default=1_000, help="default: 1000")
         if name == "submit":
             command.add_argument("words", nargs="*", metavar="-- WORD")
     return parser

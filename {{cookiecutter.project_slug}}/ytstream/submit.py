@@ -4,9 +4,7 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
-from collections.abc import Iterator, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,17 +13,16 @@ from .config import Settings, is_loopback, token
 from .errors import JobError
 from .job import Connection
 from .query.session import settings_of
+from .shipped import archive, verify_imports
 
 #: The repository: the folder of ytstream/, main.py and dist/.
 ROOT = Path(__file__).parents[1]
-#: Parts of this folder that a running job does not need.
-_NOT_SHIPPED = ("demo", "testing")
 
 
 def submit(connection: Connection, config: Path, words: Sequence[str]) -> None:
     """Build the archive and hand the job to the cluster; returns when spark-submit does.
 
-    Raises JobError for a missing token, or a submit that failed.
+    Raises JobError for a missing token, an import the cluster lacks, or a submit that failed.
     """
     pyspark, spyt = _folder("pyspark"), _folder("spyt")
     environment = {
@@ -35,6 +32,7 @@ def submit(connection: Connection, config: Path, words: Sequence[str]) -> None:
         "SPARK_HOME": str(pyspark),
         "PYSPARK_PYTHON": sys.executable,
     }
+    verify_imports(connection.job.package)
     archived = archive(connection.job.package, ROOT / "dist")
     line = command(connection, config, archived, words)
     line[0] = str(pyspark / "bin" / "spark-submit")
@@ -51,18 +49,6 @@ def verify_target(settings: Settings) -> None:
         )
 
 
-def archive(package: str, folder: Path) -> Path:
-    """Write the package and this runtime as ``<folder>/<package>.zip`` for --py-files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{package}.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
-        for name in (package, "ytstream"):
-            sources = Path(str(import_module(name).__file__)).parent
-            for source in _shipped(sources):
-                out.write(source, Path(name) / source.relative_to(sources))
-    return target
-
-
 def command(
     connection: Connection, config: Path, py_files: Path, words: Sequence[str]
 ) -> list[str]:
@@ -77,12 +63,6 @@ def command(
         line += ["--conf", f"{key}={value}"]
     line += ["--py-files", str(py_files), "--files", str(config), *words]
     return [*line, str(ROOT / "main.py"), "--config", config.name]
-
-
-def _shipped(sources: Path) -> Iterator[Path]:
-    for source in sorted(sources.rglob("*.py")):
-        if source.relative_to(sources).parts[0] not in _NOT_SHIPPED:
-            yield source
 
 
 def _folder(package: str) -> Path:

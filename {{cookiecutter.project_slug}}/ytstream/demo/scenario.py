@@ -80,7 +80,7 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
     connection = Connection(connect(settings), settings, job, guarantee_of(job))
     here = Play(connection, sample, cluster, log, watch)
     run_command(job.package, cluster.http, "provision")
-    fill_reference(connection, sample)
+    tables.fill_reference(connection, sample)
     sent = _produce(here, int(BATCHES * _batch_rows(connection)))
     last = sample.closing(job, sent)
     wanted = sample.wanted(job, [*sent, *last])
@@ -105,12 +105,6 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
         kills=kills,
         restarts=log.read_text(errors="replace").count("starting Spark") - 1,
     )
-
-
-def fill_reference(connection: Connection, sample: Sample) -> None:
-    """Write the sample's rows into the reference table, if the job has one."""
-    if connection.settings.reference is not None:
-        connection.client.insert_rows(connection.settings.reference, list(sample.reference))
 
 
 def drained(connection: Connection) -> Callable[[], bool]:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster import Client
-from .sample import Counted, counted
+from ..config import is_loopback
+from ..errors import JobError
+from ..job import Connection
+from .sample import Counted, Sample, counted
 
 CHUNK = 5_000
 
@@ -22,6 +25,30 @@ def produce(
     ]
     for start in range(0, len(dealt), CHUNK):
         client.insert_rows(queue, dealt[start : start + CHUNK])
+
+
+def fill(connection: Connection, sample: Sample, count: int) -> str:
+    """Append ``count`` sample rows to each queue and, for a join, write the reference.
+
+    Returns what was done. Raises JobError for a cluster that is not on this machine.
+    """
+    client, settings = connection.client, connection.settings
+    if not is_loopback(settings.proxy):
+        raise JobError(
+            f"{settings.proxy} is not this machine: sample rows stay out of its queues",
+            "start `python -m minicluster` here, and use the configuration config/local.toml",
+        )
+    fill_reference(connection, sample)
+    for number, queue in enumerate(settings.queues):
+        tablets = int(client.get(f"{queue}/@tablet_count"))
+        produce(client, queue, sample.make(count, number + 1), tablets)
+    return f"{count} sample rows into each of {', '.join(settings.queues)}"
+
+
+def fill_reference(connection: Connection, sample: Sample) -> None:
+    """Write the sample's rows into the reference table, if the job has one."""
+    if connection.settings.reference is not None:
+        connection.client.insert_rows(connection.settings.reference, list(sample.reference))
 
 
 def rows_in(client: Client, queue: str) -> int:

@@ -111,17 +111,10 @@ class Life:
 
         Raises JobError when it cannot be used and was not read before.
         """
-        job, settings = self.connection.job, self.connection.settings
-        if settings.reference is None:
+        if self.connection.settings.reference is None:
             return None
         try:
-            self.reference = reference.read(
-                self.spark,
-                self.connection.client,
-                settings.reference,
-                job.reference_columns,
-                job.reference_rows,
-            )
+            self.reference = read_reference(self.spark, self.connection)
         except (YtError, OSError, JobError) as error:
             if self.reference is None:
                 raise
@@ -138,6 +131,14 @@ class Life:
                 "the instance lock was lost: the cluster did not answer pings",
                 "another instance may run by now; start again once the cluster answers",
             )
+
+
+def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:
+    """Return the reference table as it is now; None for a job without one."""
+    job, path = connection.job, connection.settings.reference
+    if path is None:
+        return None
+    return reference.read(spark, connection.client, path, job.reference_columns, job.reference_rows)
 
 
 def _drain(query: StreamingQuery, report: Callable[[], None]) -> None:

@@ -29,6 +29,13 @@ def prepare(connection: Connection) -> list[str]:
     return [*decided.notes, *ownership.mark(connection, snapshot.read(client, settings))]
 
 
+def preview(connection: Connection) -> tuple[str, ...]:
+    """Return what prepare() would do now, a line each, and do none of it. Raises as it would."""
+    found = snapshot.read(connection.client, connection.settings)
+    ownership.verify_owner(connection, found)
+    return decide(connection, found).notes
+
+
 def decide(connection: Connection, found: Snapshot) -> Decision:
     """Return the decision for these positions; reads and writes nothing.
 

@@ -16,7 +16,7 @@ from ..cluster import Client, connect
 from ..config import Settings, load
 from ..demo.process import ROOT
 from ..demo.sample import Sample
-from ..demo.scenario import fill_reference
+from ..demo.tables import fill_reference
 from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..query import session

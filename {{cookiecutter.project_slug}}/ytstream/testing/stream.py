@@ -21,7 +21,8 @@ from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
-from ..query import pipeline, reference
+from ..query import pipeline
+from ..query.supervisor import read_reference
 from ..recovery import before_start
 
 PATIENCE_SECONDS = 120.0
@@ -94,16 +95,7 @@ class Stream:
 
     def rows(self) -> Any:
         """Return the rows that the job would write, as a streaming DataFrame."""
-        known = None
-        if self.settings.reference is not None:
-            job = self.connection.job
-            known = reference.read(
-                self.spark,
-                self.client,
-                self.settings.reference,
-                job.reference_columns,
-                job.reference_rows,
-            )
+        known = read_reference(self.spark, self.connection)
         return pipeline.rows_of(self.spark, self.connection, known)
 
     def drain(self) -> None:

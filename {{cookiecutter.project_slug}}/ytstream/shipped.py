@@ -1,0 +1,66 @@
+"""What travels to the cluster: the job's package and this runtime, as one archive."""
+
+import ast
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from .errors import JobError
+
+#: Packages that every cluster with SPYT has.
+_ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
+#: Parts of this folder that a running job does not need.
+NOT_SHIPPED = {"demo", "testing"}
+_CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
+
+
+def archive(package: str, folder: Path) -> Path:
+    """Write the package, its data files and this runtime as ``<folder>/<package>.zip``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{package}.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
+        for name in (package, "ytstream"):
+            sources = _folder(name)
+            for source in _files(sources):
+                out.write(source, Path(name) / source.relative_to(sources))
+    return target
+
+
+def verify_imports(package: str) -> None:
+    """Raise JobError for an import of the package that the cluster would not find."""
+    known = _ON_THE_CLUSTER | sys.stdlib_module_names | {package, "ytstream"}
+    sources = _folder(package)
+    missing = [
+        f"{file.name}:{line} imports {name}"
+        for file in _files(sources)
+        if file.suffix == ".py"
+        for line, name in _imports(file)
+        if name not in known
+    ]
+    if missing:
+        raise JobError(
+            "the cluster has only the standard library, pyspark, spyt and ytsaurus-client:\n  "
+            + "\n  ".join(missing),
+            "put its sources into the package, which travels whole, or do without it",
+        )
+
+
+def _files(sources: Path) -> Iterator[Path]:
+    left_out = _CACHES | (NOT_SHIPPED if sources == Path(__file__).parent else set())
+    for file in sorted(sources.rglob("*")):
+        if file.is_file() and not left_out & {*file.relative_to(sources).parts}:
+            yield file
+
+
+def _imports(file: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module.partition(".")[0]
+
+
+def _folder(package: str) -> Path:
+    return Path(str(import_module(package).__file__)).parent
