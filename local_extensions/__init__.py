@@ -51,9 +51,11 @@ def checked(given: dict[str, Any]) -> str:
     Raises click.ClickException with one line per problem, and the command that keeps the others.
     """
     options = {name: value for name, value in given.items() if not name.startswith("_")}
-    problems = [*answers.unknown(sys.argv, options), *answers.problems(options)]
+    unknown = answers.unknown(sys.argv, options)
+    problems = [*(problem for problem, _ in unknown), *answers.problems(options)]
     if problems:
-        raise click.ClickException("\n".join([*problems, *answers.kept(options, problems)]))
+        meant = options | {name: value for _, meaning in unknown for name, value in meaning.items()}
+        raise click.ClickException("\n".join([*problems, *answers.kept(meant, problems)]))
     given["queue_paths"] = " ".join(answers.queues(given))
     return "yes"
 

@@ -111,19 +111,22 @@ def kept(options: Answers, wrong: list[str]) -> list[str]:
     return [f"to keep the other answers, type: {command(good)} {asked}".rstrip()]
 
 
-def unknown(words: list[str], options: Answers) -> Iterator[str]:
-    """Yield a line for each NAME=VALUE on cookiecutter's command line that is no option.
+def unknown(words: list[str], options: Answers) -> list[tuple[str, dict[str, str]]]:
+    """Return a line for each NAME=VALUE on cookiecutter's command line that is no option.
 
-    cookiecutter itself drops such a word without a message.
+    Beside it is the option that was meant, if one is near, with that value. cookiecutter itself
+    drops such a word without a message.
     """
     if "cookiecutter" not in Path(words[0]).parent.name + Path(words[0]).name:
-        return
+        return []
+    found = []
     for word in words[1:]:
-        name, is_given, _ = word.partition("=")
+        name, is_given, value = word.partition("=")
         if is_given and re.fullmatch(r"[a-z_]+", name) and name not in options:
             nearest = difflib.get_close_matches(name, options, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"give {', '.join(options)}"
-            yield f"{name} is not an option; {hint}"
+            found.append((f"{name} is not an option; {hint}", dict.fromkeys(nearest, value)))
+    return found
 
 
 def typed(value: str) -> str:

@@ -212,6 +212,7 @@ def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
     done = run(tmp_path, str(ROOT), "--no-input", "garantee=idempotent")
     assert done.returncode == 1
     assert "garantee is not an option; did you mean guarantee?" in done.stderr
+    assert " guarantee=idempotent " in done.stderr.splitlines()[1]
     assert list((tmp_path / "out").iterdir()) == []
 
 

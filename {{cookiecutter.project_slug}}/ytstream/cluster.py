@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
-from .config import Settings, token
+from .config import Settings, is_loopback, token
 from .errors import JobError, RestartableError
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
@@ -99,7 +99,9 @@ def _explanation(error: Exception, proxy: str) -> Exception:
         return RestartableError(f"{proxy}: {line}")
     return JobError(
         f"cannot reach the cluster at {proxy}: {line}",
-        "check `proxy` in the configuration and that the cluster is up",
+        "start `python -m minicluster` in another terminal"
+        if is_loopback(proxy)
+        else "check `proxy` in the configuration and that the cluster is up",
     )
 
 
