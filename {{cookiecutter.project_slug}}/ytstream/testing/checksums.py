@@ -54,7 +54,7 @@ def main(words: list[str]) -> int:
             write(folder)
             continue
         for line in differences(folder):
-            print(f"warning: {line}: an upgrade of {folder}/ will conflict; see git log -- {folder}")
+            print(f"warning: {line}: an upgrade will conflict; `git log -- {folder}` shows it")
     return 0
 
 
