@@ -30,7 +30,7 @@ OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick conformance fuzz bench lint
+.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys conformance fuzz bench lint
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -61,8 +61,11 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
-test: setup ## every test, linters included, on both Spark versions
-	@$(BIN)/pytest
+test: setup ## the tests, linters included, on both Spark versions
+	@$(BIN)/pytest -m "not journey"
+
+journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
+	@$(BIN)/pytest tests/journeys tests/template/test_running.py
 
 test-quick: setup-4.1 ## what runs without Spark
 	@$(BIN)/pytest -m "not slow and not spark"

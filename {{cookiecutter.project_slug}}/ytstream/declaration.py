@@ -22,7 +22,7 @@ def verify(job: Job) -> None:
             f"job.py: unknown processing {job.processing!r}",
             f"use one of {', '.join(PROCESSINGS)}",
         )
-    first, more = next(iter(job.outputs), None), [*job.outputs.keys() - {"output"}]
+    first, more = next(iter(job.outputs), None), [n for n in job.outputs if n != "output"]
     wants, has = job.kind.has_reference, bool(job.reference)
     _refuse(
         "job.py and tables.py do not fit",
