@@ -2,7 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import JobError
@@ -24,15 +25,22 @@ def place(error: BaseException) -> str:
 
 def imported(import_job: Callable[[], Job]) -> Job:
     """Return the job of job.py. Raises JobError for an error in it or in a file it imports."""
-    try:
+    with user_code("the job cannot be imported"):
         return import_job()
-    except JobError:
+
+
+@contextmanager
+def user_code(what: str) -> Iterator[None]:
+    """Raise JobError for any error of the user's code, naming ``what`` failed and the line."""
+    try:
+        yield
+    except (JobError, KeyboardInterrupt):
         raise
     except SyntaxError as error:
-        file = Path(error.filename or "?").name
+        file = Path(error.filename or "one of its files").name
         raise JobError(f"{file}:{error.lineno}: {error.msg}", "correct that line") from error
-    except Exception as error:
+    except BaseException as error:  # sys.exit() among them
         raise JobError(
-            f"the job cannot be imported: {type(error).__name__}: {error}{place(error)}",
+            f"{what}: {type(error).__name__}: {error}{place(error)}",
             "correct that line; nothing was started",
         ) from error

@@ -78,7 +78,8 @@ def _submit(connection: Connection, given: argparse.Namespace) -> None:
 
 def _rows(connection: Connection, given: argparse.Namespace) -> None:
     """Put rows of sample/rows.py into the queues of a cluster on this machine."""
-    from sample import SAMPLE
+    with blame.user_code("sample/ cannot be imported"):
+        from sample import SAMPLE
 
     from .demo import tables
 
@@ -88,7 +89,8 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
 def _demo(job: Job, _: Settings) -> int:
     """Run the job on a minicluster, kill it at the worst moment, and count every row."""
     # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
-    from sample import SAMPLE
+    with blame.user_code("sample/ cannot be imported"):
+        from sample import SAMPLE
 
     from .demo import screen
 
@@ -125,7 +127,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     given = _parser(package).parse_args(words)
     log.set_up()
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # the imports are over
+        for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
+            signal.signal(number, signal.default_int_handler)
         verify(job := blame.imported(import_job))
         settings = load(given.config)
         verify_configuration(job, settings, guarantee_of(job))
@@ -146,9 +149,18 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         print(f"error: {error}{hint}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        print(
+            "interrupted: steps that were done stay; the command can be repeated", file=sys.stderr
+        )
         return 130
     return 0
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
 
 
 def _parser(package: str) -> argparse.ArgumentParser:
@@ -164,7 +176,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
             command.add_argument("to", choices=("earliest", "latest", "rows"))
             command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
         if name == "rows":
-            command.add_argument("--count", type=int, default=1_000, help="default: 1000")
+            command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "submit":
             command.add_argument("words", nargs="*", metavar="-- WORD")
     return parser

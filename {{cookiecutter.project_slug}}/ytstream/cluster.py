@@ -83,6 +83,8 @@ def explained(settings: Settings) -> Iterator[None]:
 
 def _explanation(error: Exception, proxy: str) -> Exception:
     line = first_line(error)
+    if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
+        return JobError(f"{error.filename}: {error.strerror}", "correct the path or its rights")
     has_code = getattr(error, "contains_code", lambda code: False)
     if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
         return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")

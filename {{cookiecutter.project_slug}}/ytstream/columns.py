@@ -49,8 +49,14 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
     for position, entry in enumerate(described):
         where = f"tables.py, {table}[{position}] = {entry!r}"
         column = _column(where, entry)
-        if column.name in {other.name for other in result}:
+        # Spark ignores the case of names.
+        if column.name.lower() in {other.name.lower() for other in result}:
             raise JobError(f"{where}: duplicate column name", "rename one of the columns")
+        if not 1 <= len(column.name.encode()) <= 256 or column.name.startswith(("$", "@")):
+            raise JobError(
+                f"{where}: not a column name",
+                "use 1 to 256 characters; names with $ are YTsaurus' own",
+            )
         if column.key and result and not result[-1].key:
             raise JobError(
                 f"{where}: a key column after one that is not", "list the key columns first"
@@ -89,6 +95,8 @@ def _column(where: str, entry: Any) -> Column:
             'e.g. Column("price", "int64", required=True)',
         )
     type_ = NAMED_TYPES.get(column.type) if isinstance(column.type, str) else column.type
+    if type_ is not None and ti.is_valid_type(type_) and type_name(type_) in ("optional", "null"):
+        raise JobError(f"{where}: {type_} is nullable", "name the type in it; required=False")
     if type_ is None or not ti.is_valid_type(type_):
         raise JobError(
             f"{where}: no such type",

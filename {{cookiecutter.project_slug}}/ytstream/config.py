@@ -21,6 +21,10 @@ ROWS_PER_TABLET_AND_TRANSACTION = 100_000
 #: path must be canonical.
 CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
 
+#: A cluster's name, host, host:port or URL without a path or a user.
+_PROXY = re.compile(r"(https?://)?([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?|\[::1\])(:(\d{1,5}))?")
+_LOOPBACK = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
+
 #: The metadata of a field of Settings: what is wanted, in words and as a function.
 Rule = Mapping[str, Any]
 
@@ -52,7 +56,9 @@ def _is_text(value: object) -> bool:
 
 
 def _is_conf(conf: tuple[str, object]) -> bool:
-    return conf[0].startswith("spark.") and isinstance(conf[1], str | int | float)
+    return re.fullmatch(r"spark[.][\w.-]+", conf[0]) is not None and isinstance(
+        conf[1], str | int | float
+    )
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -65,9 +71,16 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
+    is_plain = isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
+    return is_plain and not {".", ".."} & {*str(value).split("/")}
 
 
+def _is_proxy(value: object) -> bool:
+    match = _PROXY.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and int(match[5] or 80) in range(1, 65536)
+
+
+_PROXY_RULE = _rule("a cluster's name, host, host:port or URL", _is_proxy)
 _TEXT = _rule("a text that is not empty", _is_text)
 _TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
 _FLAG = _rule("true or false", lambda value: isinstance(value, bool))
@@ -97,7 +110,7 @@ _TRIGGER = _seconds(
 class Settings:
     """Everything that differs between clusters. Paths are Cypress paths."""
 
-    proxy: str = field(metadata=_TEXT)
+    proxy: str = field(metadata=_PROXY_RULE)
     queues: tuple[str, ...] = field(metadata=_PATHS)
     consumer: str = field(metadata=_PATH)
     checkpoint: str = field(metadata=_PATH)
@@ -190,8 +203,7 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
 
 def is_loopback(proxy: str) -> bool:
     """Return whether the proxy is on this machine, as the minicluster is."""
-    host = re.sub(r"^https?://", "", proxy).rsplit(":", 1)[0]
-    return host in {"127.0.0.1", "localhost", "[::1]"}
+    return _LOOPBACK.fullmatch(proxy) is not None and _is_proxy(proxy)
 
 
 def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -145,10 +145,35 @@ WRITER = (
 # fmt: on
 
 
-def protected() -> frozenset[str]:
-    """Return the keys that the configuration may not set."""
+#: Prefixes under which SPYT reads one setting (SparkConfYsonable, config/package.scala); the first
+#: wins over the others.
+ALIASES = ("spark.ytsaurus.", "spark.yt.", "spark.hadoop.yt.")
+#: Settings that would undo the job's own, and where secrets would be readable.
+_NEVER = ("spark.master", "spark.app.name", "spark.submit.", "spark.sql.streaming.unsupported")
+_SECRET = ("token", "secret", "password")
+
+
+def is_protected(key: str) -> bool:
+    """Return whether the configuration may not set ``key``, whatever prefix it is written with."""
     tables = (COMMON, STATELESS, STATEFUL, *GUARANTEES.values(), LOCAL, SUBMIT)
-    return frozenset(conf.key for listed in tables for conf in listed)
+    ours = {_bare(conf.key) for listed in tables for conf in listed}
+    return (
+        _bare(key) in ours or key.startswith(_NEVER) or any(word in key.lower() for word in _SECRET)
+    )
+
+
+def aliases(key: str) -> list[str]:
+    """Return the other keys under which SPYT reads the setting ``key``."""
+    bare = _bare(key)
+    return [] if bare == key else [prefix + bare for prefix in ALIASES if prefix + bare != key]
+
+
+def _bare(key: str) -> str:
+    whole = key.removeprefix("spark.hadoop.") if key.startswith("spark.hadoop.spark.") else key
+    for prefix in ALIASES:
+        if whole.startswith(prefix):
+            return whole.removeprefix(prefix)
+    return whole
 
 
 def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:

@@ -1,6 +1,7 @@
 """Refuses a job.py that does not fit its tables, its configuration or this runtime."""
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Iterable, Mapping
 
 from . import confs
 from .columns import key_of
@@ -12,6 +13,7 @@ from .version import __version__
 
 def verify(job: Job) -> None:
     """Raise JobError unless job.py fits this runtime and its own tables; needs no cluster."""
+    _verify_kinds(job)
     if job.made_for.partition(".")[0] != __version__.partition(".")[0]:
         raise JobError(
             f"job.py was made for ytstream {job.made_for}, the folder ytstream/ is {__version__}",
@@ -30,13 +32,66 @@ def verify(job: Job) -> None:
         (
             (first != "output", f'the first of OUTPUTS must be "output", it is {first!r}'),
             (bool(more), f"no function writes the outputs {', '.join(more)}"),
-            (not callable(job.transform), "transform is not a function"),
+            (not inspect.isfunction(job.transform), "transform is not a function"),
             (wants and not has, "a join needs REFERENCE"),
             (has and not wants, f"processing {job.processing} does not use REFERENCE"),
             (has and not key_of(job.reference_columns), "REFERENCE has no key column"),
+            (bool(key_of(job.queue_columns)), "a column of QUEUE cannot be a key: it is ordered"),
+            *(
+                (all(column.key for column in columns), f"OUTPUTS[{name!r}] has key columns alone")
+                for name, columns in job.output_columns.items()
+            ),
         ),
     )
-    _ = job.queue_columns, job.output_columns  # they raise JobError for a wrong entry
+
+
+def _verify_kinds(job: Job) -> None:
+    """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
+    if not isinstance(job, Job):
+        raise JobError("JOB in job.py is not a Job", "write JOB = Job(...)")
+    texts = ("name", "processing", "guarantee", "made_for")
+    whole = ("reference_rows", "shuffle_partitions", "large_state_bytes", "most_failures")
+    seconds = ("failure_period_seconds", "first_pause_seconds", "longest_pause_seconds")
+    lists = {"queue": job.queue, "reference": job.reference}
+    has_outputs = isinstance(job.outputs, Mapping)
+    _refuse(
+        "job.py cannot be read",
+        "correct job.py or tables.py; nothing was started",
+        (
+            *(
+                (not _is_line(value := getattr(job, name)), f"{name}={value!r}: wanted one line")
+                for name in texts
+            ),
+            *(
+                (not isinstance(columns, list | tuple), f"{name}={columns!r}: wanted a list")
+                for name, columns in lists.items()
+            ),
+            (not has_outputs, "outputs: wanted a dict of names and lists of columns"),
+            *(
+                (not isinstance(name, str), f"outputs: the name {name!r} is not a text")
+                for name in (job.outputs if has_outputs else ())
+            ),
+            *(
+                (type(value := getattr(job, name)) is not int or value < 1, _wanted(name, value))
+                for name in whole
+            ),
+            *(
+                (
+                    type(value := getattr(job, name)) not in (int, float) or value <= 0,
+                    _wanted(name, value),
+                )
+                for name in seconds
+            ),
+        ),
+    )
+
+
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _wanted(name: str, value: object) -> str:
+    return f"{name}={value!r}: wanted a positive number"
 
 
 def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
@@ -54,7 +109,7 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
                 for name in settings.outputs
             ),
             *(
-                (name in confs.protected(), f"[spark] sets {name}: `make confs` shows its reason")
+                (confs.is_protected(name), f"[spark] sets {name}: `make confs` shows its reason")
                 for name in settings.spark_confs
             ),
             (is_join and not has_reference, "a join needs the key `reference`"),

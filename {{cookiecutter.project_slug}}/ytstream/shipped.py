@@ -55,7 +55,11 @@ def _files(sources: Path) -> Iterator[Path]:
 
 
 def _imports(file: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise JobError(f"{file} is not valid Python: {error}", "correct or remove it") from error
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -2,7 +2,7 @@
 
 from .cluster import cluster_name
 from .job import Connection
-from .recovery import snapshot
+from .recovery import ownership, snapshot
 from .table import table
 
 
@@ -12,6 +12,8 @@ def status(connection: Connection) -> str:
     ``next`` is the row the next batch starts with, by the checkpoint; the consumer may be behind.
     """
     found = snapshot.read(connection.client, connection.settings)
+    if (last := found.checkpoint.last) is not None and len(last.ends) != len(found.queues):
+        ownership.verify_owner(connection, found)  # says which queues the checkpoint is for
     done, last = found.checkpoint.done, found.checkpoint.last
     rows: list[tuple[str | int, ...]] = []
     lag = 0

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..blame import user_code
+from ..errors import JobError
 from ..job import Job
 
 Row = Mapping[str, Any]
@@ -33,11 +35,16 @@ class Sample:
 
     def make(self, count: int, seed: int = 1, start_us: int = _START) -> list[dict[str, Any]]:
         """Return ``count`` rows or, where some are published twice, a few more."""
-        return [dict(row) for row in self.rows(count, seed, start_us)]
+        with user_code("rows() in sample/rows.py failed"):
+            made = [dict(row) for row in self.rows(count, seed, start_us)]
+        if not made:
+            raise JobError("rows() in sample/rows.py yields no rows", "yield at least one")
+        return made
 
     def wanted(self, job: Job, rows: Sequence[Row]) -> Counted:
         """Return how often each output row must appear."""
-        return counted(self.expected(rows), compared(job))
+        with user_code("expected() in sample/expected.py failed"):
+            return counted(self.expected(rows), compared(job))
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.

@@ -39,10 +39,12 @@ def fill(connection: Connection, sample: Sample, count: int) -> str:
             "start `python -m minicluster` here, and use the configuration config/local.toml",
         )
     fill_reference(connection, sample)
+    done: list[str] = []
     for number, queue in enumerate(settings.queues):
         tablets = int(client.get(f"{queue}/@tablet_count"))
-        produce(client, queue, sample.make(count, number + 1), tablets)
-    return f"{count} sample rows into each of {', '.join(settings.queues)}"
+        produce(client, queue, made := sample.make(count, number + 1), tablets)
+        done.append(f"{len(made)} sample rows into {queue}")
+    return "\n".join(done)
 
 
 def fill_reference(connection: Connection, sample: Sample) -> None:

@@ -55,6 +55,13 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         for key, value in wanted.items()
         if (found := spark.conf.get(key, None)) != value
     ]
+    # SPYT reads a setting under several prefixes, and one of them wins over ours.
+    problems += [
+        f"{alias} is {found!r}, but {key} is {value!r}"
+        for key, value in wanted.items()
+        for alias in confs.aliases(key)
+        if alias not in wanted and (found := spark.conf.get(alias, None)) not in (None, value)
+    ]
     if problems:
         raise JobError(
             "the Spark session has other settings: " + "; ".join(problems),

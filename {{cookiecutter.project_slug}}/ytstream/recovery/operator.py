@@ -26,8 +26,11 @@ def rewind(connection: Connection, to: str, rows: Sequence[str]) -> list[str]:
     targets = _targets({queue.path: queue for queue in found.queues}, to, rows)
     done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
     done += advance(client, settings, found.queues, targets)
-    ownership.mark_new_checkpoint(connection, snapshot.read(client, settings))
-    return done
+    moved = snapshot.read(client, settings)
+    ownership.mark_new_checkpoint(connection, moved)
+    # From here on the consumer's rows count, not start_from.
+    client.set(f"{settings.consumer}/@{MARKER}", ownership.marker_of(connection, moved.queues))
+    return done or ["the consumer is there already"]
 
 
 def migrate(connection: Connection) -> list[str]:
@@ -38,10 +41,12 @@ def migrate(connection: Connection) -> list[str]:
     client, settings = connection.client, connection.settings
     found = snapshot.read(client, settings)
     mine = ownership.marker_of(connection, found.queues)
-    marker = found.checkpoint_marker or found.consumer_marker
-    if marker is None or marker.get("guarantee") == mine["guarantee"]:
+    # Both are looked at: a `migrate` that was cut off has changed the first one alone.
+    markers = [marker for marker in (found.checkpoint_marker, found.consumer_marker) if marker]
+    others = [marker for marker in markers if marker.get("guarantee") != mine["guarantee"]]
+    if not others:
         return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
-    former = str(marker["guarantee"])
+    marker, former = others[0], str(others[0]["guarantee"])
     # Everything but the guarantee, and the output that belongs to it, has to be the same job.
     taken_over = {"guarantee": mine["guarantee"], "output": mine["output"]}
     ownership.compare("checkpoint", settings.checkpoint, mine, {**marker, **taken_over})

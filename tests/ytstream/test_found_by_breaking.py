@@ -1,0 +1,196 @@
+"""Mistakes that were accepted or badly reported once: each is refused in words now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yt.type_info as ti
+
+from tests.ytstream.examples import example
+from tests.ytstream.helpers import ConnectionOf, refusal, unconnected
+from ytstream import Column, Job, JobError, confs
+from ytstream.blame import imported, user_code
+from ytstream.config import is_loopback, load
+from ytstream.declaration import verify
+from ytstream.demo import tables
+from ytstream.demo.sample import Sample
+from ytstream.recovery.before_start import prepare, preview
+from ytstream.recovery.operator import migrate, rewind
+from ytstream.recovery.snapshot import MARKER
+from ytstream.shipped import verify_imports
+from ytstream.status import status
+
+PROTECTED = [
+    "spark.ytsaurus.streaming.transactional",
+    "spark.hadoop.spark.yt.streaming.transactional",
+    "spark.ytsaurus.write.dynBatchSize",
+    "spark.ytsaurus.proxy",
+    "spark.hadoop.yt.token",
+    "spark.master",
+    "spark.submit.pyFiles",
+    "spark.sql.streaming.unsupportedOperationCheck",
+]
+
+
+@pytest.mark.parametrize("key", PROTECTED)
+def test_a_protected_setting_is_known_under_every_prefix(key: str) -> None:
+    assert confs.is_protected(key)
+
+
+@pytest.mark.parametrize("key", ["spark.executor.memory", "spark.ytsaurus.pool", "spark.yt.x"])
+def test_other_settings_are_the_users(key: str) -> None:
+    assert not confs.is_protected(key)
+
+
+def test_spyts_other_names_of_a_setting_are_known() -> None:
+    assert "spark.ytsaurus.streaming.transactional" in confs.aliases(
+        "spark.yt.streaming.transactional"
+    )
+    assert confs.aliases("spark.speculation") == []
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        *("127.0.0.1:80@127.0.0.2", "localhost:x@evil.example", "localhost:80/../evil.example"),
+        *("http://127.0.0.1:x@evil.example/", "localhost:80#", "localhost:99999", "localhost:abc"),
+    ],
+)
+def test_an_address_with_more_than_a_host_and_a_port_is_not_this_machine(proxy: str) -> None:
+    assert not is_loopback(proxy)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['proxy = "ftp://x"', 'proxy = "a b"', 'proxy = "http://"', 'consumer = "//home/../job"'],
+)
+def test_an_address_or_a_path_that_cannot_be_is_refused(tmp_path: Path, line: str) -> None:
+    (path := tmp_path / "job.toml").write_text(f'{line}\n[outputs]\noutput = "//a/b"\n')
+    assert f"{line.split()[0]} = " in refusal(lambda: load(path, {}))
+
+
+def test_rewind_counts_before_start_from(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    settings = replace(connection.settings, start_from="latest")
+    connection = replace(connection, settings=settings)
+    tables.fill(connection, example("transactional", "map").sample, 400)
+    assert any("latest rows" in note for note in preview(connection))
+    assert rewind(connection, "earliest", []) == ["the consumer is there already"]
+    assert preview(connection) == ()
+
+
+def test_a_migrate_that_was_cut_off_can_be_repeated(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    prepare(connection)
+    changed = provisioned_of("at_least_once")
+    # The first of its two markers is written, the second is not.
+    path = f"{connection.settings.checkpoint}/@{MARKER}"
+    connection.client.set(path, {**connection.client.get(path), "guarantee": "at_least_once"})
+    assert "migrate" in refusal(lambda: prepare(changed))
+    assert migrate(changed)[-1].startswith("the job's guarantee was transactional")
+    prepare(changed)
+
+
+def test_status_after_a_queue_was_added_names_the_queues(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    prepare(connection)
+    checkpoint = connection.settings.checkpoint
+    entry = b'v1\n{"batchWatermarkMs":0}\n{"partitions":{"0":1}}'
+    connection.client.create("map_node", f"{checkpoint}/offsets")
+    connection.client.write_file(f"{checkpoint}/offsets/0", entry, force_create=True)
+    assert "last batch: 0" in status(connection)
+    both = provisioned_of("transactional", "map", 2)
+    assert "knows its queues by position" in refusal(lambda: status(both))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"outputs": [1]}, "outputs: wanted a dict"),
+        ({"outputs": {1: []}}, "the name 1 is not a text"),
+        ({"queue": None}, "queue=None: wanted a list"),
+        ({"reference": 5}, "reference=5: wanted a list"),
+        ({"made_for": None}, "made_for=None: wanted one line"),
+        ({"processing": []}, "processing=[]: wanted one line"),
+        ({"name": "a\nb"}, "wanted one line"),
+        ({"shuffle_partitions": -3}, "shuffle_partitions=-3: wanted a positive number"),
+        ({"most_failures": 0}, "most_failures=0: wanted a positive number"),
+        ({"first_pause_seconds": "x"}, "first_pause_seconds='x': wanted a positive number"),
+        ({"transform": int}, "transform is not a function"),
+        ({"transform": partial(max)}, "transform is not a function"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused(changes: dict[str, Any], said: str) -> None:
+    job = replace(example("transactional", "map").job, **changes)
+    assert said in refusal(lambda: verify(job))
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (Column("", "utf8"), "not a column name"),
+        (Column("$timestamp", "uint64"), "not a column name"),
+        (Column("x" * 300, "utf8"), "not a column name"),
+        (Column("Event_ID", "utf8"), "duplicate column name"),
+        (Column("x", ti.Optional[ti.Utf8]), "is nullable"),
+    ],
+)
+def test_a_column_that_no_table_can_have_is_refused(column: Column, said: str) -> None:
+    job = example("transactional", "map").job
+    assert said in refusal(lambda: verify(replace(job, queue=[*job.queue, column])))
+
+
+def test_keys_where_no_key_can_be_are_refused() -> None:
+    job = example("transactional", "map").job
+    keyed = [Column("a", "int64", key=True)]
+    assert "QUEUE cannot be a key" in refusal(lambda: verify(replace(job, queue=keyed)))
+    outputs = {"output": keyed}
+    assert "has key columns alone" in refusal(lambda: verify(replace(job, outputs=outputs)))
+
+
+def test_an_exit_during_the_import_is_an_error() -> None:
+    def leave() -> Job:
+        raise SystemExit(0)
+
+    assert "SystemExit" in refusal(lambda: imported(leave))
+
+
+def test_an_error_of_the_sample_names_its_function() -> None:
+    job = example("transactional", "map").job
+    good = example("transactional", "map").sample
+    empty: dict[str, Any] = {}
+    raising = replace(good, rows=lambda *_: [empty["price"]])
+    assert "rows() in sample/rows.py failed: KeyError" in refusal(lambda: raising.make(3))
+    none: Sample = replace(good, rows=lambda *_: [])
+    assert "yields no rows" in refusal(lambda: none.make(3))
+    lacking = replace(good, expected=lambda _: [{"auction": 1}])
+    said = refusal(lambda: lacking.wanted(job, good.make(3)))
+    assert "expected() in sample/expected.py failed: KeyError" in said
+
+
+def test_a_refusal_of_the_users_passes_unchanged() -> None:
+    with pytest.raises(JobError, match="mine"), user_code("it failed"):
+        raise JobError("mine")
+
+
+def test_a_broken_file_of_the_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "broken_job"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "old.py").write_text("def x(:\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "old.py is not valid Python" in refusal(lambda: verify_imports("broken_job"))
+
+
+def test_sample_rows_stay_out_of_other_clusters() -> None:
+    connection = unconnected("transactional")
+    settings = replace(connection.settings, proxy="cluster.example.net")
+    sample = example("transactional", "map").sample
+    elsewhere = replace(connection, settings=settings)
+    assert "is not this machine" in refusal(lambda: tables.fill(elsewhere, sample, 1))
