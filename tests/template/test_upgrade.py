@@ -70,3 +70,29 @@ def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, templat
     assert "/new-in-the-template/" in (project / ".gitignore").read_text()
     assert mine.read_text().endswith("\n# mine\n")
     cruft(project, "check")
+
+
+def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
+    tmp_path: Path, template: Path
+) -> None:
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)))
+    cruft(tmp_path, "create", str(template), *words)
+    project = tmp_path / "bids-stream"
+    mine = project / "src/bids_stream/job.py"
+    mine.write_text(mine.read_text().replace('name="bids-stream"', 'name="mine"'))
+    git(project, "init", "--quiet")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "generated")
+
+    theirs = template / "templates/job/plain.py"
+    theirs.write_text(theirs.read_text().replace("    name=", '    made_for="1.0.1",\n    name='))
+    columns = template / "templates/tables/map.py"
+    columns.write_text(columns.read_text() + "\n# of the template\n")
+    git(template, "commit", "--quiet", "--all", "--message", "a change beside the user's")
+
+    cruft(project, "update", "--skip-apply-ask")
+    text = mine.read_text()
+    rejected = mine.with_name("job.py.rej")
+    assert 'name="mine"' in text
+    assert "<<<<<<<" in text or rejected.is_file() or "1.0.1" in text
+    assert "# of the template" not in (project / "src/bids_stream/tables.py").read_text()
