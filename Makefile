@@ -65,7 +65,7 @@ test: setup ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -m "not journey"
 
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
-	@$(BIN)/pytest tests/journeys tests/template/test_running.py
+	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py
 
 test-quick: setup-4.1 ## what runs without Spark
 	@$(BIN)/pytest -m "not slow and not spark"
