@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,22 +41,25 @@ def _master(fault: str) -> str:
 
 
 def _play(fault: str, cure: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ytstream.retries_worker", fault, cure],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            # Half the time: the JVM does not live long enough for its second compiler to pay.
-            "PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:TieredStopAtLevel=1 "
-            f"--master {_master(fault)} pyspark-shell",
-            "PYTHONPATH": str(Path(ytstream.__file__).parents[1]),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-        start_new_session=True,
-    )
+    paths = (Path(ytstream.__file__).parents[1], ROOT)
+    # SPYT's executors of local-cluster leave files where they are started.
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.ytstream.retries_worker", fault, cure],
+            cwd=folder,
+            env={
+                **os.environ,
+                # Half the time: the JVM does not live long enough for its second compiler to pay.
+                "PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:TieredStopAtLevel=1 "
+                f"--master {_master(fault)} pyspark-shell",
+                "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+            start_new_session=True,
+        )
     assert done.returncode == 0, done.stderr[-10_000:]
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

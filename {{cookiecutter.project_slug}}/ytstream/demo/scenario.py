@@ -88,6 +88,7 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
     if last:
         say(f"{len(last)} more will follow, to bring out what waits for the watermark")
 
+    say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
     kills = _run_until_killed(here, wanted.total())
     say(f"kill -9 {kill.place(job.guarantee)}")
     cluster.client.clock.advance(LOCK_SECONDS + 1)
