@@ -1,1 +1,1 @@
-{% include "sample/" ~ cookiecutter.__job ~ ".py" %}
+{% include "sample/" ~ ("join" if cookiecutter.processing == "join" else "plain") ~ ".py" %}

@@ -3,12 +3,14 @@
 A job hands one value, ``Job``, to the command line (cli.py). The folders form floors, and imports
 go down only:
 
-    cli  submit  testing  demo
-    query/                     Spark: session, sources, the query, its supervisor
-    guarantees/   recovery/    one class for each guarantee; checkpoint and consumer before a start
-    provision     job          the tables on the cluster; the values that everything is handed
-    schema  config  cluster  confs  positions
-    columns  table  errors  entry
+    cli
+    submit  testing
+    query/  demo  describe  status     Spark: session, sources, the query, its supervisor
+    guarantees/  recovery/  provision  declaration  blame
+    job                                the values that everything is handed
+    schema  cluster
+    columns  config  shipped
+    confs  positions  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """

@@ -111,8 +111,6 @@ class Life:
 
         Raises JobError when it cannot be used and was not read before.
         """
-        if self.connection.settings.reference is None:
-            return None
         try:
             self.reference = read_reference(self.spark, self.connection)
         except (YtError, OSError, JobError) as error:

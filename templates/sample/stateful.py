@@ -1,7 +1,0 @@
-"""Rows to try the job with, and what must come of them: the demo and the tests use both."""
-
-from ytstream.demo.sample import Sample
-
-from . import expected, rows
-
-SAMPLE = Sample(rows=rows.rows, event_time=rows.EVENT_TIME, expected=expected.expected)
