@@ -20,6 +20,7 @@ from .queues.queues import Queues
 from .queues.reports import Reporter
 from .tables import nodes as table_nodes
 from .tables.commands import Tables
+from .tables.retention import Retention
 from .tables.transactions import TabletTransactions
 
 CLUSTER_NAME = "minicluster"
@@ -53,6 +54,7 @@ class Cluster:
         self.cypress = cypress = Cypress(clock, kinds, store, self.transactions)
         self.tablet_transactions = tablet = TabletTransactions(clock, store, commits)
         self.tables = tables = Tables(clock, store, cypress, tablet)
+        self.retention = Retention(clock, store)
         self.consumers = consumers = Consumers(self.name, cypress, tables)
         self.reporter = reporter = Reporter(self.name, clock, tables, consumers)
         self.agent = QueueAgent(clock, store, tables, tablet, consumers, reporter)
@@ -88,8 +90,15 @@ class Cluster:
         """For the time that a commit is held between its arrival and its application."""
         return self.commits.accept(transaction_id)
 
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock forward; all that was due by then has happened."""
+        self.clock.advance(seconds)
+        self.retention.run()
+        self.tick()
+
     def tick(self) -> None:
         """Let the passing of time take effect; called before each request."""
         self.transactions.expire()
         self.tablet_transactions.expire()
+        self.retention.tick()
         self.agent.tick()

@@ -153,8 +153,7 @@ class Control:
         seconds = _number(await _body(request), "advance")
         if seconds < 0:
             raise generic("The clock cannot be turned back")
-        self._cluster.clock.advance(seconds)
-        self._cluster.tick()
+        self._cluster.pass_time(seconds)
         return await self.clock(request)
 
     async def queue_agent(self, request: web.Request) -> Any:
