@@ -201,6 +201,8 @@ def test_a_held_call_outlives_who_waits_for_its_answer() -> None:
         done: list[str] = []
         waiter = asyncio.create_task(applied(gate, call("a"), done))
         await gate.wait_hit(rule, 1, 10)
+        for _ in range(10):
+            await asyncio.sleep(0)  # until it waits for the answer and nothing else
         waiter.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiter

@@ -849,6 +849,23 @@ async def test_late_rows_find_their_transaction_gone(lab: Lab) -> None:
 
 
 @in_lab()
+async def test_a_held_commit_outlives_its_proxy(lab: Lab) -> None:
+    await make_sorted(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/t", [row(1, "slow")], tx)
+    rule = await lab.gate.add(Rule(action="hold", method="CommitTransaction"))
+    lab.client.send("CommitTransaction", build("TReqCommitTransaction", transaction_id=tx))
+    await lab.gate.wait_hit(rule, 1, 10)
+    await lab.proxies[0].down()
+    await lab.proxies[0].up()
+    other = await lab.connect()
+    assert await rows_of_table(other) == []
+    (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"] is None
+    assert await rows_of_table(other) == [(1, b"slow")]
+
+
+@in_lab()
 async def test_a_held_commit_is_answered_on_release(lab: Lab) -> None:
     await make_sorted(lab)
     tx = await start(lab.client)
