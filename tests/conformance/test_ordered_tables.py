@@ -183,6 +183,65 @@ def test_the_system_fills_its_columns(client: Any, root: str) -> None:
     assert 0 < weights[0] < weights[1] < weights[2]
 
 
+def flush(client: Any, table: str) -> None:
+    """Only rows that have left the memory of their tablet can go by themselves."""
+    client.freeze_table(table, sync=True)
+    client.unfreeze_table(table, sync=True)
+
+
+def trimmed(client: Any, table: str) -> int:
+    (tablet,) = client.get_tablet_infos(table, [0])["tablets"]
+    return int(tablet["trimmed_row_count"])
+
+
+OLD_AT_ONCE = {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": 0}
+
+
+def test_old_rows_go_by_themselves(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_data_ttl)"""
+    table = make_table(client, f"{root}/t", PLAIN, **OLD_AT_ONCE)
+    append(client, table, 0, 1, 2)
+    flush(client, table)
+    eventually(lambda: trimmed(client, table), 2)
+    append(client, table, 0, 3)
+    assert client.get(f"{table}/@tablets/0/trimmed_row_count") == 2
+
+
+def test_a_number_of_old_rows_is_kept(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_row_count_to_keep)"""
+    table = make_table(client, f"{root}/t", PLAIN, **OLD_AT_ONCE, row_count_to_keep=2)
+    for values in ((0, 1), (2,), (3,), (4,)):
+        append(client, table, 0, *values)
+        flush(client, table)
+    eventually(lambda: positions(client, table, 0), [(3, 3), (4, 4)])
+    assert trimmed(client, table) == 3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_data_versions": 1, "min_data_ttl": 0, "max_data_ttl": 0},
+        {"min_data_ttl": 0, "max_data_ttl": 0},
+        {"min_data_versions": 0, "min_data_ttl": 0},
+        {"min_data_versions": 0, "max_data_ttl": 0},
+        {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": 86_400_000},
+    ],
+    ids=["versions", "default versions", "default maximum", "default minimum", "young"],
+)
+def test_rows_that_the_settings_keep_stay(client: Any, root: str, settings: Row) -> None:
+    """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables (automatic deletion
+    of old rows)"""
+    kept = make_table(client, f"{root}/kept", PLAIN, **settings)
+    other = make_table(client, f"{root}/other", PLAIN, **OLD_AT_ONCE)
+    for table in (kept, other):
+        append(client, table, 0, 1)
+        flush(client, table)
+    eventually(lambda: trimmed(client, other), 1)
+    assert positions(client, kept, 0) == [(0, 1)]
+
+
 def test_a_frozen_table_takes_no_rows(client: Any, table: str) -> None:
     """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
     (test_access_to_frozen)"""

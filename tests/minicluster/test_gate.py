@@ -15,6 +15,7 @@ import pytest
 from minicluster.control.faults import HangUp, Rule
 from minicluster.control.gate import Gate
 from minicluster.control.journal import Call
+from minicluster.control.path import travel
 from minicluster.errors import YtError
 
 
@@ -132,6 +133,114 @@ def test_a_delay_ends_by_itself() -> None:
     run(scenario)
 
 
+# Held requests
+
+
+async def applied(gate: Gate, given: Call, done: list[str], error: YtError | None = None) -> str:
+    """The answer to a call that notes its method in `done` when it is applied."""
+
+    async def apply() -> str:
+        done.append(given.method)
+        if error is not None:
+            raise error
+        return f"answer to {given.method}"
+
+    return await travel(gate, given, apply)
+
+
+def test_a_late_call_loses_its_connection_at_once_and_is_applied_on_release() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("apply_late", "commit"))
+        done: list[str] = []
+        with pytest.raises(HangUp):
+            await applied(gate, call("commit"), done)
+        assert await applied(gate, call("get"), done) == "answer to get"
+        assert await applied(gate, call("commit"), done) == "answer to commit"
+        assert [entry.get("held") for entry in gate.journal.entries] == [True, None, None]
+        (entry,) = await gate.release(rule, 10)
+        assert done == ["get", "commit", "commit"]
+        assert (entry["held"], entry["error"], entry["fault"]) == (False, None, "apply_late")
+        assert await gate.release(rule, 10) == []
+
+    run(scenario)
+
+
+def test_what_a_late_call_meets_is_in_its_entry() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("apply_late"))
+        with pytest.raises(HangUp):
+            await applied(gate, call(), [], YtError(1700, "conflict"))
+        (entry,) = await gate.release(rule, 10)
+        assert (entry["held"], entry["error"]) == (False, {"code": 1700, "message": "conflict"})
+        assert entry is gate.journal.entries[0]
+
+    run(scenario)
+
+
+def test_a_held_call_is_answered_on_release() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("hold", times=None))
+        done: list[str] = []
+        calls = [asyncio.create_task(applied(gate, call(name), done)) for name in ("a", "b")]
+        await gate.wait_hit(rule, 2, 10)
+        assert done == []
+        assert [entry["method"] for entry in await gate.release(rule, 10)] == ["a", "b"]
+        assert await asyncio.gather(*calls) == ["answer to a", "answer to b"]
+        later = asyncio.create_task(applied(gate, call("c"), done))
+        await gate.wait_hit(rule, 3, 10)
+        assert done == ["a", "b"]
+        await gate.remove(rule)
+        assert await later == "answer to c"
+
+    run(scenario)
+
+
+def test_a_held_call_outlives_who_waits_for_its_answer() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("hold"))
+        done: list[str] = []
+        waiter = asyncio.create_task(applied(gate, call("a"), done))
+        await gate.wait_hit(rule, 1, 10)
+        for _ in range(10):
+            await asyncio.sleep(0)  # until it waits for the answer and nothing else
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+        await gate.release(rule, 10)
+        assert done == ["a"]
+
+    run(scenario)
+
+
+def test_all_rules_removed_let_all_calls_go() -> None:
+    async def scenario(gate: Gate) -> None:
+        for method in ("a", "b"):
+            await gate.add(Rule("hold", method))
+        done: list[str] = []
+        calls = [asyncio.create_task(applied(gate, call(name), done)) for name in ("a", "b")]
+        for rule in list(gate.rules):
+            await gate.wait_hit(rule, 1, 10)
+        await gate.remove()
+        assert await asyncio.gather(*calls) == ["answer to a", "answer to b"]
+
+    run(scenario)
+
+
+def test_a_release_does_not_wait_for_ever() -> None:
+    async def scenario(gate: Gate) -> None:
+        rule = await gate.add(Rule("apply_late", "a"))
+
+        async def apply() -> None:
+            await asyncio.Event().wait()
+
+        with pytest.raises(HangUp):
+            await travel(gate, call("a"), apply)
+        with pytest.raises(YtError, match="not finished"):
+            await gate.release(rule, 0.01)
+
+    run(scenario)
+
+
 def test_waiting_for_a_hit_that_does_not_come() -> None:
     async def scenario(gate: Gate) -> None:
         rule = await gate.add(Rule("fail"))
@@ -198,6 +307,8 @@ def test_the_journal() -> None:
     [
         {"action": "explode"},
         {"action": "fail", "when": "during"},
+        {"action": "hold", "when": "after"},
+        {"action": "apply_late", "when": "after"},
         {"action": "kill"},
         {"action": "kill", "pid": 1},
         {"action": "kill", "pgid": 0},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import yt.type_info.typing as ti
 import yt.wrapper as yt
+from yt.packages.requests.exceptions import ConnectionError as HungUp
 from yt.wrapper.errors import YtResolveError, YtResponseError, YtTabletTransactionLockConflict
 from yt.wrapper.schema import TableSchema
 
@@ -289,6 +291,57 @@ def test_failures_hang_ups_and_retries(fresh: testing.Running) -> None:
     with pytest.raises(YtResponseError, match="Access denied") as caught:
         client.register_queue_consumer("//tmp/q", "//tmp/c", vital=True)
     assert caught.value.is_access_denied()
+
+
+def test_rows_may_arrive_after_their_writer_has_given_up(fresh: testing.Running) -> None:
+    client, faults = connect(fresh), fresh.client.faults
+    table = make_table(client, "//tmp/t", SORTED)
+    late = faults.add(action="apply_late", method="insert_rows", where={"path": table})
+    with pytest.raises(HungUp):
+        client.insert_rows(table, [{"k": 1, "v": "late"}])
+    client.insert_rows(table, [{"k": 1, "v": "in time"}, {"k": 2, "v": "in time"}])
+    (entry,) = (entry for entry in fresh.client.journal("insert_rows") if entry.held)
+    assert entry.fault == "apply_late"
+    (entry,) = faults.release(late)
+    assert (entry.held, entry.error) == (False, None)
+    assert [(row["k"], row["v"]) for row in client.select_rows(f"k, v from [{table}]")] == [
+        (1, "late"),
+        (2, "in time"),
+    ]
+
+
+def test_a_held_request_is_answered_on_release(fresh: testing.Running) -> None:
+    client, faults = connect(fresh), fresh.client.faults
+    slow = faults.add(action="hold", method="create")
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(client.create, "map_node", "//tmp/a")
+        faults.wait(slow)
+        assert not connect(fresh).exists("//tmp/a")
+        (entry,) = faults.release(slow)
+        assert (entry.args["path"], entry.held) == ("//tmp/a", False)
+        assert client.get("//tmp/a/@id") == made.result(30)
+
+
+@pytest.mark.parametrize("kind", ["master", "tablet"])
+def test_a_held_commit_keeps_its_transaction(fresh: testing.Running, kind: str) -> None:
+    client, faults = connect(fresh), fresh.client.faults
+    table = make_table(client, "//tmp/t", SORTED)
+    transaction = client.start_transaction(type=kind, timeout=5000)
+    with client.Transaction(transaction_id=transaction, type=kind, ping=False):
+        if kind == "tablet":
+            client.insert_rows(table, [{"k": 1, "v": "late"}])
+        else:
+            client.create("map_node", "//tmp/made")
+    late = faults.add(action="apply_late", method="commit_transaction")
+    with pytest.raises(HungUp):
+        client.commit_transaction(transaction)
+    fresh.client.clock.advance(60)
+    assert not client.exists("//tmp/made")
+    assert [entry.error for entry in faults.release(late)] == [None]
+    if kind == "tablet":
+        assert [row["k"] for row in client.select_rows(f"k from [{table}]")] == [1]
+    else:
+        assert client.exists("//tmp/made")
 
 
 def test_the_clock_ends_transactions(fresh: testing.Running) -> None:

@@ -44,7 +44,7 @@ class Lab:
 @asynccontextmanager
 async def lab(proxies: int = 1) -> AsyncIterator[Lab]:
     cluster = Cluster()
-    gate = Gate(cluster.tick)
+    gate = Gate(cluster.tick, cluster.committing)
     running = [await server.serve(cluster, gate, "127.0.0.1") for _ in range(proxies)]
     made = Lab(cluster, gate, running, await RpcClient.connect(running[0].address))
     try:
@@ -294,6 +294,10 @@ async def test_a_stream_out_of_order_is_an_error(lab: Lab) -> None:
 # Rows, queues, transactions
 
 COLUMNS = [{"name": "n", "type": "int64"}, {"name": "s", "type": "string"}]
+KEYED = yson.to_yson_type(
+    [COLUMNS[0] | {"sort_order": "ascending"}, COLUMNS[1]],
+    attributes={"strict": True, "unique_keys": True},
+)
 
 
 def row(n: int, text: str) -> bytes:
@@ -741,6 +745,140 @@ async def test_a_delayed_request_holds_up_no_other(lab: Lab) -> None:
     await lab.gate.remove(rule)
     reply, _ = RpcClient.open_response(await lab.client.read_message(), f"{protos.API}TRspListNode")
     assert yson.loads(reply.value) == ["x"]
+
+
+async def make_sorted(lab: Lab) -> None:
+    await lab.client.create("//home/t", TABLE, {"dynamic": True, "schema": KEYED})
+    lab.cluster.tables.mount("//home/t")
+
+
+async def rows_of_table(client: RpcClient) -> list[Any]:
+    reply, attachments = await client.call("SelectRows", query="n, s from [//home/t]")
+    selected = rows_of(reply.rowset_descriptor, attachments)
+    return [(found["n"], found["s"]) for found in selected if found is not None]
+
+
+async def commit_late(lab: Lab, tx: str, client: RpcClient) -> int:
+    """Sends the commit and loses the connection; the id of the rule that holds it."""
+    rule = await lab.gate.add(Rule(action="apply_late", method="CommitTransaction"))
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await client.call("CommitTransaction", transaction_id=tx)
+    return rule
+
+
+@in_lab()
+async def test_a_late_commit_is_applied_on_release(lab: Lab) -> None:
+    await make_queue(lab)
+    await make_sorted(lab)
+    writer = await lab.connect()
+    tx = await start(writer)
+    await modify(writer, "//home/q", [row(1, "late")], tx)
+    await modify(writer, "//home/t", [row(1, "late")], tx)
+    rule = await commit_late(lab, tx, writer)
+    assert (await pull_all(lab.client), await rows_of_table(lab.client)) == ([], [])
+    (entry,) = await lab.gate.release(rule, 10)
+    assert (entry["args"], entry["error"]) == ({"transaction": tx}, None)
+    assert await pull_all(lab.client) == await rows_of_table(lab.client) == [(1, b"late")]
+
+
+@in_lab()
+async def test_a_late_commit_conflicts_with_who_wrote_in_between(lab: Lab) -> None:
+    await make_queue(lab)
+    await make_sorted(lab)
+    writer = await lab.connect()
+    tx = await start(writer)
+    await modify(writer, "//home/q", [row(1, "late")], tx)
+    await modify(writer, "//home/t", [row(1, "late")], tx)
+    rule = await commit_late(lab, tx, writer)
+    other = await start(lab.client)
+    await modify(lab.client, "//home/t", [row(1, "in time")], other)
+    await lab.client.call("CommitTransaction", transaction_id=other)
+    (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"] == {"code": 1700, "message": "Row lock conflict due to concurrent write"}
+    assert (await pull_all(lab.client), await rows_of_table(lab.client)) == ([], [(1, b"in time")])
+
+
+@in_lab()
+async def test_a_late_commit_is_not_stopped_any_more(lab: Lab) -> None:
+    """Neither by the end of the lease, nor by the client, nor by the death of the proxy."""
+    await make_sorted(lab)
+    writer = await lab.connect()
+    tx = await start(writer)
+    await modify(writer, "//home/t", [row(1, "late")], tx)
+    rule = await commit_late(lab, tx, writer)
+    for method in ("AbortTransaction", "CommitTransaction"):
+        with pytest.raises(RpcError, match='is in "committing" state') as caught:
+            await lab.client.call(method, transaction_id=tx)
+        assert caught.value.code == 11003
+    await lab.client.call("PingTransaction", transaction_id=tx)
+    lab.cluster.clock.advance(60)
+    await lab.client.get("//home/@type")
+    await lab.proxies[0].down()
+    await lab.proxies[0].up()
+    (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"] is None
+    assert await rows_of_table(await lab.connect()) == [(1, b"late")]
+
+
+@in_lab()
+async def test_other_transactions_end_while_a_commit_is_held(lab: Lab) -> None:
+    await make_sorted(lab)
+    idle = await start(lab.client)
+    writer = await lab.connect()
+    tx = await start(writer)
+    rule = await commit_late(lab, tx, writer)
+    lab.cluster.clock.advance(60)
+    await lab.gate.release(rule, 10)
+    for gone in (idle, tx):
+        with pytest.raises(RpcError, match="is not found"):
+            await lab.client.call("PingTransaction", transaction_id=gone)
+
+
+@in_lab()
+async def test_late_rows_find_their_transaction_gone(lab: Lab) -> None:
+    """Only a commit is past expiry: rows that arrive late are refused like any others."""
+    await make_sorted(lab)
+    writer = await lab.connect()
+    tx = await start(writer)
+    rule = await lab.gate.add(Rule(action="apply_late", method="ModifyRows"))
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await modify(writer, "//home/t", [row(1, "late")], tx)
+    lab.cluster.clock.advance(60)
+    (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"]["code"] == 11000
+
+
+@in_lab()
+async def test_a_held_commit_outlives_its_proxy(lab: Lab) -> None:
+    await make_sorted(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/t", [row(1, "slow")], tx)
+    rule = await lab.gate.add(Rule(action="hold", method="CommitTransaction"))
+    lab.client.send("CommitTransaction", build("TReqCommitTransaction", transaction_id=tx))
+    await lab.gate.wait_hit(rule, 1, 10)
+    await lab.proxies[0].down()
+    await lab.proxies[0].up()
+    other = await lab.connect()
+    assert await rows_of_table(other) == []
+    (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"] is None
+    assert await rows_of_table(other) == [(1, b"slow")]
+
+
+@in_lab()
+async def test_a_held_commit_is_answered_on_release(lab: Lab) -> None:
+    await make_sorted(lab)
+    tx = await start(lab.client)
+    await modify(lab.client, "//home/t", [row(1, "slow")], tx)
+    rule = await lab.gate.add(Rule(action="hold", method="CommitTransaction"))
+    other = await lab.connect()
+    commit = asyncio.create_task(lab.client.call("CommitTransaction", transaction_id=tx))
+    await lab.gate.wait_hit(rule, 1, 10)
+    assert await rows_of_table(other) == []
+    await lab.gate.release(rule, 10)
+    reply, _ = await commit
+    assert reply.primary_commit_timestamp > 0
+    assert await rows_of_table(other) == [(1, b"slow")]
 
 
 @in_lab()

@@ -71,7 +71,7 @@ SIZES = [0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 28]
 def test_damaged_packets_hurt_nobody(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     async def scenario() -> None:
         cluster = Cluster()
-        gate = Gate(cluster.tick)
+        gate = Gate(cluster.tick, cluster.committing)
         proxy = await server.serve(cluster, gate, "127.0.0.1")
         prepare(cluster)
         before = contents(cluster)

@@ -101,7 +101,7 @@ async def _serve(options: argparse.Namespace) -> None:
     cluster = Cluster()
     if options.load is not None:
         persist.load(cluster, str(options.load))
-    gate = Gate(cluster.tick)
+    gate = Gate(cluster.tick, cluster.committing)
     if options.log:
         gate.journal.listeners.append(log_requests(sys.stdout))
     http = HttpServer(cluster, gate)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -57,9 +58,13 @@ class Entry:
     args: dict[str, Any]
     label: str | None
     error: dict[str, Any] | None
-    """{code, message} of what the client was answered, if it was an error."""
+    """{code, message} of what the client was answered, if it was an error.
+
+    For a late request: the error that its application met, which no client received."""
     fault: str | None
     """The action of the rule that hit the request."""
+    held: bool | None = None
+    """True while a rule holds the request, False once it was applied; None if none held it."""
 
 
 class Client:
@@ -150,7 +155,9 @@ class Faults:
 
         action: "fail" (answer `error`: {code, message}), "delay" (for `seconds`, or until the rule
         is removed), "hang_up" (close the connection), "lose_reply" (apply, then close it), "kill"
-        (SIGKILL to `pid` or to the process group `pgid`), "proxy_down" (stop the RPC proxy).
+        (SIGKILL to `pid` or to the process group `pgid`), "proxy_down" (stop the RPC proxy),
+        "hold" (apply and answer on `release`), "apply_late" (close the connection at once, apply
+        on `release`).
         method: a command of HTTP ("insert_rows"), a method of RPC ("ModifyRows"), a list of them,
         or None for all. when: "before" or "after" the request is applied.
         where: arguments as the journal shows them; a string with `*` is a pattern.
@@ -182,11 +189,20 @@ class Faults:
         return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
 
     def remove(self, rule: Fault | int) -> None:
-        """Removes a rule; the calls that it delays go on."""
+        """Removes a rule; the calls that it delays or holds go on."""
         self._client.request("DELETE", f"/faults/{_id(rule)}")
 
     def clear(self) -> None:
         self._client.request("DELETE", "/faults")
+
+    def release(self, rule: Fault | int, timeout: float = 60.0) -> Sequence[Entry]:
+        """Applies the calls that the rule holds, in their order. Returns their journal entries.
+
+        The rule stays. Raises: ControlError when a call is not finished after `timeout` seconds.
+        """
+        path, given = f"/faults/{_id(rule)}/release", {"timeout": timeout}
+        entries = self._client.request("POST", path, given, timeout + REQUEST_TIMEOUT)
+        return [Entry(**entry) for entry in entries]
 
     def wait(self, rule: Fault | int, timeout: float = 60.0, *, hits: int = 1) -> Fault:
         """Blocks until the rule was hit so often. Raises: ControlError after `timeout` seconds."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .clock import Clock
 from .cypress import files, objects, system
 from .cypress.commands import Cypress
+from .cypress.commits import Commits
 from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
@@ -18,6 +20,7 @@ from .queues.queues import Queues
 from .queues.reports import Reporter
 from .tables import nodes as table_nodes
 from .tables.commands import Tables
+from .tables.retention import Retention
 from .tables.transactions import TabletTransactions
 
 CLUSTER_NAME = "minicluster"
@@ -46,10 +49,12 @@ class Cluster:
         self.clock = clock = clock or Clock()
         self.kinds = kinds = Kinds()
         self.store = store = Store(clock)
-        self.transactions = Transactions(clock, store)
+        self.commits = commits = Commits()
+        self.transactions = Transactions(clock, store, commits)
         self.cypress = cypress = Cypress(clock, kinds, store, self.transactions)
-        self.tablet_transactions = tablet = TabletTransactions(clock, store)
+        self.tablet_transactions = tablet = TabletTransactions(clock, store, commits)
         self.tables = tables = Tables(clock, store, cypress, tablet)
+        self.retention = Retention(clock, store)
         self.consumers = consumers = Consumers(self.name, cypress, tables)
         self.reporter = reporter = Reporter(self.name, clock, tables, consumers)
         self.agent = QueueAgent(clock, store, tables, tablet, consumers, reporter)
@@ -81,8 +86,19 @@ class Cluster:
             vars(getattr(self, name)).update(state[name])
         self.clock.after(passed)
 
+    def committing(self, transaction_id: str) -> AbstractContextManager[None]:
+        """For the time that a commit is held between its arrival and its application."""
+        return self.commits.accept(transaction_id)
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock forward; all that was due by then has happened."""
+        self.clock.advance(seconds)
+        self.retention.run()
+        self.tick()
+
     def tick(self) -> None:
         """Let the passing of time take effect; called before each request."""
         self.transactions.expire()
         self.tablet_transactions.expire()
+        self.retention.tick()
         self.agent.tick()

@@ -14,7 +14,9 @@ from typing import Any
 from ..errors import generic
 from .journal import Call
 
-ACTIONS = frozenset({"fail", "delay", "hang_up", "lose_reply", "kill", "proxy_down"})
+HOLDING = frozenset({"hold", "apply_late"})
+"""Actions that accept a request and apply it when the rule is released."""
+ACTIONS = HOLDING | {"fail", "delay", "hang_up", "lose_reply", "kill", "proxy_down"}
 
 
 class HangUp(Exception):  # noqa: N818 - an order, not an error
@@ -54,6 +56,8 @@ class Rule:
             # 0, 1 and negative numbers mean init, the own group, or all processes.
             if victim is not None and (not isinstance(victim, int) or victim <= 1):
                 raise generic('"pid" and "pgid" must be whole numbers greater than 1')
+        if self.action in HOLDING and self.when == "after":
+            raise generic(f'"{self.action}" acts before the request is applied')
         if self.action == "lose_reply":
             self.when = "after"
         if self.error is not None and not isinstance(self.error.get("message"), str):

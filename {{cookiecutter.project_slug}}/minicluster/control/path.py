@@ -1,7 +1,11 @@
-"""The one path that every request takes: enter the gate, apply, leave the gate."""
+"""The one path that every request takes: enter the gate, apply, leave the gate.
+
+A request that a rule holds is applied, and leaves, when the rule is released.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import sys
 import traceback
@@ -9,7 +13,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ..errors import YtError, generic
+from .faults import HangUp
 from .gate import Gate
+from .held import Held
 from .journal import Call
 
 Result = TypeVar("Result")
@@ -19,9 +25,21 @@ Invoked = TypeVar("Invoked")
 async def travel(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]]) -> Result:
     """The result of `apply`, which is called once the gate has let the request in.
 
-    The request leaves the gate whether it was applied or refused. Raises: YtError, HangUp.
+    Raises: YtError, HangUp.
     """
-    await gate.enter(call)
+    try:
+        await gate.enter(call)
+    except Held as order:
+        late = await gate.hold(order.rule, call, lambda: _through(gate, call, apply))
+        if order.rule.action == "apply_late":
+            raise HangUp from None
+        # Cancelling the connection's task must not cancel the request.
+        return await asyncio.shield(late)
+    return await _through(gate, call, apply)
+
+
+async def _through(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]]) -> Result:
+    """The request leaves the gate whether it was applied or refused."""
     try:
         result = await apply()
     except YtError as error:

@@ -32,6 +32,7 @@ def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
         ("GET", "/faults/{id}", control.fault),
         ("DELETE", "/faults/{id}", control.remove_fault),
         ("POST", "/faults/{id}/wait", control.wait_fault),
+        ("POST", "/faults/{id}/release", control.release_fault),
         ("GET", "/journal", control.journal),
         ("DELETE", "/journal", control.clear_journal),
         ("GET", "/counts", control.counts),
@@ -121,6 +122,10 @@ class Control:
             _id(request), int(_number(given, "hits", 1)), _number(given, "timeout", 60)
         )
 
+    async def release_fault(self, request: web.Request) -> Any:
+        given = await _body(request)
+        return await self._gate.release(_id(request), _number(given, "timeout", 60))
+
     async def journal(self, request: web.Request) -> Any:
         method, since = request.query.get("method"), int(_number(request.query, "since", 0))
         return [
@@ -148,8 +153,7 @@ class Control:
         seconds = _number(await _body(request), "advance")
         if seconds < 0:
             raise generic("The clock cannot be turned back")
-        self._cluster.clock.advance(seconds)
-        self._cluster.tick()
+        self._cluster.pass_time(seconds)
         return await self.clock(request)
 
     async def queue_agent(self, request: web.Request) -> Any:

@@ -9,6 +9,7 @@ from .. import ids
 from ..clock import Clock
 from ..errors import PREREQUISITE_CHECK_FAILED, YtError, no_such_transaction
 from . import locks
+from .commits import Commits
 from .model import PENDING, SNAPSHOT, Branch, Node, Transaction
 from .store import Store
 
@@ -20,9 +21,10 @@ MAX_DEPTH = 50
 class Transactions:
     """`cluster.transactions`: the master transactions that are running."""
 
-    def __init__(self, clock: Clock, store: Store) -> None:
+    def __init__(self, clock: Clock, store: Store, commits: Commits) -> None:
         self._clock = clock
         self._store = store
+        self._commits = commits
         self.running: dict[str, Transaction] = {}
 
     def start(
@@ -118,6 +120,8 @@ class Transactions:
             return
         now = self._clock.now()
         for transaction in list(self.running.values()):
+            if transaction.id in self._commits:
+                continue
             if transaction.expires < now and transaction.id in self.running:
                 self._abort(transaction)
 

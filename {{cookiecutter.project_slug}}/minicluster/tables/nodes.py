@@ -12,6 +12,7 @@ from ..clock import Clock
 from ..cypress.kinds import Getter, Kind, Kinds, Setter
 from ..cypress.model import MISSING, Node
 from ..errors import generic
+from . import retention
 from .commands import Tables
 from .ordered import OrderedData
 from .ordered import data_weight as row_weight
@@ -132,6 +133,7 @@ def _absent(node: Node) -> frozenset[str]:
 SETTABLE: dict[str, Setter] = {
     "atomicity": _set_atomicity,
     **{name: _store(name) for name in SETTINGS},
+    **retention.SETTABLE,
 }
 
 

@@ -14,9 +14,11 @@ from typing import Any
 
 from .. import ids
 from ..clock import Clock
+from ..cypress.commits import Commits
 from ..cypress.model import Node
 from ..cypress.store import Store
 from ..errors import (
+    INVALID_TRANSACTION_STATE,
     NO_SUCH_TRANSACTION,
     YtError,
     generic,
@@ -74,9 +76,10 @@ class Transaction:
 class TabletTransactions:
     """All tablet transactions that are alive."""
 
-    def __init__(self, clock: Clock, store: Store) -> None:
+    def __init__(self, clock: Clock, store: Store, commits: Commits) -> None:
         self._clock = clock
         self._store = store
+        self._commits = commits
         self._alive: dict[str, Transaction] = {}
         self.last_commit = 0
 
@@ -109,8 +112,20 @@ class TabletTransactions:
         """The transaction, its lease renewed as any request of it does.
 
         Raises: YtError 11000 when it is over, or was started through another proxy: it lives in the
-        memory of that one alone (server/lib/transactions, sticky transaction pool).
+        memory of that one alone (server/lib/transactions, sticky transaction pool); YtError 11003
+        when its commit is on its way.
         """
+        transaction = self._known(transaction_id, proxy)
+        if transaction_id in self._commits:
+            # Worded as for a second commit in ytlib/api/native/transaction.cpp.
+            raise YtError(
+                INVALID_TRANSACTION_STATE,
+                f'Transaction {transaction_id} is in "committing" state',
+                {"transaction_id": transaction_id},
+            )
+        return transaction
+
+    def _known(self, transaction_id: str, proxy: str | None) -> Transaction:
         transaction = self._alive.get(transaction_id)
         if transaction is None or transaction.proxy != (proxy or HTTP_PROXY):
             raise YtError(
@@ -126,7 +141,7 @@ class TabletTransactions:
         return self._alive.get(transaction_id)
 
     def ping(self, transaction_id: str, proxy: str | None = None) -> None:
-        self.get(transaction_id, proxy)
+        self._known(transaction_id, proxy)
 
     def abort(self, transaction_id: str, proxy: str | None = None) -> None:
         del self._alive[self.get(transaction_id, proxy).id]
@@ -175,12 +190,17 @@ class TabletTransactions:
         """Aborts the transactions whose lease has run out."""
         now = self._clock.now()
         for transaction in [t for t in self._alive.values() if t.deadline < now]:
-            del self._alive[transaction.id]
+            if transaction.id not in self._commits:
+                del self._alive[transaction.id]
 
     def drop_proxy(self, proxy: str) -> None:
-        """Forgets the transactions of an RPC proxy that went down."""
+        """Forgets the transactions of an RPC proxy that went down.
+
+        A commit that it has passed on takes place without it.
+        """
         for transaction in [t for t in self._alive.values() if t.proxy == proxy]:
-            del self._alive[transaction.id]
+            if transaction.id not in self._commits:
+                del self._alive[transaction.id]
 
 
 def _check(transaction: Transaction, buffered: Buffered) -> None:
