@@ -65,7 +65,8 @@ test: setup test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
-	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py
+	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
+	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
 
 # A worker shares its clusters among its tests, so that more of them than cores would not pay.
 test-quick: setup-4.1 ## what runs without Spark
