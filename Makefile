@@ -61,14 +61,16 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
-test: setup ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -m "not journey"
+test: setup test-quick ## the tests, linters included, on both Spark versions
+	@$(BIN)/pytest -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
-	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py
+	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
+	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
 
+# A worker shares its clusters among its tests, so that more of them than cores would not pay.
 test-quick: setup-4.1 ## what runs without Spark
-	@$(BIN)/pytest -m "not slow and not spark"
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and not spark"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance

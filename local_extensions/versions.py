@@ -50,6 +50,7 @@ PINS = (
     # What only this template needs.
     Pin("cookiecutter", "2.7.1", "template", "skips empty names, prints a ClickException"),
     Pin("cruft", "2.16.0", "template", "upgrading generated projects is tested with it"),
+    Pin("pytest-xdist", "3.8.0", "template", "the tests without Spark run on all cores"),
     Pin("hypothesis", "6.170.15", "template", "filters are tested on generated text"),
     Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
     Pin("PyYAML", "6.0.3", "template", "reads back what the yaml filter wrote"),

@@ -28,3 +28,9 @@ def environments() -> dict[str, Path]:
     """The environment to run a generated project in, by Spark version; `make setup` makes both."""
     second = os.environ.get("YTSTREAM_VENV_3_5", str(project.ROOT / ".venv-3.5"))
     return {"4.1": Path(sys.prefix), "3.5": Path(second)}
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all generated projects: they share the libraries and the vendored folders."""
+    return tmp_path_factory.mktemp("mypy-cache")

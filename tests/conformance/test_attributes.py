@@ -64,6 +64,16 @@ def test_opaque_attributes_come_only_by_name(client: Any, root: str) -> None:
     assert client.get(f"{root}/@recursive_resource_usage")["node_count"] == 1
 
 
+def test_attributes_asked_for_by_name_come_in_one_answer(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/shuffle.py (get of the path with /@, and attributes)"""
+    client.set(f"{root}/@mine", 1)
+    names = ["type", "recursive_resource_usage", "mine", "absent"]
+    found = client.get(f"{root}/@", attributes=names)
+    assert found.keys() == {*names} - {"absent"}
+    assert (found["type"], found["mine"]) == ("map_node", 1)
+    assert found["recursive_resource_usage"]["node_count"] == 1
+
+
 def test_a_node_tells_where_it_is(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/cypress (Cypress node attributes)"""
     client.create("map_node", f"{root}/a")

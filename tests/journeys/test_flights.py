@@ -92,10 +92,12 @@ def run(project: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_its_linters_have_nothing_to_say_about_the_users_files(project: Path) -> None:
+def test_its_linters_have_nothing_to_say_about_the_users_files(
+    project: Path, mypy_cache: Path
+) -> None:
     run(project, "-m", "ruff", "check", "--no-cache", ".")
     run(project, "-m", "ruff", "format", "--no-cache", "--check", ".")
-    run(project, "-m", "mypy", "--strict")
+    run(project, "-m", "mypy", "--strict", "--cache-dir", str(mypy_cache))
 
 
 @pytest.mark.spark

@@ -8,6 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,11 +22,21 @@ PARENT = str(Path(minicluster.__file__).parents[1])
 YT = str(Path(sys.executable).with_name("yt"))
 
 
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
 class Shell:
     """Runs `yt` with a cluster set in its environment."""
 
-    def __init__(self, http: str) -> None:
-        self._environment = {**os.environ, "YT_PROXY": http, "YT_TOKEN": "any"}
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self._process = process
+        self._folder = folder
 
     def __call__(self, *arguments: str, given: str | bytes = b"") -> str:
         """What it prints; a failure shows what it printed instead."""
@@ -31,21 +44,31 @@ class Shell:
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
-    def run(self, *arguments: str, given: str | bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        data = given.encode() if isinstance(given, str) else given
-        return subprocess.run(
-            [sys.executable, YT, *arguments],
-            input=data,
-            capture_output=True,
-            env=self._environment,
-            timeout=120,
-            check=False,
-        )
+    def run(self, *arguments: str, given: str | bytes = b"") -> Done:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            Path(folder, "in").write_bytes(given.encode() if isinstance(given, str) else given)
+            self._process.stdin.write(json.dumps([arguments, folder]) + "\n")
+            self._process.stdin.flush()
+            code = int(self._process.stdout.readline())
+            return Done(code, Path(folder, "out").read_bytes(), Path(folder, "err").read_bytes())
 
 
-@pytest.fixture
-def shell(running: testing.Running) -> Shell:
-    return Shell(running.http)
+def environment(http: str) -> dict[str, str]:
+    return {**os.environ, "YT_PROXY": http, "YT_TOKEN": "any"}
+
+
+@pytest.fixture(scope="module")
+def shell(running: testing.Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("yt_shell.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(running.http),
+    ) as process:
+        yield Shell(process, tmp_path_factory.mktemp("shell"))
 
 
 SCHEMA = "<unique_keys=%true>[{name=k;type=int64;sort_order=ascending};{name=v;type=utf8}]"
@@ -158,7 +181,8 @@ def test_it_says_where_it_listens_and_stops(tmp_path: Path, number: int) -> None
         assert addresses["http"] in banner
         assert all(address in banner for address in addresses["rpc"])
         assert len(addresses["rpc"]) == 2
-        Shell(addresses["http"])("set", "//tmp/x", "1")
+        words = [sys.executable, YT, "set", "//tmp/x", "1"]
+        subprocess.run(words, env=environment(addresses["http"]), check=True, timeout=120)
         process.send_signal(number)
         rest, errors = process.communicate(timeout=30)
     assert process.returncode == 0

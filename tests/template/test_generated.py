@@ -230,10 +230,8 @@ def test_ruff_has_nothing_to_say_about_hostile_text(hostile: Path) -> None:
 
 
 @pytest.mark.slow
-def test_mypy_has_nothing_to_say(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    # One cache for all variants: most of the time goes into the libraries they share.
-    cache = tmp_path_factory.getbasetemp() / "mypy-cache"
-    tool(project, "mypy", "--cache-dir", str(cache))
+def test_mypy_has_nothing_to_say(project: Path, mypy_cache: Path) -> None:
+    tool(project, "mypy", "--cache-dir", str(mypy_cache))
 
 
 def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:

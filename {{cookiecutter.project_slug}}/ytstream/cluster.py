@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -126,6 +126,17 @@ def _inner(error: Any) -> Any:
         return inner[0] if inner else None
     inner = error.__cause__ or error.__context__
     return None if isinstance(inner, TypeError) else inner  # urllib3 tries two ways to read
+
+
+def facts(client: Client, path: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return those of the attributes that the node has, in one request; None without the node."""
+    try:
+        found: dict[str, Any] = client.get(f"{path}/@", attributes=[*names])
+    except YtError as error:
+        if error.is_resolve_error():
+            return None
+        raise
+    return found
 
 
 def cluster_name(client: Client) -> str:

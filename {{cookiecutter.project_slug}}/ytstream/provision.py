@@ -12,7 +12,7 @@ import yt.type_info as ti
 from yt.common import YtError
 from yt.wrapper.schema import TableSchema
 
-from .cluster import Client, first_line
+from .cluster import Client, facts, first_line
 from .columns import Column
 from .config import Settings
 from .errors import JobError
@@ -162,23 +162,23 @@ def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[
 
 
 def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Finding]:
-    label, fact = f"{wanted.name} {wanted.path}", partial(client.get_attribute, wanted.path)
+    label = f"{wanted.name} {wanted.path}"
     attribute, value, kind = _KINDS[wanted.type]
-    target = fact("path", None)
-    if target is None and wanted.is_ours:
+    found = facts(client, wanted.path, ("path", attribute, "schema", "tablet_state"))
+    if found is None and wanted.is_ours:
         yield Finding(label, "missing", "created", partial(_create, client, settings, wanted))
-    elif target is None:
+    elif found is None:
         remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
         yield Finding(label, "missing", remedy)
-    elif target != wanted.path:
+    elif found["path"] != wanted.path:
         remedy = "name that path in the configuration: SPYT goes by the text of paths"
-        yield Finding(label, f"is a link to {target}", remedy)
-    elif fact(attribute, None) != value:
+        yield Finding(label, f"is a link to {found['path']}", remedy)
+    elif found.get(attribute) != value:
         yield Finding(label, f"is not a {kind}", "correct it in the configuration")
     elif wanted.type != "map_node":
         if wanted.columns:
-            yield from _differences(label, TableSchema.from_yson_type(fact("schema")), wanted)
-        yield from _mounted(client, label, fact("tablet_state"), wanted)
+            yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
+        yield from _mounted(client, label, found["tablet_state"], wanted)
 
 
 def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
@@ -202,10 +202,10 @@ def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator
 
 def _sizing(connection: Connection, path: str, tablets: Mapping[str, int]) -> Iterator[Finding]:
     client, settings = connection.client, connection.settings
-    if not client.exists(f"{path}/@tablet_count"):
+    count = client.get_attribute(path, "tablet_count", None)
+    if count is None:
         return
-    count = int(client.get(f"{path}/@tablet_count"))
-    if problem := connection.guarantee.sizing_problem(settings, tablets, count):
+    if problem := connection.guarantee.sizing_problem(settings, tablets, int(count)):
         remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
         yield Finding(f"output {path}", problem, remedy)
 

@@ -48,12 +48,15 @@ class Tree:
     def get(self, path: str, *, tx: str | None = None, attributes: Any = None) -> Any:
         """The value at `path`: a tree of maps for map nodes, an entity for what is no value.
 
-        `attributes` names those that every node of the tree is to carry.
+        `attributes` names those that every node of the tree is to carry, or, of `path/@`, those
+        that are read.
         """
         view, parsed = self.open(path, tx)
         spot = self.walk(parsed, view)
         node = view.effective(spot.node)
         if is_attribute(spot.rest):
+            if attributes is not None and not spot.rest[0]:
+                return self.attributes.read_named(node, wanted_names(attributes))
             return self.attributes.get(node, spot.rest, path)
         if spot.rest:
             if node.type in ("document", "list_node"):

@@ -41,11 +41,11 @@ def _gunzip(data: bytes) -> bytes:
     while data:
         member = zlib.decompressobj(_ZLIB_OR_GZIP)
         try:
-            piece = member.decompress(data, room)
+            piece = member.decompress(data, room + 1)  # 0 would mean: without a limit
         except zlib.error as error:
             raise generic(f"Error decompressing the request body: {error}") from None
         room -= len(piece)
-        if member.unconsumed_tail or (room <= 0 and not member.eof):
+        if room < 0:
             raise web.HTTPRequestEntityTooLarge(max_size=MAX_BODY, actual_size=MAX_BODY + 1)
         if not member.eof:
             raise generic("Error decompressing the request body: it is cut short")
