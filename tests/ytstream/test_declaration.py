@@ -180,7 +180,7 @@ def test_entries_may_be_tuples() -> None:
         ([("price", "int64")], "wanted a Column"),
         ([("price", "int64", "yes")], "wanted a Column"),
         (["price"], "wanted a Column"),
-        ([Column("price", "decimal")], "no such type"),
+        ([Column("price", "decimal")], "there is no type 'decimal'"),
         ([PLAIN, PLAIN], "duplicate column name"),
         ([PLAIN, Column("id", "utf8", key=True)], "a key column after one that is not"),
         ([Column("id", ti.List[ti.Utf8], key=True), PLAIN], "a key cannot be of type"),

@@ -39,12 +39,28 @@ class Sample:
             made = [dict(row) for row in self.rows(count, seed, start_us)]
         if not made:
             raise JobError("rows() in sample/rows.py yields no rows", "yield at least one")
+        if self.event_time is not None and self.event_time not in made[0]:
+            raise JobError(
+                f"EVENT_TIME in sample/rows.py is {self.event_time!r}, no column of its rows",
+                "name the column of the event time, or None for rows without one",
+            )
         return made
 
     def wanted(self, job: Job, rows: Sequence[Row]) -> Counted:
         """Return how often each output row must appear."""
         with user_code("expected() in sample/expected.py failed"):
-            return counted(self.expected(rows), compared(job))
+            made = self.expected(rows)
+            made = [*made] if made is not None else None
+        if made is None:
+            raise JobError("expected() in sample/expected.py returns None", "return its rows")
+        names = compared(job)
+        for name in names:
+            if lacking := next((row for row in made if name not in row), None):
+                raise JobError(
+                    f"expected() in sample/expected.py gives a row without {name!r}: {lacking}",
+                    "give every column of OUTPUTS in tables.py",
+                )
+        return counted(made, names)
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.
