@@ -11,6 +11,7 @@ from yt.yson import YsonUint64
 from tests.ytstream import all_types
 from tests.ytstream.examples import PAIRS, example
 from tests.ytstream.helpers import refusal
+from ytstream import Column
 from ytstream.demo.sample import compared, counted
 from ytstream.demo.tables import compare
 from ytstream.testing.values import conversion
@@ -36,7 +37,15 @@ def test_the_position_of_a_row_is_not_compared() -> None:
 def test_values_count_alike_whatever_read_them() -> None:
     plain = {"a": 5, "b": [1, {"y": None, "x": 2}]}
     other = {"a": YsonUint64(5), "b": (1, {"x": 2, "y": None})}
-    assert counted([plain, other], ["a", "b"]).most_common(1)[0][1] == 2
+    columns = [Column("a", ti.Int64), Column("b", ti.Yson)]
+    assert counted([plain, other], columns).most_common(1)[0][1] == 2
+
+
+def test_the_pairs_of_a_dict_have_no_order_at_any_depth() -> None:
+    columns = [Column("a", ti.List[ti.Dict[ti.Utf8, ti.Int64]]), Column("b", ti.List[ti.Int64])]
+    rows = [{"a": [[["x", 1], ["y", 2]]], "b": [1]}, {"a": [[["y", 2], ["x", 1]]], "b": [1]}]
+    assert len(counted(rows, columns)) == 1
+    assert len(counted([rows[0], {**rows[0], "b": [2]}], columns)) == 2
 
 
 def test_lost_and_duplicated_rows_are_counted_and_named() -> None:

@@ -43,23 +43,49 @@ _SCALARS: Mapping[str, Fits] = {
 }
 
 
-def verify(where: str, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> None:
+def verify(
+    where: str,
+    columns: Sequence[Column],
+    rows: Iterable[Mapping[str, Any]],
+    file: str = "sample/rows.py",
+) -> None:
     """Raise JobError for the first row that does not fit ``columns``; ``where`` names the rows."""
     kinds = {column.name: (column, _fits(column.type)) for column in columns}
     for number, row in enumerate(rows):
-        for name in row.keys() - kinds.keys():
-            raise _misfit(f"{where}, row {number}: there is no column {name!r}")
+        problems = [f"there is no column {name!r}" for name in row if name not in kinds]
         for name, (column, fits) in kinds.items():
             value = row.get(name)
             if value is None and column.required:
-                raise _misfit(f"{where}, row {number}: column {name} is required and has no value")
-            if value is not None and not fits(value):
-                wanted = str(column.type).lower()
-                raise _misfit(f"{where}, row {number}: {name} = {value!r}, wanted {wanted}")
+                problems.append(f"{name} is required and has no value")
+            elif value is not None and not fits(value):
+                problems.append(f"{name} = {value!r}, wanted {str(column.type).lower()}")
+        if problems:
+            raise JobError(
+                f"{where}, row {number}: {'; '.join(problems)}", f"correct {file} or tables.py"
+            )
 
 
-def _misfit(message: str) -> JobError:
-    return JobError(message, "correct sample/rows.py or tables.py")
+def verify_expected(
+    where: str, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Raise JobError for the first row of expected() that lacks a column or has a wrong value.
+
+    It may have more columns, and a whole number where the column has floats.
+    """
+    for number, row in enumerate(rows):
+        for column in columns:
+            if column.name not in row:
+                raise JobError(
+                    f"{where}, row {number}: there is no {column.name!r}",
+                    "give every column of OUTPUTS in tables.py",
+                )
+    chosen = ({c.name: _as_float(row[c.name], c.type) for c in columns} for row in rows)
+    verify(where, columns, chosen, "sample/expected.py")
+
+
+def _as_float(value: Any, type_: Any) -> Any:
+    is_float = type_name(type_) in ("float", "double")
+    return float(value) if is_float and isinstance(value, int) else value
 
 
 def _fits(type_: Any) -> Fits:

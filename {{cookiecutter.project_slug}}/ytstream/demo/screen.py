@@ -66,10 +66,10 @@ def differences(job: Job, outcome: Outcome) -> Table | None:
         table.add_column(name)
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
-        for position, name in enumerate(compared(job)):
+        for position, column in enumerate(compared(job)):
             cells = [escape(repr(row[position])) if row else "" for row in (missing, unexpected)]
             style = "bold" if cells[0] != cells[1] else None
-            table.add_row(name, *cells, style=style)
+            table.add_row(column.name, *cells, style=style)
         table.add_section()
     return table
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster import Client
+from ..columns import Column
 from ..config import is_loopback
 from ..errors import JobError
 from ..job import Connection
@@ -65,9 +66,9 @@ def rows_in(client: Client, queue: str) -> int:
     return sum(int(info["total_row_count"]) for info in infos)
 
 
-def read(client: Client, path: str, columns: Sequence[str]) -> Counted:
+def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
     """Read all rows of a table as tuples of ``columns``, and how often each is there."""
-    names = ", ".join(f"[{column}]" for column in columns)
+    names = ", ".join(f"[{column.name}]" for column in columns)
     return counted(client.select_rows(f"{names} from [{path}]"), columns)
 
 

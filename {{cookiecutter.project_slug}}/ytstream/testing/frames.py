@@ -57,10 +57,9 @@ def reference_frame(
 
 def counted_rows(connection: Connection, rows: Iterable[Row]) -> Counted:
     """Return how often each output row is there, without the guarantee's position columns."""
-    names = compared(connection.job)
-    columns = {column.name: column for column in connection.job.output_columns["output"]}
-    back = {name: conversion(columns[name].type).from_spark for name in names}
-    return counted(({name: back[name](row[name]) for name in names} for row in rows), names)
+    columns = compared(connection.job)
+    back = {column.name: conversion(column.type).from_spark for column in columns}
+    return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
 
 
 def assert_rows(connection: Connection, result: DataFrame, wanted: Counted) -> None:
