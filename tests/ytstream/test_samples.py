@@ -68,5 +68,9 @@ def test_a_value_returns_from_spark_as_it_went_there(name: str) -> None:
         assert converted.from_spark(converted.to_spark(value)) == value
 
 
+def test_a_text_that_spark_holds_as_bytes_is_a_text() -> None:
+    assert conversion(ti.String).from_spark(bytearray("ы".encode())) == "ы"
+
+
 def test_a_type_that_spark_does_not_carry_is_refused() -> None:
     assert "no sample row" in refusal(lambda: conversion(ti.Uuid))

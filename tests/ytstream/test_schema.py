@@ -38,11 +38,6 @@ def test_no_integer_is_wider_than_its_column(
     assert f"the table has {name}: cast it" in str(unwritable(_column(name), too_wide))
 
 
-def test_times_inside_composites_are_refused() -> None:
-    nested = types.StructType().add("when", types.ArrayType(types.TimestampType()))
-    assert "dates and times inside" in str(unwritable(_column("any"), nested))
-
-
 @pytest.mark.parametrize(
     ("type_", "said"),
     [

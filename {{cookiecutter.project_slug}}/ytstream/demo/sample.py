@@ -69,13 +69,14 @@ class Sample:
 
 def _rows(what: str, made: object) -> list[dict[str, Any]]:
     """Return what a function of the sample made. Raises JobError unless it is rows."""
-    rows = [*made] if isinstance(made, Iterable) and not isinstance(made, Mapping) else [made]
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
     if isinstance(made, Mapping):
         raise JobError(f"{what} returns one row", "yield it, or return a list")
-    return [dict(row) for row in rows]
+    rows: list[dict[str, Any]] = []
+    for row in made if isinstance(made, Iterable) else [made]:
+        if not isinstance(row, Mapping):
+            raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
+        rows.append(dict(row))
+    return rows
 
 
 def compared(job: Job) -> list[Column]:
