@@ -360,6 +360,15 @@ def test_a_mistake_gets_one_message(
     assert code == 1
 
 
+def test_a_command_that_does_not_exist_is_wrong_usage(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("chek")
+    assert caught.value.code == 2
+    assert "invalid choice: 'chek' (choose from 'provision', 'check'," in capsys.readouterr().err
+
+
 def _edited(project: Path, file: str, old: str, new: str) -> None:
     text = (project / file).read_text(encoding="utf-8")
     assert old in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import yt.type_info as ti
@@ -12,6 +13,7 @@ from tests.ytstream import all_types
 from tests.ytstream.examples import PAIRS, example
 from tests.ytstream.helpers import refusal
 from ytstream import Column
+from ytstream.demo import fits
 from ytstream.demo.sample import compared, counted
 from ytstream.demo.tables import compare
 from ytstream.testing.values import conversion
@@ -74,3 +76,38 @@ def test_a_text_that_spark_holds_as_bytes_is_a_text() -> None:
 
 def test_a_type_that_spark_does_not_carry_is_refused() -> None:
     assert "no sample row" in refusal(lambda: conversion(ti.Uuid))
+
+
+@pytest.mark.parametrize("column", all_types.COLUMNS, ids=lambda column: column.name)
+def test_the_values_of_every_type_fit_their_columns(column: Column) -> None:
+    (resolved,) = (c for c in all_types.job("map").queue_columns if c.name == column.name)
+    fits.verify("rows", [resolved], [{column.name: row[column.name]} for row in all_types.rows()])
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (ti.Int8, 128),
+        (ti.Uint8, -1),
+        (ti.Int64, True),
+        (ti.Int64, 1.0),
+        (ti.Date, "2024-01-01"),
+        (ti.Timestamp, -1),
+        (ti.Double, 1),
+        (ti.Bool, 1),
+        (ti.Utf8, b"bytes"),
+        (ti.List[ti.Int64], [1, "2"]),
+        (ti.List[ti.Utf8], "text"),
+        (ti.List[ti.Utf8], [None]),
+        (ti.Dict[ti.Utf8, ti.Int64], {"a": 1}),
+        (ti.Dict[ti.Utf8, ti.Int64], [["a", 1, 2]]),
+        (ti.Tuple[ti.Int64, ti.Utf8], [1]),
+        (ti.Struct["a" : ti.Int64], {"b": 1}),
+        (ti.Struct["a" : ti.Int64], [1]),
+    ],
+    ids=str,
+)
+def test_a_value_that_does_not_fit_is_named(type_: Any, value: Any) -> None:
+    said = refusal(lambda: fits.verify("REFERENCE", [Column("x", type_)], [{"x": value}]))
+    assert said.startswith(f"REFERENCE, row 0: x = {value!r}, wanted {str(type_).lower()}\n")
+    assert said.endswith("-> correct sample/rows.py or tables.py")
