@@ -272,6 +272,10 @@ WRONG_TRANSFORM = (
     ('"channel",', '"channel", F.lit(1).alias("one"),',
      "transform() and OUTPUTS in tables.py disagree:\n"
      "  column one: returned by transform(), not in OUTPUTS", PLANNED),
+    ('"bidder",', '"bidder", "bidder",',
+     "transform() and OUTPUTS in tables.py disagree:\n"
+     "  duplicate column name: event_id, auction, bidder, bidder, price_eur, channel, url, "
+     "date_time, extra", PLANNED),
     ("price_eur.alias", "(F.col('price') * 0.908).alias",
      "transform() and OUTPUTS in tables.py disagree:\n"
      "  column price_eur: transform() gives double, the table has int64: cast it, e.g. "
