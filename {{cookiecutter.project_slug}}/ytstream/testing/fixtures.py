@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 
-from .. import provision
+from .. import log, provision
 from ..blame import place
 from ..cluster import Client, connect
 from ..config import Settings, load
@@ -70,6 +70,7 @@ def client(base_settings: Settings) -> Client:
 @pytest.fixture(scope="session")
 def spark(job: Job, client: Client, base_settings: Settings) -> Iterator[SparkSession]:
     """Open the job's own Spark session, with SPYT in it."""
+    log.set_up()  # PySpark's own logger repeats every error with the JVM's whole trace
     connection = Connection(client, base_settings, job, guarantee_of(job))
     opened = session.open_session(provision.sized(connection))
     yield opened
