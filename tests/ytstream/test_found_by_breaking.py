@@ -17,7 +17,6 @@ from ytstream.blame import imported, user_code
 from ytstream.config import is_loopback, load
 from ytstream.declaration import verify
 from ytstream.demo import tables
-from ytstream.demo.sample import Sample
 from ytstream.recovery.before_start import prepare, preview
 from ytstream.recovery.operator import migrate, rewind
 from ytstream.recovery.snapshot import MARKER
@@ -157,19 +156,6 @@ def test_an_exit_during_the_import_is_an_error() -> None:
         raise SystemExit(0)
 
     assert "SystemExit" in refusal(lambda: imported(leave))
-
-
-def test_an_error_of_the_sample_names_its_function() -> None:
-    job = example("transactional", "map").job
-    good = example("transactional", "map").sample
-    empty: dict[str, Any] = {}
-    raising = replace(good, rows=lambda *_: [empty["price"]])
-    assert "rows() in sample/rows.py failed: KeyError" in refusal(lambda: raising.make(3))
-    none: Sample = replace(good, rows=lambda *_: [])
-    assert "yields no rows" in refusal(lambda: none.make(3))
-    lacking = replace(good, expected=lambda _: [{"auction": 1}])
-    said = refusal(lambda: lacking.wanted(job, good.make(3)))
-    assert "expected() in sample/expected.py failed: KeyError" in said
 
 
 def test_a_refusal_of_the_users_passes_unchanged() -> None:

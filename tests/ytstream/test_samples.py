@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 import yt.type_info as ti
@@ -11,6 +12,8 @@ from yt.yson import YsonUint64
 from tests.ytstream import all_types
 from tests.ytstream.examples import PAIRS, example
 from tests.ytstream.helpers import refusal
+from ytstream import Column
+from ytstream.demo import fits
 from ytstream.demo.sample import compared, counted
 from ytstream.demo.tables import compare
 from ytstream.testing.values import conversion
@@ -36,7 +39,15 @@ def test_the_position_of_a_row_is_not_compared() -> None:
 def test_values_count_alike_whatever_read_them() -> None:
     plain = {"a": 5, "b": [1, {"y": None, "x": 2}]}
     other = {"a": YsonUint64(5), "b": (1, {"x": 2, "y": None})}
-    assert counted([plain, other], ["a", "b"]).most_common(1)[0][1] == 2
+    columns = [Column("a", ti.Int64), Column("b", ti.Yson)]
+    assert counted([plain, other], columns).most_common(1)[0][1] == 2
+
+
+def test_the_pairs_of_a_dict_have_no_order_at_any_depth() -> None:
+    columns = [Column("a", ti.List[ti.Dict[ti.Utf8, ti.Int64]]), Column("b", ti.List[ti.Int64])]
+    rows = [{"a": [[["x", 1], ["y", 2]]], "b": [1]}, {"a": [[["y", 2], ["x", 1]]], "b": [1]}]
+    assert len(counted(rows, columns)) == 1
+    assert len(counted([rows[0], {**rows[0], "b": [2]}], columns)) == 2
 
 
 def test_lost_and_duplicated_rows_are_counted_and_named() -> None:
@@ -59,5 +70,44 @@ def test_a_value_returns_from_spark_as_it_went_there(name: str) -> None:
         assert converted.from_spark(converted.to_spark(value)) == value
 
 
+def test_a_text_that_spark_holds_as_bytes_is_a_text() -> None:
+    assert conversion(ti.String).from_spark(bytearray("ы".encode())) == "ы"
+
+
 def test_a_type_that_spark_does_not_carry_is_refused() -> None:
     assert "no sample row" in refusal(lambda: conversion(ti.Uuid))
+
+
+@pytest.mark.parametrize("column", all_types.COLUMNS, ids=lambda column: column.name)
+def test_the_values_of_every_type_fit_their_columns(column: Column) -> None:
+    (resolved,) = (c for c in all_types.job("map").queue_columns if c.name == column.name)
+    fits.verify("rows", [resolved], [{column.name: row[column.name]} for row in all_types.rows()])
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (ti.Int8, 128),
+        (ti.Uint8, -1),
+        (ti.Int64, True),
+        (ti.Int64, 1.0),
+        (ti.Date, "2024-01-01"),
+        (ti.Timestamp, -1),
+        (ti.Double, 1),
+        (ti.Bool, 1),
+        (ti.Utf8, b"bytes"),
+        (ti.List[ti.Int64], [1, "2"]),
+        (ti.List[ti.Utf8], "text"),
+        (ti.List[ti.Utf8], [None]),
+        (ti.Dict[ti.Utf8, ti.Int64], {"a": 1}),
+        (ti.Dict[ti.Utf8, ti.Int64], [["a", 1, 2]]),
+        (ti.Tuple[ti.Int64, ti.Utf8], [1]),
+        (ti.Struct["a" : ti.Int64], {"b": 1}),
+        (ti.Struct["a" : ti.Int64], [1]),
+    ],
+    ids=str,
+)
+def test_a_value_that_does_not_fit_is_named(type_: Any, value: Any) -> None:
+    said = refusal(lambda: fits.verify("REFERENCE", [Column("x", type_)], [{"x": value}]))
+    assert said.startswith(f"REFERENCE, row 0: x = {value!r}, wanted {str(type_).lower()}\n")
+    assert said.endswith("-> correct sample/rows.py or tables.py")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yt.type_info as ti
 from pyspark.sql import types
 
+from tests.ytstream import all_types
 from ytstream import Column
 from ytstream.columns import resolved
-from ytstream.schema import unwritable
+from ytstream.schema import never_written, unwritable
 
 # Column, the widest type that fits, and the first one that is too wide.
 INTEGERS = [
@@ -36,10 +38,22 @@ def test_no_integer_is_wider_than_its_column(
     assert f"the table has {name}: cast it" in str(unwritable(_column(name), too_wide))
 
 
-def test_times_inside_composites_are_refused() -> None:
-    nested = types.StructType().add("when", types.ArrayType(types.TimestampType()))
-    assert "dates and times inside" in str(unwritable(_column("any"), nested))
+@pytest.mark.parametrize(
+    ("type_", "said"),
+    [
+        ("uuid", "declare utf8"),
+        (ti.Decimal(10, 2), "store int64 minor units"),
+        (ti.List[ti.Decimal(10, 2)], "store int64 minor units"),
+        (ti.Struct["a" : ti.Int64, "b" : ti.Optional[ti.Date]], "dates and times inside"),
+        (ti.Dict[ti.Utf8, ti.Tuple[ti.Timestamp]], "dates and times inside"),
+        (ti.Tagged[ti.Utf8, "text"], "cannot write type"),
+    ],
+    ids=str,
+)
+def test_a_type_that_the_sink_never_writes_is_refused(type_: Any, said: str) -> None:
+    assert said in str(never_written(_column(type_)))
 
 
-def test_a_uuid_is_refused_with_the_type_to_use() -> None:
-    assert "declare utf8" in str(unwritable(_column("uuid"), types.StringType()))
+@pytest.mark.parametrize("column", all_types.COLUMNS, ids=lambda column: column.name)
+def test_the_types_of_the_round_trip_are_written(column: Column) -> None:
+    assert never_written(_column(column.type)) is None

@@ -25,13 +25,14 @@ def test_a_text_without_causes_is_itself() -> None:
     assert cause("simply wrong\n  at x") == "simply wrong"
 
 
-def test_a_python_function_is_quoted_by_its_last_line() -> None:
+def test_a_python_function_is_quoted_by_its_last_line_and_the_users_line() -> None:
     trace = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: Task failed: PythonException: "
-        'Traceback (most recent call last):\n  File "x.py", line 1, in f\n'
+        'Traceback (most recent call last):\n  File "jobs.zip/bids/transform.py", line 9, in f\n'
+        '  File "jobs.zip/ytstream/blame.py", line 1, in g\n'
         "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Some(Some.scala:1)"
     )
-    assert cause(trace) == "ZeroDivisionError: division by zero"
+    assert cause(trace) == "ZeroDivisionError: division by zero (transform.py:9)"
 
 
 def test_a_stream_that_ends_may_be_started_again() -> None:

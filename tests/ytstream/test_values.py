@@ -6,11 +6,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import yt.type_info as ti
 from pyspark.sql import SparkSession
 
 from tests.ytstream import all_types
 from tests.ytstream.examples import example
 from tests.ytstream.helpers import ConnectionOf
+from ytstream import Column
 from ytstream.demo.sample import counted
 from ytstream.demo.screen import differences
 from ytstream.demo.tables import compare
@@ -25,9 +27,7 @@ def test_values_of_every_type_go_to_spark_and_back(
     connection = replace(connection_of("transactional", "map"), job=job)
     rows = [{**row, "at": all_types.START} for row in all_types.rows()]
     result = events_frame(spark, connection, rows).collect()
-    assert counted_rows(connection, result) == counted(
-        rows, [column.name for column in job.output_columns["output"]]
-    )
+    assert counted_rows(connection, result) == counted(rows, job.output_columns["output"])
 
 
 def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:
@@ -40,8 +40,8 @@ def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:
 
 def test_lists_and_maps_can_be_counted() -> None:
     rows = [{"a": [1, {"b": [None, "x"]}]}, {"a": [1, {"b": [None, "x"]}]}]
-    assert counted(rows, ["a"]).total() == 2
-    assert len(counted(rows, ["a"])) == 1
+    assert counted(rows, [Column("a", ti.Yson)]).total() == 2
+    assert len(counted(rows, [Column("a", ti.Yson)])) == 1
 
 
 def test_the_first_rows_that_differ_are_shown_face_to_face() -> None:

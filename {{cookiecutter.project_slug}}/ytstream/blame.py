@@ -1,25 +1,36 @@
 """Names the line of the user's files in which an error came up."""
 
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import JobError
 from .job import Job
 
-#: Folders of code that is not the user's; on a cluster some of them are inside archives.
-_FOREIGN = {"ytstream", "pyspark", "py4j", "spyt", "site-packages"}
+#: Folders and files of code that is not the user's; on a cluster some are inside archives.
+_FOREIGN = {"ytstream", "pyspark", "py4j", "spyt", "site-packages", "__main__.py"}
 
 
 def place(error: BaseException) -> str:
     """Return " (transform.py:12)" for the innermost line of the user's, or nothing."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        file = Path(frame.filename)
-        is_pythons = frame.filename.startswith("<") or file.is_relative_to(sys.base_prefix)
+    frames = traceback.extract_tb(error.__traceback__)
+    return _innermost((frame.filename, frame.lineno) for frame in frames)
+
+
+def place_in(trace: str) -> str:
+    """Return the same for a traceback as text, as Spark quotes those of Python functions."""
+    return _innermost(re.findall(r'^ *File "(.+)", line (\d+)', trace, re.MULTILINE))
+
+
+def _innermost(frames: Iterable[tuple[str, object]]) -> str:
+    for name, line in reversed([*frames]):
+        file = Path(name)
+        is_pythons = name.startswith("<") or file.is_relative_to(sys.base_prefix)
         if not is_pythons and not _FOREIGN & {*file.parts}:
-            return f" ({file.name}:{frame.lineno})"
+            return f" ({file.name}:{line})"
     return ""
 
 
@@ -37,10 +48,12 @@ def user_code(what: str) -> Iterator[None]:
     except (JobError, KeyboardInterrupt):
         raise
     except SyntaxError as error:
-        file = Path(error.filename or "one of its files").name
-        raise JobError(f"{file}:{error.lineno}: {error.msg}", "correct that line") from error
+        where = f"{Path(error.filename).name}:{error.lineno}: " if error.filename else f"{what}: "
+        raise JobError(f"{where}{error.msg}", "correct that line") from error
     except BaseException as error:  # sys.exit() among them
+        # ImportError names the file that it looked into, which is seldom the one to correct.
+        text = str(error).replace(f" ({getattr(error, 'path', None)})", "")
         raise JobError(
-            f"{what}: {type(error).__name__}: {error}{place(error)}",
-            "correct that line; nothing was started",
+            f"{what}: {type(error).__name__}: {text}{place(error)}",
+            f"correct {'that line' if place(error) else 'it'}; nothing was started",
         ) from error

@@ -133,7 +133,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         settings = load(given.config)
         verify_configuration(job, settings, guarantee_of(job))
         if given.command in HERE:
-            return HERE[given.command](job, settings)
+            with explained(settings):
+                return HERE[given.command](job, settings)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)

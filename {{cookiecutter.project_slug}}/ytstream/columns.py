@@ -47,7 +47,8 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
     """
     result: list[Column] = []
     for position, entry in enumerate(described):
-        where = f"tables.py, {table}[{position}] = {entry!r}"
+        name = getattr(entry, "name", None)
+        where = f"tables.py, {table}[{position}], " + (f"column {name}" if name else repr(entry))
         column = _column(where, entry)
         # Spark ignores the case of names.
         if column.name.lower() in {other.name.lower() for other in result}:
@@ -99,7 +100,7 @@ def _column(where: str, entry: Any) -> Column:
         raise JobError(f"{where}: {type_} is nullable", "name the type in it; required=False")
     if type_ is None or not ti.is_valid_type(type_):
         raise JobError(
-            f"{where}: no such type",
+            f"{where}: there is no type {column.type!r}",
             f"use a yt.type_info type or one of {', '.join(NAMED_TYPES)}",
         )
     return replace(column, type=type_)

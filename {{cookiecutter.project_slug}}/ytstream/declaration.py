@@ -8,6 +8,7 @@ from .columns import key_of
 from .config import Settings
 from .errors import JobError
 from .job import PROCESSINGS, Guarantee, Job
+from .schema import never_written
 from .version import __version__
 
 
@@ -40,6 +41,11 @@ def verify(job: Job) -> None:
             *(
                 (all(column.key for column in columns), f"OUTPUTS[{name!r}] has key columns alone")
                 for name, columns in job.output_columns.items()
+            ),
+            *(
+                (bool(problem := never_written(column)), f"OUTPUTS[{name!r}], {problem}")
+                for name, columns in job.output_columns.items()
+                for column in columns
             ),
         ),
     )

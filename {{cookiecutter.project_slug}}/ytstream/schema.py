@@ -70,35 +70,44 @@ _UNWRITABLE: Mapping[str, str] = {
     "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
     "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
 }
+_TIMES = ("date", "timestamp")
+_NO_TIMES_INSIDE = (
+    "dates and times inside lists, structs and dicts are sent as plain integers and refused by the "
+    "table: declare and cast them to int64 or a string"
+)
+
+
+def never_written(column: Column) -> str | None:
+    """Return why SPYT's sink writes nothing into a column of that type; None when it does."""
+    for depth, kind in _kinds(column.type):
+        if kind not in _WRITABLE:
+            problem = _UNWRITABLE.get(kind, f"SPYT's sink cannot write type {column.type}")
+        elif depth and kind in _TIMES:
+            problem = _NO_TIMES_INSIDE
+        else:
+            continue
+        return f"column {column.name}: {problem}"
+    return None
+
+
+def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the names of the types that a yt.type_info type is made of, and their depths."""
+    kind = type_name(type_)
+    if kind != "optional":
+        yield depth, kind
+    inner = [getattr(type_, name, None) for name in ("item", "key", "value")]
+    items = getattr(type_, "items", ())
+    inner += [item[1] if isinstance(item, tuple) else item for item in items]
+    for part in filter(None, inner):
+        yield from _kinds(part, depth + (kind != "optional"))
 
 
 def unwritable(column: Column, data_type: DataType) -> str | None:
     """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can."""
     kind = type_name(column.type)
-    if any(part.typeName() in _TIMES for part in _parts(data_type)):
-        problem = (
-            "dates and times inside lists, structs and dicts are sent as plain integers and "
-            "refused by the table: cast them to int64 or a string"
-        )
-    elif kind not in _WRITABLE:
-        problem = _UNWRITABLE.get(kind, f"type {column.type} is not supported by this job")
-    elif data_type.typeName() not in _WRITABLE[kind].split():
-        problem = (
-            f"transform() gives {data_type.simpleString()}, the table has {kind}: cast it, e.g. "
-            ".cast(...), or change tables.py"
-        )
-    else:
+    if data_type.typeName() in _WRITABLE[kind].split():
         return None
-    return f"column {column.name}: {problem}"
-
-
-_TIMES = ("date", "timestamp", "timestamp_ntz")
-
-
-def _parts(data_type: DataType) -> Iterator[DataType]:
-    """Yield the types that a composite type is made of, at any depth."""
-    inner = [field.dataType for field in getattr(data_type, "fields", ())]
-    inner += [getattr(data_type, name, None) for name in ("elementType", "keyType", "valueType")]
-    for part in filter(None, inner):
-        yield part
-        yield from _parts(part)
+    return (
+        f"column {column.name}: transform() gives {data_type.simpleString()}, the table has "
+        f"{kind}: cast it, e.g. .cast(...), or change tables.py"
+    )

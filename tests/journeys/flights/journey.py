@@ -45,13 +45,13 @@ def main(rows_file: Path, outcome_file: Path) -> None:
             after = Usage.now(cluster.pid, job.pgid)
             exit_code = job.stop()
         print(job.tail(), after.since(before, len(rows)), sep="\n")
-        names = [column.name for column in JOB.output_columns["output"]]
+        columns = JOB.output_columns["output"]
         outcome = {
             "exit_code": exit_code,
             "rows_in": tables.rows_in(client, queue),
             "queue_tablets": int(client.get(f"{queue}/@tablet_count")),
-            "columns": names,
-            "rows": tables.read(client, settings.output, names),
+            "columns": [column.name for column in columns],
+            "rows": tables.read(client, settings.output, columns),
         }
     outcome_file.write_bytes(pickle.dumps(outcome))
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..errors import JobError
+
 #: The repository, in whose folder the job runs.
 ROOT = Path(__file__).parents[2]
 #: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
@@ -66,8 +68,10 @@ class Process:
         self._process.wait()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last lines it said."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        """Return the error it ended with or, without one, the last lines it said."""
+        said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
+        ends = [number for number, line in enumerate(said) if line.startswith("error: ")]
+        return "\n".join(said[ends[-1] if ends else -lines :])
 
 
 def _environment(proxy: str) -> dict[str, str]:
@@ -87,12 +91,15 @@ def running(package: str, proxy: str, log: Path) -> Iterator[Process]:
 
 
 def run_command(package: str, proxy: str, *words: str) -> str:
-    """Return the output of ``python -m <package> ...``. Raises CalledProcessError when it fails."""
-    return subprocess.run(
+    """Return the output of ``python -m <package> ...``. Raises JobError when it fails."""
+    done = subprocess.run(
         [sys.executable, "-m", package, *words],
         env=_environment(proxy),
         cwd=ROOT,
-        check=True,
+        check=False,
         stdout=subprocess.PIPE,
         text=True,
-    ).stdout
+    )
+    if done.returncode:
+        raise JobError(f"`{words[0]}` failed", "its own message is above")
+    return done.stdout

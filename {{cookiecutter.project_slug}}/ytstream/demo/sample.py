@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..blame import user_code
+from ..columns import Column, type_name
 from ..errors import JobError
 from ..job import Job
+from . import fits
 
 Row = Mapping[str, Any]
 #: How often each output row, as a tuple of its columns, appears.
@@ -36,15 +38,22 @@ class Sample:
     def make(self, count: int, seed: int = 1, start_us: int = _START) -> list[dict[str, Any]]:
         """Return ``count`` rows or, where some are published twice, a few more."""
         with user_code("rows() in sample/rows.py failed"):
-            made = [dict(row) for row in self.rows(count, seed, start_us)]
+            made = _rows("rows() in sample/rows.py", self.rows(count, seed, start_us))
         if not made:
             raise JobError("rows() in sample/rows.py yields no rows", "yield at least one")
+        if self.event_time is not None and self.event_time not in made[0]:
+            raise JobError(
+                f"EVENT_TIME in sample/rows.py is {self.event_time!r}, no column of its rows",
+                "name the column of the event time, or None for rows without one",
+            )
         return made
 
     def wanted(self, job: Job, rows: Sequence[Row]) -> Counted:
         """Return how often each output row must appear."""
         with user_code("expected() in sample/expected.py failed"):
-            return counted(self.expected(rows), compared(job))
+            made = _rows("expected() in sample/expected.py", self.expected(rows))
+        fits.verify_expected("expected() in sample/expected.py", compared(job), made)
+        return counted(made, compared(job))
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.
@@ -58,30 +67,66 @@ class Sample:
         return [{**last, self.event_time: later} for _ in range(2)]
 
 
-def compared(job: Job) -> list[str]:
+def _rows(what: str, made: object) -> list[dict[str, Any]]:
+    """Return what a function of the sample made. Raises JobError unless it is rows."""
+    if isinstance(made, Mapping):
+        raise JobError(f"{what} returns one row", "yield it, or return a list")
+    rows: list[dict[str, Any]] = []
+    for row in made if isinstance(made, Iterable) else [made]:
+        if not isinstance(row, Mapping):
+            raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
+        rows.append(dict(row))
+    return rows
+
+
+def compared(job: Job) -> list[Column]:
     """Return the output columns that ``expected`` computes: all but the guarantee's position."""
     position = {"queue_id", "tablet_index", "row_index"}
     return [
-        column.name
+        column
         for column in job.output_columns["output"]
         if not (column.key and column.name in position)
     ]
 
 
-def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counted:
+def counted(rows: Iterable[Row], columns: Sequence[Column]) -> Counted:
     """Return how often each combination of ``columns`` is there."""
-    return Counter(tuple(_plain(row[column]) for column in columns) for row in rows)
+    return Counter(
+        tuple(_plain(row[column.name], column.type) for column in columns) for row in rows
+    )
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that can be counted: YSON's own types compare by their attributes, too."""
+def _plain(value: Any, type_: Any) -> Any:
+    """Return a value that can be counted; the pairs of a dict have no order, as in Spark."""
+    kind = type_name(type_)
+    if kind == "optional":
+        return _plain(value, type_.item)
+    if value is None:
+        return None
+    if kind == "list":
+        return tuple(_plain(item, type_.item) for item in value)
+    if kind == "dict":
+        pairs = ((_plain(key, type_.key), _plain(item, type_.value)) for key, item in value)
+        return tuple(sorted(pairs, key=repr))
+    if kind == "struct":
+        return tuple((name, _plain(value[name], item)) for name, item in type_.items)
+    if kind == "tuple":
+        return tuple(map(_plain, value, type_.items))
+    return _untyped(value)
+
+
+def _untyped(value: Any) -> Any:
+    """Return the same for a scalar, or for what a column of any type holds.
+
+    YSON's own types compare by their attributes, too.
+    """
     if value is None or isinstance(value, bool | bytes):
         return value
     for kind in (int, float, str):
         if isinstance(value, kind):
             return kind(value)
     if isinstance(value, Mapping):
-        return tuple((str(name), _plain(item)) for name, item in sorted(value.items()))
+        return tuple((str(name), _untyped(item)) for name, item in sorted(value.items()))
     if isinstance(value, Sequence):
-        return tuple(map(_plain, value))
+        return tuple(map(_untyped, value))
     return bool(value) if type(value).__name__ == "YsonBoolean" else value

@@ -12,11 +12,12 @@ from typing import Any
 from .. import provision
 from ..cluster import connect
 from ..config import load
+from ..errors import JobError
 from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..recovery import snapshot
 from ..recovery.lock import LOCK_SECONDS
-from . import kill, tables
+from . import fits, kill, tables
 from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running
 from .sample import Row, Sample, compared
 
@@ -26,10 +27,6 @@ BATCHES = 2.5
 #: ``watch(title, goal)`` gives a function to call with the number of output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 Say = Callable[[str], None]
-
-
-class ScenarioError(Exception):
-    """The scenario could not be played; the message holds the end of the job's log."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class Play:
 
 
 def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Watch) -> Result:
-    """Play the crash on ``cluster``, a running minicluster. Raises ScenarioError."""
+    """Play the crash on ``cluster``, a running minicluster. Raises JobError if it cannot be."""
     settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
     connection = Connection(connect(settings), settings, job, guarantee_of(job))
     here = Play(connection, sample, cluster, log, watch)
@@ -133,6 +130,7 @@ def _produce(here: Play, count: int) -> list[dict[str, Any]]:
     for number, queue in enumerate(queues):
         share = count // len(queues) + (number < count % len(queues))
         rows = here.sample.make(share, number + 1)
+        fits.verify("rows() in sample/rows.py", here.connection.job.queue_columns, rows)
         tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         sent += rows
     return sent
@@ -147,9 +145,7 @@ def _run_until_killed(here: Play, goal: int) -> int:
             _until(lambda: process.exit_code is not None, look, process)
         hits = int(faults.get(rule).hits)
         if hits != 1 or process.exit_code != -9:
-            raise ScenarioError(
-                f"ended (code {process.exit_code}) before its kill\n{process.tail()}"
-            )
+            raise _spoilt("the job ended before its kill", process)
     return hits
 
 
@@ -166,9 +162,9 @@ def _run_until_drained(here: Play, last: Sequence[Row], goal: int) -> None:
                     tables.produce(client, queue, [row], tablets=1)
                 _until(lambda: process.exit_code is not None or is_drained(), look, process)
         if process.exit_code is not None:
-            raise ScenarioError(f"ended by itself (code {process.exit_code})\n{process.tail()}")
+            raise _spoilt("the job ended by itself", process)
         if process.stop() != 0:
-            raise ScenarioError(f"no graceful stop (code {process.exit_code})\n{process.tail()}")
+            raise _spoilt("the job did not stop gracefully", process)
 
 
 def _batch_rows(connection: Connection) -> int:
@@ -181,5 +177,10 @@ def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Proce
     while not is_over():
         look()
         if time.monotonic() > deadline:
-            raise ScenarioError(f"not over after {PATIENCE_SECONDS:.0f} s\n{process.tail()}")
+            raise _spoilt(f"the job is not done after {PATIENCE_SECONDS:.0f} s", process)
         time.sleep(0.3)
+
+
+def _spoilt(what: str, process: Process) -> JobError:
+    code = f" (code {process.exit_code})" if process.exit_code is not None else ""
+    return JobError(f"{what}{code}:\n{process.tail()}", f"the whole log is in {process.log}")

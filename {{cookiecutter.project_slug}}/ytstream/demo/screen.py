@@ -16,7 +16,7 @@ from minicluster import testing
 
 from ..job import Job
 from .sample import Sample, compared
-from .scenario import Result, ScenarioError, play
+from .scenario import Result, play
 from .tables import Outcome
 
 #: Rows that are shown of each side.
@@ -27,16 +27,12 @@ console = Console(width=100, highlight=False)
 
 
 def main(job: Job, sample: Sample) -> int:
-    """Return 0 when the guarantee held; 1 when it did not, or when the crash failed to play."""
+    """Return 0 when the guarantee held, else 1. Raises JobError when the crash cannot be played."""
     LOG.parent.mkdir(exist_ok=True)
     LOG.unlink(missing_ok=True)
     with testing.start() as cluster:
         console.print(f"minicluster at {cluster.http}; the job's own log: {LOG}")
-        try:
-            result = play(job, sample, cluster, LOG, console.print, _bar)
-        except ScenarioError as error:
-            console.print(str(error), markup=False, style="red")
-            return 1
+        result = play(job, sample, cluster, LOG, console.print, _bar)
     _show(job, result)
     lost, duplicated = result.outcome.lost, result.outcome.duplicated
     return int(lost > 0 or (duplicated > 0 and not may_repeat(job)))
@@ -70,10 +66,10 @@ def differences(job: Job, outcome: Outcome) -> Table | None:
         table.add_column(name)
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
-        for position, name in enumerate(compared(job)):
+        for position, column in enumerate(compared(job)):
             cells = [escape(repr(row[position])) if row else "" for row in (missing, unexpected)]
             style = "bold" if cells[0] != cells[1] else None
-            table.add_row(name, *cells, style=style)
+            table.add_row(column.name, *cells, style=style)
         table.add_section()
     return table
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster import Client
+from ..columns import Column
 from ..config import is_loopback
 from ..errors import JobError
 from ..job import Connection
+from . import fits
 from .sample import Counted, Sample, counted
 
 CHUNK = 5_000
@@ -42,7 +44,9 @@ def fill(connection: Connection, sample: Sample, count: int) -> str:
     done: list[str] = []
     for number, queue in enumerate(settings.queues):
         tablets = int(client.get(f"{queue}/@tablet_count"))
-        produce(client, queue, made := sample.make(count, number + 1), tablets)
+        made = sample.make(count, number + 1)
+        fits.verify("rows() in sample/rows.py", connection.job.queue_columns, made)
+        produce(client, queue, made, tablets)
         done.append(f"{len(made)} sample rows into {queue}")
     return "\n".join(done)
 
@@ -50,6 +54,8 @@ def fill(connection: Connection, sample: Sample, count: int) -> str:
 def fill_reference(connection: Connection, sample: Sample) -> None:
     """Write the sample's rows into the reference table, if the job has one."""
     if connection.settings.reference is not None:
+        columns = connection.job.reference_columns
+        fits.verify("REFERENCE in sample/rows.py", columns, sample.reference)
         connection.client.insert_rows(connection.settings.reference, list(sample.reference))
 
 
@@ -60,9 +66,9 @@ def rows_in(client: Client, queue: str) -> int:
     return sum(int(info["total_row_count"]) for info in infos)
 
 
-def read(client: Client, path: str, columns: Sequence[str]) -> Counted:
+def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
     """Read all rows of a table as tuples of ``columns``, and how often each is there."""
-    names = ", ".join(f"[{column}]" for column in columns)
+    names = ", ".join(f"[{column.name}]" for column in columns)
     return counted(client.select_rows(f"{names} from [{path}]"), columns)
 
 

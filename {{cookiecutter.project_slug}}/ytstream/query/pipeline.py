@@ -49,6 +49,8 @@ def verify_columns(rows: DataFrame, connection: Connection) -> None:
 
     A missing column would be written as null in every row; an extra one ends the first batch.
     """
+    if not isinstance(rows, DataFrame):
+        raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
     table = {column.name: column for column in connection.job.output_columns["output"]}
     found = {field.name: field.dataType for field in rows.schema.fields}
     missing, extra = table.keys() - found.keys(), found.keys() - table.keys()

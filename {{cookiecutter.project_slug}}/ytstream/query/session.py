@@ -125,5 +125,9 @@ def _prepare_local_environment(settings: Settings) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
     os.environ["YT_TOKEN"] = token(settings)
+    # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/.
+    os.environ.setdefault(
+        "LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name("log4j2.properties"))
+    )
     os.environ.setdefault("YT_USER", os.environ.get("USER", "root"))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from ..blame import place
+from ..blame import place, place_in
 from ..errors import JobError, RestartableError
 from .state_store import FAILURES as STATE_FAILURES
 
@@ -55,7 +55,7 @@ def explained_spark() -> Iterator[None]:
 def cause(text: str) -> str:
     """Return what happened: the last line of a Python trace, Java's last cause, or the message."""
     if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
-        return _shortened(python[1])
+        return _shortened(python[1]) + place_in(python[0])
     causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
     line = causes[-1] if causes else next(filter(str.strip, text.splitlines()), text)
     return _shortened(line.rpartition("terminated with exception: ")[2].strip())

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 
-from .. import provision
+from .. import log, provision
+from ..blame import place
 from ..cluster import Client, connect
 from ..config import Settings, load
 from ..demo.process import ROOT
 from ..demo.sample import Sample
 from ..demo.tables import fill_reference
+from ..errors import JobError
 from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..query import session
+from ..query.spark_errors import cause
 from .stream import Stream
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Tell a mistake of the user's files in one line: Spark's traces are long, and hide where."""
+    try:
+        return (yield)
+    except JobError as error:
+        problem = str(error)
+    except (PySparkException, Py4JJavaError) as error:
+        problem = f"{cause(str(error))}{place(error)}\n  -> correct that line"
+    except Exception as error:
+        where = place(error)
+        if isinstance(error, AssertionError) or not where or item.path.name in where:
+            raise
+        problem = f"{type(error).__name__}: {error}{where}\n  -> correct that line"
+    pytest.fail(problem, pytrace=False)
+
+
+pytest_runtest_setup = pytest_runtest_call
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +70,7 @@ def client(base_settings: Settings) -> Client:
 @pytest.fixture(scope="session")
 def spark(job: Job, client: Client, base_settings: Settings) -> Iterator[SparkSession]:
     """Open the job's own Spark session, with SPYT in it."""
+    log.set_up()  # PySpark's own logger repeats every error with the JVM's whole trace
     connection = Connection(client, base_settings, job, guarantee_of(job))
     opened = session.open_session(provision.sized(connection))
     yield opened

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from ..cluster import Client
 from ..config import Settings
-from ..demo import tables
+from ..demo import fits, tables
 from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
 from ..demo.screen import differences
@@ -60,9 +60,9 @@ class Stream:
     def send(self, count: int, *, queues: Sequence[int] | None = None) -> None:
         """Send ``count`` more rows into each queue, or into those of the given positions."""
         for position in queues if queues is not None else range(len(self.settings.queues)):
-            self.publish(
-                self.sample.make(count, len(self.sent) + position + 1, self._now), position
-            )
+            rows = self.sample.make(count, len(self.sent) + position + 1, self._now)
+            fits.verify("rows() in sample/rows.py", self.connection.job.queue_columns, rows)
+            self.publish(rows, position)
         if (time := self.sample.event_time) is not None:
             self._now = max(int(row[time]) for row in self.sent)
 
@@ -133,7 +133,9 @@ def wait(is_over: Callable[[], bool], query: StreamingQuery, *, may_end: bool = 
     """Wait until ``is_over``; fails when the query ends before or when it takes too long."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_over():
-        assert may_end or query.isActive, query.exception()
+        if not (may_end or query.isActive):
+            query.awaitTermination()  # raises what ended it
+            pytest.fail("the query ended by itself", pytrace=False)
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
 

@@ -29,13 +29,18 @@ class Conversion(NamedTuple):
     from_spark: Callable[[Any], Any]
 
 
+def _text(value: Any) -> str:
+    """Return a text, also of the bytes that Spark's BinaryType holds."""
+    return value.decode() if isinstance(value, bytes | bytearray) else str(value)
+
+
 def _number(type_: spark.DataType, wrap: Callable[[int], Any]) -> Conversion:
     """Return the conversion of a type that SPYT wraps a number in."""
     return Conversion(type_, lambda number: wrap(int(number)), lambda found: int(found.value))
 
 
 _SCALARS: dict[str, Conversion] = {
-    **{name: Conversion(spark.StringType(), str, str) for name in ("utf8", "json", "string")},
+    **{name: Conversion(spark.StringType(), _text, _text) for name in ("utf8", "json", "string")},
     "bool": Conversion(spark.BooleanType(), bool, bool),
     "int8": Conversion(spark.ByteType(), int, int),
     **{name: Conversion(spark.ShortType(), int, int) for name in ("int16", "uint8")},

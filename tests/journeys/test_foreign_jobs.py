@@ -1,0 +1,140 @@
+"""Jobs of other people's data: with the user's files replaced, `make lint test demo` passes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conftest import Generate
+from tests.project import OPTIONS, ROOT
+from tests.ytstream import all_types
+from ytstream.columns import resolved, type_name
+
+FOLDER = ROOT / "tests" / "journeys"
+
+
+class Foreign(NamedTuple):
+    """A job whose user's files are in ``<name>/<processing>``, and the answers it is made with."""
+
+    name: str
+    processing: str
+    guarantee: str
+    spark: str
+    #: A package from PyPI and the file of it that goes into sample/.
+    package: str
+    data: str
+
+    @property
+    def folder(self) -> Path:
+        """The user's files, flat."""
+        return FOLDER / self.name / self.processing
+
+
+QUAKES = "hvsampledata", "_data/earthquakes.csv"
+PENGUINS = "palmerpenguins", "data/penguins-raw.csv"
+JOBS = (
+    Foreign("quakes", "map", "transactional", "4.1", *QUAKES),
+    Foreign("quakes", "window", "transactional", "3.5", *QUAKES),
+    Foreign("penguins", "join", "at_least_once", "4.1", *PENGUINS),
+    Foreign("penguins", "deduplicate", "transactional", "4.1", *PENGUINS),
+)
+
+#: Where the user's files are in a project, besides those of the package.
+PLACES = {
+    "rows.py": "sample/rows.py",
+    "expected.py": "sample/expected.py",
+    "unit.py": "tests/test_transform.py",
+}
+
+SMALLER = {
+    "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
+    "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+}
+
+
+def _sampled(job: Foreign) -> object:
+    """One job stands for all in `make test`: the one with columns of every type."""
+    marks = [] if job is JOBS[0] else [pytest.mark.journey]
+    return pytest.param(job, id=f"{job.name}-{job.processing}", marks=marks)
+
+
+def test_there_is_a_job_for_each_kind_of_processing() -> None:
+    assert {job.processing for job in JOBS} == {*OPTIONS["processing"]}
+
+
+def test_one_job_has_columns_of_every_type_in_its_queue_and_in_its_output() -> None:
+    tables = _module(JOBS[0].folder / "tables.py")
+    every = {type_name(column.type) for column in all_types.job("map").output_columns["output"]}
+    for described in (tables.QUEUE, tables.OUTPUTS["output"]):
+        columns = resolved("", described)
+        assert {type_name(column.type) for column in columns} == every
+        assert {column.required for column in columns} == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("job", [*map(_sampled, JOBS)])
+def test_its_lint_tests_and_demo_pass(
+    generate: Generate, environments: dict[str, Path], job: Foreign
+) -> None:
+    project = generate(
+        project_name=job.name,
+        processing=job.processing,
+        guarantee=job.guarantee,
+        spark_version=job.spark,
+        queue_paths=f"//home/{job.name}/raw",
+        cypress_root=f"//home/{job.name}/job",
+    )
+    for file in job.folder.glob("*.py"):
+        shutil.copy(file, project / PLACES.get(file.name, f"src/{job.name}/{file.name}"))
+    # A smaller backlog in the demo and in the test that kills the job: the rows are wide.
+    config = project / "config" / "local.toml"
+    text = config.read_text(encoding="utf-8")
+    for line, smaller in SMALLER.items():
+        assert text.count(line) == 1
+        text = text.replace(line, smaller)
+    config.write_text(text, encoding="utf-8")
+    data = _data(job)
+    shutil.copy(data, project / "sample" / data.name)
+
+    # Not the options of the make that runs the tests.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "lint", "test", "demo", f"VENV={environments[job.spark]}"],
+        cwd=project,
+        env=inherited,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=2_400,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    result = dict(word.split("=") for word in done.stdout.splitlines()[-1].split()[1:])
+    assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
+    assert int(result["rows_out"]) > 0
+    assert (result["lost"], result["kills"], result["restarts"]) == ("0", "1", "1")
+
+
+def _data(job: Foreign) -> Path:
+    """Return a file that the package ships; its own functions would load it as a data frame."""
+    spec = find_spec(job.package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / job.data
+
+
+def _module(file: Path) -> Any:
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
