@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import DEFAULTS, PROJECT, VARIANTS, generate, variant_answers
+from tests.project import DEFAULTS, PROJECT, generate
 from ytstream import confs
 from ytstream.testing import checksums
 
@@ -36,12 +36,6 @@ JOIN_KEYS = {"reference", "reference_refresh"}
 HOSTILE = (
     "Ставки \"bids\" 'x' \\n C:\\new\n{{ cookiecutter }} {% endraw %} `#` \"\"\" ''' 🚀 $(id) */"
 )
-
-
-@pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every variant that is offered; Spark 3.5 in every second of them."""
-    return generate(tmp_path_factory.mktemp("variant"), **variant_answers(request.param))
 
 
 @pytest.fixture(scope="module")
