@@ -8,9 +8,9 @@ import pytest
 import yt.wrapper as yt
 from yt import yson
 
+from tests import codes
 from tests.conformance.conftest import Row, make_table
 
-SCHEMA_VIOLATION = 307
 KEY: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
 DAYS, DAYS64 = 49673, 53375808
 BOUNDS = {
@@ -45,7 +45,7 @@ def roundtrip(client: Any, table: str, *values: Any) -> list[Any]:
 def refused(client: Any, table: str, value: Any) -> None:
     with pytest.raises(yt.YtError) as caught:
         client.insert_rows(table, [{"k": 99, "v": value}])
-    assert caught.value.contains_code(SCHEMA_VIOLATION)
+    assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
     assert list(client.lookup_rows(table, [{"k": 99}])) == []
 
 
