@@ -33,7 +33,7 @@ BOUNDS = {
 
 
 def column_table(client: Any, root: str, **column: Any) -> str:
-    """A sorted table with one column beside the key."""
+    """Make a sorted table with one column beside the key."""
     return make_table(client, f"{root}/t", [KEY, {"name": "v", **column}])
 
 

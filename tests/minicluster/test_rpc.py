@@ -58,7 +58,7 @@ async def lab(proxies: int = 1) -> AsyncIterator[Lab]:
 
 
 def in_lab(proxies: int = 1) -> Callable[..., Callable[..., None]]:
-    """Runs a coroutine test with a fresh lab, and never longer than half a minute."""
+    """Run a coroutine test with a fresh lab, and never longer than half a minute."""
 
     def wrap(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         async def scenario(**parameters: Any) -> None:
@@ -527,7 +527,7 @@ async def test_registrations_are_listed(lab: Lab) -> None:
 
 
 async def read_table(client: RpcClient, path: str) -> tuple[Any, list[Any]]:
-    """(meta, rows) of a bulk read."""
+    """Return (meta, rows) of a bulk read."""
     header = client.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
     meta: Any = None
     rows: list[Any] = []

@@ -231,7 +231,7 @@ def test_mypy_has_nothing_to_say(project: Path, tmp_path_factory: pytest.TempPat
 
 
 def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
-    """Build the project's wheel without the network; the names in it, and its metadata."""
+    """Build the project's wheel without the network; return the names in it, and its metadata."""
     pip = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     tool(project, *pip, "--wheel-dir", str(folder), ".")
     (built,) = folder.glob("*.whl")

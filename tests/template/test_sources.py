@@ -1,4 +1,4 @@
-"""The template's own files as they stand: they parse, lint, and say each thing once."""
+"""The template's own files, unrendered: they parse, lint, and say each thing once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIG = ROOT / "pyproject.toml"
 
 
 def listed() -> list[Path]:
-    """The template's files, as git sees them: committed, or new and not ignored."""
+    """Return the template's files, as git sees them: committed, or new and not ignored."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     paths = (ROOT / name for name in sorted(set(names.split("\0"))) if name)
@@ -30,7 +30,7 @@ FILES = listed()
 
 
 def sources(*suffixes: str) -> list[Path]:
-    """The template's files with these suffixes."""
+    """Return the template's files with these suffixes."""
     return [path for path in FILES if path.suffix in suffixes]
 
 
@@ -113,7 +113,7 @@ def test_every_included_file_is_there_for_every_choice() -> None:
 
 
 def rendered(name: str, answers: dict[str, str]) -> str:
-    """A file's computed name; empty when the choice leaves the file out."""
+    """Return a file's computed name; empty when the choice leaves the file out."""
     return Environment().from_string(name).render(cookiecutter=answers)
 
 

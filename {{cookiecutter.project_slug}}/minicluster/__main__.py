@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -74,7 +75,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def _reason(error: Exception, options: argparse.Namespace) -> str:
     if isinstance(error, YtError):
         return error.message
-    if isinstance(error, OSError) and error.errno in (98, 48):  # EADDRINUSE on Linux, on macOS
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {options.http_port} is taken: stop what listens there, or use --http-port"
     return str(error)
 

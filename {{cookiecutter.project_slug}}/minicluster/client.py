@@ -1,4 +1,11 @@
-"""A client of the control interface: faults, journal, clock, proxies, saving and loading."""
+"""A client of the control interface: faults, journal, clock, proxies, saving and loading.
+
+cluster = Client("127.0.0.1:18080")
+rule = cluster.faults.add(method="CommitTransaction", action="lose_reply", skip=2)
+...
+cluster.faults.wait(rule)
+assert cluster.journal.count("CommitTransaction") == 3
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A struct is a map of its members in the formats' default mode, and a named variant is [name, value];
 stored, they are the list of the members in their order, and [index, value]. `complex_type_mode` of
-a format asks for the latter (documentation, "data types" and "formats"). Whatever else a type is
-made of looks the same in both. Only columns that have a name in their type are looked into: their
+a format asks for the latter (documentation, "data types" and "formats"). All other parts of a
+type look the same in both. Only columns that have a name in their type are looked into: their
 values are checked here, inside as well, as the server checks all composite values. The rules and
 the wording of errors: client/complex_types/yson_format_conversion.cpp and scanner_factory.h,
 client/table_client/validate_logical_type.cpp.

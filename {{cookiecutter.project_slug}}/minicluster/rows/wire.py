@@ -1,4 +1,11 @@
-"""Rows in YT's wire format: kept as bytes, decoded only where a value is needed."""
+"""Rows in YT's wire format: kept as bytes, decoded only where a value is needed.
+
+A row is `value count (8 bytes)` followed by its values; a value is an 8-byte header - column id
+(2), type (1), flags (1), length (4) - and then 8 bytes of number, or bytes padded to a multiple of
+8, or nothing for null. Everything is aligned to 8 bytes, so a row is also a sequence of 64-bit
+words, and that is how the hot loops here walk it: a header is one integer, and a run of them one
+`unpack`. The column ids mean nothing without the name table that travels beside the rows.
+"""
 
 from __future__ import annotations
 

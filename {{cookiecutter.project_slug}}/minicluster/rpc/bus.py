@@ -4,7 +4,7 @@ Bytes come in through `Bus.receive`, events come out of `Bus.next_event`; `pack`
 turn answers into bytes. A packet is a fixed header, and for a message a variable header (sizes and
 checksums of its parts) and the parts back to back. All numbers are little-endian.
 
-Whatever cannot be a packet raises `BusError`: the stream has no way to find its next packet, so the
+Bytes that cannot be a packet raise `BusError`: the next packet cannot be found then, so the
 only answer is to close the connection.
 """
 

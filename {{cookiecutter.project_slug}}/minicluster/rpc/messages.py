@@ -1,8 +1,8 @@
 """The RPC layer: what the parts of a bus message say, without any I/O.
 
 Part 0 is a four-byte tag and a protobuf header; the tag tells the five kinds of message apart. A
-body (part 1 of a request or a response) is either bare or stands in an envelope; which of the two,
-the codec fields of the header decide, and a response follows what its request asked for.
+body (part 1 of a request or a response) is bare or in an envelope: the codec fields of the header
+say which, and a response follows its request.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
             case Feedback() if message.id in self._streams:
                 self._streams[message.id].on_feedback(message)
             case Cancel() if message.id in self._streams:
-                # Only streams heed it: a change that was cancelled is still applied (model).
+                # A cancellation ends streams only: a cancelled change is still applied (model).
                 self._streams[message.id].abort()
 
     async def _serve(self, request: Request, stream: Stream) -> None:
