@@ -59,7 +59,7 @@ class OrderedData:
         return self.commits[-1][0] if self.commits else 0
 
     def slice(self, offset: int, count: int) -> tuple[int, list[bytes]]:
-        """Return (index of the first row, rows) from `offset` on, or from the first untrimmed row."""
+        """Return (first index, rows) from `offset` on, or from the first untrimmed row."""
         start = max(offset, self.trimmed)
         first = start - self.trimmed
         return start, self.rows[first : first + count]
@@ -71,7 +71,7 @@ def data_weight(row: bytes) -> int:
 
 
 def within_weight(rows: list[bytes], limit: int) -> int:
-    """Return how many leading rows a batch of `limit` bytes holds; at least one, as on the server."""
+    """Return how many leading rows fit into `limit` bytes; at least one, as on the server."""
     total = 0
     for count, row in enumerate(rows):
         if total >= limit:
