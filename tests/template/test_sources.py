@@ -124,6 +124,14 @@ def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_docstrings_of_functions_are_in_the_imperative() -> None:
+    folders = [PROJECT / "ytstream", PROJECT / "minicluster"]
+    folders += [ROOT / name for name in ("local_extensions", "hooks", "tools", "bench")]
+    words = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--config", str(CONFIG)]
+    done = subprocess.run([*words, *folders], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_mypy_has_nothing_to_say() -> None:
     words = [sys.executable, "-m", "mypy", "--config-file", str(CONFIG)]

@@ -83,7 +83,7 @@ def _widens(old: Column, new: Column) -> bool:
 
 
 def _rewrite(table: Table, new: TableSchema) -> None:
-    """Number stored rows by the new schema and put nulls into its new columns."""
+    """Renumber stored rows by the new schema and put nulls into its new columns."""
     places = {column.name: index for index, column in enumerate(static.columns_of(table))}
     order = [(index, places.get(column.name)) for index, column in enumerate(new.columns)]
     if all(index == place for index, place in order) and len(order) == len(places):
