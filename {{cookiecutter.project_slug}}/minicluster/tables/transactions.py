@@ -134,7 +134,7 @@ class TabletTransactions:
     def commit(self, transaction_id: str, proxy: str | None = None) -> int:
         """Apply everything and return the commit timestamp; on failure nothing is applied.
 
-        Raises YtError TABLET_LOCK_CONFLICT on a write conflict, TABLET_NOT_MOUNTED, TOO_MANY_ROWS for
+        Raises YtError TABLET_LOCK_CONFLICT, TABLET_NOT_MOUNTED, or TOO_MANY_ROWS for rows of
         one tablet. The transaction is over in any case.
         """
         transaction = self.get(transaction_id, proxy)
