@@ -182,7 +182,7 @@ class Faults:
         return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
 
     def remove(self, rule: Fault | int) -> None:
-        """Remove a rule; the calls that it delays continue."""
+        """Removes a rule; the calls that it delays go on."""
         self._client.request("DELETE", f"/faults/{_id(rule)}")
 
     def clear(self) -> None:

@@ -39,7 +39,7 @@ class Gate:
         self._changed = asyncio.Condition()
 
     async def enter(self, call: Call) -> None:
-        """Let a request in. Raises an injected `YtError` or `HangUp`."""
+        """Raises the injected `YtError` or `HangUp`; otherwise the request may be applied now."""
         call.label = call.label or self.label
         self.journal.open(call)
         if self.rules:
@@ -51,7 +51,7 @@ class Gate:
         self._tick()
 
     async def leave(self, call: Call) -> None:
-        """Let a request out that was applied, or has failed (then `call.error` says how)."""
+        """Called when the request was applied, or has failed (then `call.error` says how)."""
         failure: YtError | HangUp | None = call.error
         try:
             if self.rules:
@@ -68,13 +68,13 @@ class Gate:
         return rule.id
 
     def rule(self, rule_id: int) -> Rule:
-        """Return a rule. Raises YtError when there is none."""
+        """Raises: YtError when there is no such rule."""
         if rule_id not in self.rules:
             raise generic(f"No such rule {rule_id}")
         return self.rules[rule_id]
 
     async def remove(self, rule_id: int | None = None) -> None:
-        """Remove one rule or all; calls that it delays continue at once."""
+        """Removes one rule or all; calls that it delays go on at once."""
         if rule_id is None:
             self.rules.clear()
         else:
@@ -128,7 +128,7 @@ class Gate:
                 raise HangUp
 
     async def _hold(self, rule: Rule) -> None:
-        """Wait until the rule is removed, or for its `seconds`."""
+        """Until the rule is removed, or for its `seconds`."""
         async with self._changed:
             released = self._changed.wait_for(lambda: rule.id not in self.rules)
             try:

@@ -17,9 +17,9 @@ Invoked = TypeVar("Invoked")
 
 
 async def travel(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]]) -> Result:
-    """Return the result of `apply`, which is called once the gate has let the request in.
+    """The result of `apply`, which is called once the gate has let the request in.
 
-    The request leaves the gate whether it was applied or refused. Raises YtError, HangUp.
+    The request leaves the gate whether it was applied or refused. Raises: YtError, HangUp.
     """
     await gate.enter(call)
     try:
@@ -33,7 +33,7 @@ async def travel(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]])
 
 
 async def invoke(name: str, body: Callable[[Invoked], Any], invocation: Invoked) -> Any:
-    """Return the result of a command's body, plain or awaited. Raises YtError."""
+    """The result of a command's body, plain or awaited. Raises: YtError."""
     try:
         result = body(invocation)
         return await result if inspect.isawaitable(result) else result

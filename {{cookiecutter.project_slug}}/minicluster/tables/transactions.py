@@ -89,7 +89,7 @@ class TabletTransactions:
         atomicity: str = "full",
         id: str | None = None,
     ) -> Transaction:
-        """Start a transaction that only requests through `proxy` will find."""
+        """Starts a transaction that only requests through `proxy` will find."""
         timeout = (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
         transaction = Transaction(
             id=id or ids.new(ids.TABLET_TRANSACTION),
@@ -106,10 +106,10 @@ class TabletTransactions:
         return transaction
 
     def get(self, transaction_id: str, proxy: str | None = None) -> Transaction:
-        """Return the transaction, its lease renewed as any request of it does.
+        """The transaction, its lease renewed as any request of it does.
 
-        Raises YtError NO_SUCH_TRANSACTION when it is over, or was started through another proxy: it
-        lives in the memory of that one alone (server/lib/transactions, sticky transaction pool).
+        Raises: YtError 11000 when it is over, or was started through another proxy: it lives in the
+        memory of that one alone (server/lib/transactions, sticky transaction pool).
         """
         transaction = self._alive.get(transaction_id)
         if transaction is None or transaction.proxy != (proxy or HTTP_PROXY):
@@ -122,7 +122,7 @@ class TabletTransactions:
         return transaction
 
     def find(self, transaction_id: str) -> Transaction | None:
-        """Return the transaction, through any proxy and without renewing its lease."""
+        """The transaction whatever its proxy, without renewing it."""
         return self._alive.get(transaction_id)
 
     def ping(self, transaction_id: str, proxy: str | None = None) -> None:
@@ -132,10 +132,10 @@ class TabletTransactions:
         del self._alive[self.get(transaction_id, proxy).id]
 
     def commit(self, transaction_id: str, proxy: str | None = None) -> int:
-        """Apply everything and return the commit timestamp; on failure nothing is applied.
+        """Applies everything and returns the commit timestamp; on failure nothing is applied.
 
-        Raises YtError TABLET_LOCK_CONFLICT, TABLET_NOT_MOUNTED, or TOO_MANY_ROWS for rows of
-        one tablet. The transaction is over in any case.
+        Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1717 when there
+        are too many rows for one tablet. The transaction is over in any case.
         """
         transaction = self.get(transaction_id, proxy)
         del self._alive[transaction.id]
@@ -149,7 +149,7 @@ class TabletTransactions:
         return timestamp
 
     def _require_alive(self, node_id: str, buffered: Buffered) -> None:
-        """Raise YtError for a removed table; a moved one has a new node but is the same."""
+        """A removed table takes its tablets along; a moved one has a new node but the same."""
         nodes = self._store.nodes
         if node_id in nodes or any(node.payload is buffered.table for node in nodes.values()):
             return
@@ -159,7 +159,7 @@ class TabletTransactions:
     def within(
         self, transaction: Transaction | None, atomicity: str = "full"
     ) -> Iterator[Transaction]:
-        """Give the transaction or, for None, one of its own, committed at the end."""
+        """The given transaction; or for None one of its own, committed at the end."""
         if transaction is not None:
             yield transaction
             return
@@ -172,13 +172,13 @@ class TabletTransactions:
         self.commit(own.id)
 
     def expire(self) -> None:
-        """Abort the transactions whose lease has run out."""
+        """Aborts the transactions whose lease has run out."""
         now = self._clock.now()
         for transaction in [t for t in self._alive.values() if t.deadline < now]:
             del self._alive[transaction.id]
 
     def drop_proxy(self, proxy: str) -> None:
-        """Forget the transactions of an RPC proxy that went down."""
+        """Forgets the transactions of an RPC proxy that went down."""
         for transaction in [t for t in self._alive.values() if t.proxy == proxy]:
             del self._alive[transaction.id]
 
@@ -238,7 +238,7 @@ def _column_id(schema: TableSchema, name: str) -> int | None:
 
 
 def merged(schema: TableSchema, old: Update, change: Update) -> bytes:
-    """Return the stored row after an update of `old`; columns in neither become null."""
+    """The stored row after an update of `old`; columns in neither become null."""
     pieces = old | change
     return wire.from_chunks(
         [
@@ -255,7 +255,7 @@ def _require_columns(schema: TableSchema, pieces: Update) -> None:
 
 
 def changes(buffered: Buffered, modifications: Iterable[Modification]) -> dict[Key, Change]:
-    """Return the changes by key that modifications of a sorted table make, after `buffered`."""
+    """The changes by key that modifications of a sorted table make, on top of `buffered`."""
     schema = buffered.table.schema
     key_of = key_reader(schema)
     fresh: dict[Key, Change] = {}
