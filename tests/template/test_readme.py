@@ -74,9 +74,9 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     "variant",
     [
         ("transactional", "map", "single"),
-        ("at_least_once", "window", "multi"),
-        ("transactional", "join", "multi"),
-        ("at_least_once", "deduplicate", "single"),
+        pytest.param(("at_least_once", "window", "multi"), marks=pytest.mark.slow),
+        pytest.param(("transactional", "join", "multi"), marks=pytest.mark.slow),
+        pytest.param(("at_least_once", "deduplicate", "single"), marks=pytest.mark.slow),
     ],
     ids="-".join,
 )
