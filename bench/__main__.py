@@ -19,7 +19,7 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> int:
-    """Print the tables of the benchmarks named; 2 for a name that is none."""
+    """Print the tables of the benchmarks named; return 2 for an unknown name."""
     if unknown := [name for name in names if name not in BENCHMARKS]:
         print(f"no benchmark {unknown[0]}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2

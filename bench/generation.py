@@ -18,13 +18,13 @@ RUNS = 7
 
 
 def from_the_command_line(folder: Path) -> None:
-    """What a user waits for: a new process each time."""
+    """Generate as a user does: in a new process each time."""
     words = ["cookiecutter", str(ROOT), "--no-input", "--default-config", "-o", str(folder)]
     subprocess.run([sys.executable, "-m", *words], check=True)
 
 
 def in_one_process(folder: Path) -> None:
-    """What a test waits for."""
+    """Generate as a test does."""
     generate(folder)
 
 
@@ -35,7 +35,7 @@ CASES: dict[str, Callable[[Path], None]] = {
 
 
 def seconds(case: Callable[[Path], None]) -> float:
-    """Wall-clock seconds of one run in an empty folder."""
+    """Return the wall-clock seconds of one run in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         case(Path(folder))
@@ -43,7 +43,7 @@ def seconds(case: Callable[[Path], None]) -> float:
 
 
 def tables() -> Iterator[Table]:
-    """Each figure over several runs."""
+    """Yield each figure over several runs."""
     table = Table("what", "median, s", "fastest, s", "slowest, s")
     for what, case in CASES.items():
         times = [seconds(case) for _ in range(RUNS)]

@@ -55,7 +55,7 @@ def main(outcome: Path, count: int) -> None:
 def measure(
     columns: dict[str, str], rows: list[dict[str, Any]], *, keyed: bool
 ) -> dict[str, float]:
-    """Rows per processor second of the minicluster, by command."""
+    """Return the rows per processor second of the minicluster, by command."""
     starts = range(0, len(rows), CHUNK)
     bodies = [
         yson.dumps(rows[start : start + CHUNK], yson_type="list_fragment", yson_format="binary")

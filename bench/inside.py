@@ -13,9 +13,9 @@ from tests.project import ROOT
 
 
 def run(script: str, project: Path, *words: str) -> dict[str, Any]:
-    """The figures that ``python script OUTCOME words...`` wrote to OUTCOME.
+    """Return the figures that ``python script OUTCOME words...`` wrote to OUTCOME.
 
-    Raises: subprocess.CalledProcessError.
+    Raises subprocess.CalledProcessError.
     """
     outcome = project / "build" / "outcome.json"
     outcome.parent.mkdir(exist_ok=True)

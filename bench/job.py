@@ -62,7 +62,7 @@ def main(outcome: Path, rows: int) -> None:
 
 
 def per_batch(journal: list[Entry], commits: str) -> dict[str, float]:
-    """The connector's requests from the first batch's end to the last one's, per batch, by method.
+    """Return the connector's requests per batch, by method, from the first batch's end on.
 
     Its entries are the RPC ones: Spark and Python ask over HTTP only when they start and to watch.
     """
@@ -73,7 +73,7 @@ def per_batch(journal: list[Entry], commits: str) -> dict[str, float]:
 
 
 def ends_a_batch(entry: Entry, commits: str) -> bool:
-    """Spark renames a file to commits/N."""
+    """Return whether the request renames a file to commits/N."""
     target = str(entry.args.get("destination_path"))
     return entry.method == "MoveNode" and target.removeprefix(commits).isdigit()
 

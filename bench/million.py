@@ -18,7 +18,7 @@ OUTPUTS = {"transactional": "ordered", "idempotent": "sorted"}
 
 
 def run(guarantee: str, folder: Path) -> dict[str, Any]:
-    """Figures of one run in a new project; see job.py."""
+    """Return the figures of one run in a new project; see job.py."""
     project = generate(folder, guarantee=guarantee)
     config = project / "config" / "local.toml"
     # Without them come the sizes of production; those of local.toml are for the eye.
@@ -29,7 +29,7 @@ def run(guarantee: str, folder: Path) -> dict[str, Any]:
 
 
 def tables() -> Iterator[Table]:
-    """Processor time by output, and requests of a micro-batch by kind."""
+    """Yield processor time by output, and requests of a micro-batch by kind."""
     found = {}
     for guarantee, output in OUTPUTS.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +39,7 @@ def tables() -> Iterator[Table]:
 
 
 def times(found: dict[str, dict[str, Any]]) -> Table:
-    """The share is that of the minicluster; Spark's start counts for nobody."""
+    """Return the minicluster's share of the time; Spark's start is left out."""
     names = ("output", "rows", "Spark's start", "Spark", "minicluster", "share", "rows/s")
     table = Table(*names, title="Bids through a job: processor seconds, rows by the clock")
     for output, figures in found.items():
@@ -57,7 +57,7 @@ def times(found: dict[str, dict[str, Any]]) -> Table:
 
 
 def requests(found: dict[str, dict[str, Any]]) -> Table:
-    """What the connector asks for in one micro-batch of four partitions."""
+    """Return the connector's requests in one micro-batch of four partitions."""
     counts = [figures["requests"] for figures in found.values()]
     table = Table("request", *found, title="Requests per micro-batch")
     for method in sorted({method for asked in counts for method in asked}):

@@ -16,7 +16,7 @@ COMMANDS = ("insert_rows", "pull_queue", "select_rows")
 
 
 def tables() -> Iterator[Table]:
-    """Rows per processor second, by table and command."""
+    """Yield rows per processor second, by table and command."""
     with tempfile.TemporaryDirectory() as folder:
         found = inside.run("http_rows.py", generate(Path(folder)), str(ROWS))
     table = Table("rows", *COMMANDS, title="HTTP rows per processor second of the minicluster")

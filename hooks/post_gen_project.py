@@ -10,7 +10,7 @@ NOT_OURS = {".git", ".venv"}
 
 
 def tidy(folder: Path) -> None:
-    """Depth first, so that a folder that held only empty folders goes too."""
+    """Remove caches and empty folders, depth first: a folder of empty folders goes too."""
     for child in folder.iterdir():
         if not child.is_dir() or child.is_symlink() or child.name in NOT_OURS:
             continue

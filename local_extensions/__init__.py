@@ -1,6 +1,6 @@
-"""What the template adds to Jinja: filters for free text, the check of the answers, the pins.
+"""The template's additions to Jinja: filters for free text, the check of the answers, the pins.
 
-Every filter for free text gives the *inside* of a double-quoted string, and the quotes stand in the
+Every filter for free text gives the *inside* of a double-quoted string, and the quotes are in the
 template: ``name = "{{ cookiecutter.project_name | toml }}"``. So a template file is valid in its
 own language before it is rendered.
 """

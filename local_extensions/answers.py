@@ -28,7 +28,7 @@ _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
 # Narrower than Cypress on purpose. The same path is a YPath, where / @ & * [ { < \ mean something;
 # a string in a query that SPYT writes; and, for the checkpoint, a Hadoop URI. These characters
-# stand for themselves in all three.
+# have no special meaning in any of the three.
 _CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
 _PATH_EXPECTED = (
     "give an absolute path such as //home/team/job: single slashes between folders, none at the"
@@ -72,19 +72,19 @@ _NOT_IDEMPOTENT = {
 
 
 def slug(project_name: str) -> str:
-    """A default for project_slug that is always accepted, whatever the name is written in."""
+    """Return a default for project_slug that is always accepted, in any alphabet of the name."""
     words = slugify(project_name, max_length=LONGEST_SLUG - len("job-"), word_boundary=True)
     candidates = (words, f"job-{words}", f"{words}-job")
     return next((name for name in candidates if not any(_slug_problems(name))), FALLBACK_SLUG)
 
 
 def queues(given: Answers) -> list[str]:
-    """The queues in their stored order: a checkpoint knows its queues by position alone."""
+    """Return the queues in their stored order: a checkpoint knows its queues by position alone."""
     return sorted(given["queue_paths"].split())
 
 
 def problems(given: Answers) -> list[str]:
-    """All reasons why these answers do not give a working project, each on one line."""
+    """Return all reasons why these answers do not give a working project, each on one line."""
     options = {name: value for name, value in given.items() if not name.startswith("_")}
     # The other checks read the values and need them to be there.
     return list(_unusable(options)) or [
@@ -96,7 +96,7 @@ def problems(given: Answers) -> list[str]:
 
 
 def command(options: Answers) -> str:
-    """One line for a POSIX shell that asks for exactly these options."""
+    """Return one line for a POSIX shell that asks for exactly these options."""
     words = [f"{name}={typed(value)}" for name, value in options.items()]
     return shlex.join(["cookiecutter", str(TEMPLATE), "--no-input", *words])
 
@@ -112,7 +112,7 @@ def kept(options: Answers, wrong: list[str]) -> list[str]:
 
 
 def unknown(words: list[str], options: Answers) -> list[tuple[str, dict[str, str]]]:
-    """Return a line for each NAME=VALUE on cookiecutter's command line that is no option.
+    """Return a line for each NAME=VALUE on cookiecutter's command line that is not an option.
 
     Beside it is the option that was meant, if one is near, with that value. cookiecutter itself
     drops such a word without a message.
@@ -130,7 +130,7 @@ def unknown(words: list[str], options: Answers) -> list[tuple[str, dict[str, str
 
 
 def typed(value: str) -> str:
-    """``value`` as it has to be given to cookiecutter, on one line.
+    """Return ``value`` as it has to be given to cookiecutter, on one line.
 
     cookiecutter renders Jinja in the values of its command line and its API, and a line break would
     break the line: such a value is given as a Jinja string, which renders to it.
@@ -232,5 +232,5 @@ def pair_problems(options: Answers) -> Iterator[str]:
 
 
 def _shown(value: str) -> str:
-    """In quotes, on one line, letters readable."""
+    """Return the value in quotes, on one line, with readable letters."""
     return json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ _NEWLINE = re.compile(r"\r\n?|\n")
 
 
 def quoted(value: str) -> str:
-    r"""The inside of a double-quoted TOML, YAML or JSON string.
+    r"""Return the inside of a double-quoted TOML, YAML or JSON string.
 
     The three share JSON's escapes, once all that YAML or TOML refuses is written as ``\uXXXX``.
     """
@@ -25,7 +25,7 @@ def quoted(value: str) -> str:
 
 
 def python(value: str) -> str:
-    r"""The inside of a double-quoted Python string.
+    r"""Return the inside of a double-quoted Python string.
 
     A quotation mark becomes ``\x22``: the formatter would change the quotes around ``\"``.
     """
@@ -33,7 +33,7 @@ def python(value: str) -> str:
 
 
 def markdown(value: str) -> str:
-    """One line of Markdown that shows the text as typed in a heading, paragraph or table cell."""
+    """Return one line of Markdown that shows the text as typed, in a heading, paragraph or cell."""
     lines = []
     for line in _NEWLINE.split(value):
         escaped = _MARKDOWN_ACTIVE.sub(r"\\\g<0>", line.strip())

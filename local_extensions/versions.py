@@ -72,7 +72,7 @@ PINS = (
 
 
 def pin(name: str, spark: str = "") -> str:
-    """The version of ``name``; ``spark`` chooses where it differs. KeyError without a pin."""
+    """Return the version of ``name``; ``spark`` chooses where it differs. Raises KeyError."""
     for entry in PINS:
         if entry.name == name and entry.spark in ("", spark):
             return entry.version
@@ -80,12 +80,12 @@ def pin(name: str, spark: str = "") -> str:
 
 
 def requirement(name: str, spark: str = "") -> str:
-    """``name==version``."""
+    """Return ``name==version``."""
     return f"{name}=={pin(name, spark)}"
 
 
 def requirements(scope: str, spark: str) -> list[str]:
-    """Requirement lines of ``scope`` and the scopes before it."""
+    """Return requirement lines of ``scope`` and the scopes before it."""
     wanted = SCOPES[: SCOPES.index(scope) + 1]
     return [
         f"{entry.name}=={entry.version}"

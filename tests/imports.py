@@ -32,7 +32,7 @@ class Arrow:
 
 
 def modules(package: Path) -> dict[str, Path]:
-    """Every module of the package by its dotted name, without the package's own name."""
+    """Return every module of the package by its dotted name, without the package's own name."""
     found = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
@@ -41,7 +41,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def arrows(package: Path) -> list[Arrow]:
-    """The arrows between different modules of the package; one for each pair, its first line."""
+    """Return the imports between modules of the package: one for each pair, its first line."""
     known = modules(package)
     found: dict[tuple[str, str], int] = {}
     for source, path in known.items():
@@ -57,7 +57,7 @@ def arrows(package: Path) -> list[Arrow]:
 def _targets(
     node: ast.AST, source: str, is_package: bool, root: str, known: Mapping[str, Path]
 ) -> Iterator[str]:
-    """The modules of the package that an import statement names."""
+    """Yield the modules of the package that an import statement names."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             name = _inside(alias.name, root)
@@ -72,13 +72,13 @@ def _targets(
 
 
 def _inside(name: str, root: str) -> str | None:
-    """A dotted name without the package's own; None for a name outside of the package."""
+    """Return a dotted name without the package's own; None for a name outside of the package."""
     head, _, rest = name.partition(".")
     return rest if head == root else None
 
 
 def _base(node: ast.ImportFrom, source: str, is_package: bool, root: str) -> str | None:
-    """The dotted name after `from`; None for one outside of the package."""
+    """Return the dotted name after `from`; None for one outside of the package."""
     if node.level == 0:
         return _inside(node.module or "", root)
     parts = source.split(".") if source else []
@@ -88,14 +88,14 @@ def _base(node: ast.ImportFrom, source: str, is_package: bool, root: str) -> str
 
 
 def _module(name: str, known: Mapping[str, Path]) -> str:
-    """The longest start of a dotted name that is a module: the rest names what is in it."""
+    """Return the longest prefix of a dotted name that is a module; the rest names its contents."""
     while name and name not in known:
         name = name.rpartition(".")[0]
     return name
 
 
 def circles(found: Iterable[Arrow]) -> list[list[str]]:
-    """The groups of modules that import each other, directly or not; the largest first."""
+    """Return the groups of modules that import each other, directly or not; the largest first."""
     following: dict[str, set[str]] = defaultdict(set)
     for arrow in found:
         following[arrow.source].add(arrow.target)
@@ -109,7 +109,7 @@ def circles(found: Iterable[Arrow]) -> list[list[str]]:
 
 
 def _reached(start: str, following: Mapping[str, set[str]]) -> set[str]:
-    """The modules that one gets to by arrows; the start itself only by a circle."""
+    """Return the modules that arrows lead to; `start` itself only by a circle."""
     seen: set[str] = set()
     waiting = list(following.get(start, ()))
     while waiting:
@@ -121,9 +121,9 @@ def _reached(start: str, following: Mapping[str, set[str]]) -> set[str]:
 
 
 def upward(found: Iterable[Arrow], floors: Floors) -> list[Arrow]:
-    """The arrows to a higher floor, or to another room of the same one.
+    """Return the arrows to a higher floor, or to another room of the same one.
 
-    Raises: ValueError for a first-level name that no floor lists.
+    Raises ValueError for a first-level name that no floor lists.
     """
     height = {name: floor for floor, names in enumerate(floors) for name in names}
     wrong = []

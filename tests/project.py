@@ -36,7 +36,7 @@ VARIANTS: list[Variant] = [
 
 
 def variant_answers(variant: Variant) -> dict[str, str]:
-    """The answers that generate ``variant``; the Spark versions take turns."""
+    """Return the answers that generate ``variant``; the Spark versions take turns."""
     guarantee, processing, queues = variant
     # One queue and several get each Spark version in turn, so that no kind is tied to one of them.
     pair, number = divmod(VARIANTS.index(variant), len(QUEUES))
@@ -49,7 +49,7 @@ def variant_answers(variant: Variant) -> dict[str, str]:
 
 
 def user_config(folder: Path) -> Path:
-    """A cookiecutter configuration that keeps its files in ``folder`` and not in the home."""
+    """Return a cookiecutter configuration that keeps its files in ``folder``, not in the home."""
     file = folder / "cookiecutter.yaml"
     folders = {"cookiecutters_dir": f"{folder}/templates", "replay_dir": f"{folder}/replay"}
     file.write_text(json.dumps(folders), encoding="utf-8")
@@ -57,7 +57,7 @@ def user_config(folder: Path) -> Path:
 
 
 def generate(folder: Path, **answers: str) -> Path:
-    """A new project in ``folder``; options left out take their defaults. Returns its root.
+    """Generate a project in ``folder`` and return its root; options left out take their defaults.
 
     Values are taken literally, Jinja included.
     """

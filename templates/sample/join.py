@@ -1,4 +1,4 @@
-"""Rows to try the job with, and what must come of them: the demo and the tests use both."""
+"""The sample rows and the output expected of them: the demo and the tests use both."""
 
 from ytstream.demo.sample import Sample
 

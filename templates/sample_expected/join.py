@@ -1,4 +1,4 @@
-"""YOURS. What must come out, computed from the same rows by plain Python."""
+"""YOURS. The expected output, computed from the same rows by plain Python."""
 
 from __future__ import annotations
 

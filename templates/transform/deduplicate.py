@@ -1,4 +1,4 @@
-"""YOURS. What the job makes of the rows: here, an event that was published twice is kept once."""
+"""YOURS. The job's logic: here, an event that was published twice is kept once."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""YOURS. What the job does with each row: here, a bid learns what is known of its auction."""
+"""YOURS. The job's logic: here, a bid learns what is known of its auction."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

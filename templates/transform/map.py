@@ -1,4 +1,4 @@
-"""YOURS. What the job does with each row: here, dollars become euros (Nexmark query 1)."""
+"""YOURS. The job's logic: here, dollars become euros (Nexmark query 1)."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""YOURS. What the job makes of the rows: here, bids and their sum per auction and ten seconds."""
+"""YOURS. The job's logic: here, bids and their sum per auction and ten seconds."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

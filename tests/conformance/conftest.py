@@ -32,7 +32,7 @@ Register = Callable[..., None]
 
 
 def connect(proxy: str) -> Any:
-    """An official client. An error of a dynamic table is seen at once: some tests provoke them."""
+    """Return an official client; it shows an error of a dynamic table at once, without retries."""
     client = yt.YtClient(proxy, token=os.environ.get("YT_TOKEN", None if GIVEN else "any"))
     client.config["dynamic_table_retries"]["enable"] = False
     return client
@@ -66,7 +66,7 @@ def client(proxy: str) -> Any:
 
 @pytest.fixture
 def other(proxy: str) -> Any:
-    """Somebody else: a client that takes part in no transaction of the first."""
+    """A second client, which takes part in no transaction of the first."""
     return connect(proxy)
 
 
@@ -106,12 +106,12 @@ def register(client: Any) -> Iterator[Register]:
 
 
 def within(client: Any, identifier: str) -> Any:
-    """Requests in a transaction that was started by hand."""
+    """Make requests in a transaction that was started by hand."""
     return client.Transaction(transaction_id=identifier, ping=False)
 
 
 def make_table(client: Any, path: str, columns: list[Row], **attributes: Any) -> str:
-    """A mounted dynamic table; a sorted one gets unique keys."""
+    """Make a mounted dynamic table; a sorted one gets unique keys."""
     schema = yt.yson.to_yson_type(
         columns, attributes={"strict": True, "unique_keys": "sort_order" in columns[0]}
     )
@@ -121,7 +121,7 @@ def make_table(client: Any, path: str, columns: list[Row], **attributes: Any) ->
 
 
 def eventually(observe: Callable[[], Any], expected: Any) -> None:
-    """Waits until something is as expected that a real cluster brings about in the background."""
+    """Wait until the cluster has brought about in the background what is expected."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -135,7 +135,7 @@ def eventually(observe: Callable[[], Any], expected: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A behaviour without a source is a model, and does not belong here."""
+    """Refuse a test without a source: such a behaviour is a model and does not belong here."""
     nameless = [
         item.nodeid
         for item in items
@@ -148,7 +148,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """A table of the areas; nothing when none of these tests was run."""
+    """Print a table of the areas, if any of these tests was run."""
     counts: dict[str, Counter[str]] = {}
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):

@@ -8,6 +8,8 @@ import pytest
 import yt.wrapper as yt
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
+from tests import codes
+
 
 def test_a_value_comes_back_as_it_was_set(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/yson"""
@@ -36,7 +38,7 @@ def test_an_existing_node_is_not_made_again(client: Any, root: str) -> None:
     made = client.create("map_node", f"{root}/a")
     with pytest.raises(YtResponseError) as caught:
         client.create("map_node", f"{root}/a")
-    assert caught.value.contains_code(501)
+    assert caught.value.contains_code(codes.ALREADY_EXISTS)
     assert client.create("map_node", f"{root}/a", ignore_existing=True) == made
     assert client.create("map_node", f"{root}/a", force=True) != made
 
@@ -46,7 +48,7 @@ def test_ignore_existing_wants_the_same_type(client: Any, root: str) -> None:
     client.create("map_node", f"{root}/a")
     with pytest.raises(YtResponseError) as caught:
         client.create("file", f"{root}/a", ignore_existing=True)
-    assert caught.value.contains_code(501)
+    assert caught.value.contains_code(codes.ALREADY_EXISTS)
 
 
 def test_a_list_is_addressed_by_position(client: Any, root: str) -> None:
@@ -121,7 +123,7 @@ def test_a_move_replaces_only_by_force(client: Any, root: str) -> None:
     client.set(f"{root}/b", 2)
     with pytest.raises(YtResponseError) as caught:
         client.move(f"{root}/a", f"{root}/b")
-    assert caught.value.contains_code(501)
+    assert caught.value.contains_code(codes.ALREADY_EXISTS)
     assert client.get(f"{root}/b") == 2
     client.move(f"{root}/a", f"{root}/b", force=True)
     assert client.get(root) == {"b": 1}

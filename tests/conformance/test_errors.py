@@ -14,6 +14,7 @@ from yt.wrapper.errors import (
     YtResponseError,
 )
 
+from tests import codes
 from tests.conformance.conftest import Row, make_table, within
 
 PLAIN: list[Row] = [{"name": "a", "type": "int64"}]
@@ -38,7 +39,7 @@ def test_what_is_missing_is_not_resolved(
     """Source: client, yt/wrapper/errors.py (YtResolveError, code 500)"""
     with pytest.raises(yt.YtError) as caught:
         request_of(client, f"{root}/none")
-    assert caught.value.contains_code(500)
+    assert caught.value.contains_code(codes.RESOLVE)
 
 
 def test_the_message_names_the_path(client: Any, root: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from yt.wrapper.errors import YtCypressTransactionLockConflict, YtNoSuchTransaction, YtResponseError
 
+from tests import codes
 from tests.conformance.conftest import eventually, within
 
 Start = Callable[..., str]
@@ -78,7 +79,7 @@ def test_a_finished_transaction_is_gone(client: Any, root: str, transaction: Sta
     for request in (client.ping_transaction, client.commit_transaction):
         with pytest.raises(YtNoSuchTransaction) as caught:
             request(tx)
-        assert caught.value.contains_code(11000)
+        assert caught.value.contains_code(codes.NO_SUCH_TRANSACTION)
     with pytest.raises(YtNoSuchTransaction), within(client, tx):
         client.set(f"{root}/a", 1)
 
@@ -136,7 +137,7 @@ def test_which_locks_go_together(
         return
     with pytest.raises(YtCypressTransactionLockConflict) as caught:
         lock(client, second, root, **wanted)
-    assert caught.value.contains_code(402)
+    assert caught.value.contains_code(codes.CONCURRENT_TRANSACTION_LOCK_CONFLICT)
 
 
 def test_a_lock_outside_a_transaction_is_refused(client: Any, root: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from yt import yson
 from yt.wrapper.errors import YtResponseError
 
+from tests import codes
 from tests.conformance.conftest import Register, Row, eventually, make_table
 
 QUEUE: list[Row] = [
@@ -15,7 +16,6 @@ QUEUE: list[Row] = [
     {"name": "$timestamp", "type": "uint64"},
     {"name": "$cumulative_data_weight", "type": "int64"},
 ]
-OFFSET_CONFLICT, INVALID_EPOCH, ZOMBIE_EPOCH, WRONG_NUMBERS = 3100, 3101, 3102, 3103
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_an_advance_compares_the_old_offset(
     client.advance_queue_consumer(consumer, queue, 0, 0, 3)
     with pytest.raises(YtResponseError) as caught:
         client.advance_queue_consumer(consumer, queue, 0, 4, 5)
-    assert caught.value.contains_code(OFFSET_CONFLICT)
+    assert caught.value.contains_code(codes.OFFSET_CONFLICT)
     client.advance_queue_consumer(consumer, queue, 0, 3, 5)
     assert [row["offset"] for row in client.select_rows(f"[offset] from [{consumer}]")] == [5]
 
@@ -298,11 +298,11 @@ def test_epochs_keep_zombies_out(client: Any, queue: str, producer: str) -> None
     row = [{"data": "x", "$sequence_number": 0, "$tablet_index": 1}]
     with pytest.raises(YtResponseError) as caught:
         client.push_queue_producer(producer, queue, "s", 1, row)
-    assert caught.value.contains_code(INVALID_EPOCH)
+    assert caught.value.contains_code(codes.INVALID_EPOCH)
     client.create_queue_producer_session(producer, queue, "s")
     with pytest.raises(YtResponseError) as caught:
         client.push_queue_producer(producer, queue, "s", 0, row)
-    assert caught.value.contains_code(ZOMBIE_EPOCH)
+    assert caught.value.contains_code(codes.ZOMBIE_EPOCH)
     assert list(client.pull_queue(queue, 0, 1)) == []
 
 
@@ -312,7 +312,7 @@ def test_every_pushed_row_has_a_number(client: Any, queue: str, producer: str) -
     client.create_queue_producer_session(producer, queue, "s")
     with pytest.raises(YtResponseError) as caught:
         client.push_queue_producer(producer, queue, "s", 0, [{"data": "x", "$tablet_index": 1}])
-    assert caught.value.contains_code(WRONG_NUMBERS)
+    assert caught.value.contains_code(codes.INVALID_SEQUENCE_NUMBERS)
     assert list(client.pull_queue(queue, 0, 1)) == []
 
 

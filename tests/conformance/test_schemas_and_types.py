@@ -8,9 +8,9 @@ import pytest
 import yt.wrapper as yt
 from yt import yson
 
+from tests import codes
 from tests.conformance.conftest import Row, make_table
 
-SCHEMA_VIOLATION = 307
 KEY: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
 DAYS, DAYS64 = 49673, 53375808
 BOUNDS = {
@@ -33,7 +33,7 @@ BOUNDS = {
 
 
 def column_table(client: Any, root: str, **column: Any) -> str:
-    """A sorted table with one column beside the key."""
+    """Make a sorted table with one column beside the key."""
     return make_table(client, f"{root}/t", [KEY, {"name": "v", **column}])
 
 
@@ -45,7 +45,7 @@ def roundtrip(client: Any, table: str, *values: Any) -> list[Any]:
 def refused(client: Any, table: str, value: Any) -> None:
     with pytest.raises(yt.YtError) as caught:
         client.insert_rows(table, [{"k": 99, "v": value}])
-    assert caught.value.contains_code(SCHEMA_VIOLATION)
+    assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
     assert list(client.lookup_rows(table, [{"k": 99}])) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
+from tests import codes
 from tests.conformance.conftest import Row, eventually, make_table
 
 KEYED: list[Row] = [
@@ -132,7 +133,7 @@ def test_an_unmounted_table_is_neither_read_nor_written(client: Any, table: str)
     with pytest.raises(yt.YtError) as selecting:
         list(client.select_rows(f"* from [{table}]"))
     for caught in (writing, looking, selecting):
-        assert caught.value.contains_code(1702)
+        assert caught.value.contains_code(codes.TABLET_NOT_MOUNTED)
 
 
 def test_a_frozen_table_is_only_read(client: Any, table: str) -> None:

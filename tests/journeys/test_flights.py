@@ -1,4 +1,4 @@
-"""What a user does: a new project, their own two files, real rows in, each one compared."""
+"""The way of a user: a new project, two files of their own, real rows in, each one compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def queue_rows(flights: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def _sampled(guarantee: str) -> object:
-    """One guarantee stands for all in `make test`."""
+    """Mark all guarantees but one as journeys: one represents them in `make test`."""
     is_sample = guarantee == "idempotent"
     return pytest.param(guarantee, marks=[] if is_sample else [pytest.mark.journey])
 
@@ -72,7 +72,7 @@ def project(generate: Generate, guarantee: str) -> Path:
 
 
 def run(project: Path, *words: str) -> str:
-    """What this environment's Python said; fails when it did."""
+    """Run this environment's Python and return its output; fail when it fails."""
     path = os.pathsep.join(map(str, (project / "src", project, ROOT)))
     done = subprocess.run(
         [sys.executable, *words],
@@ -126,5 +126,5 @@ def test_every_flight_comes_out_as_pandas_computes_it(
 
 
 def first(rows: Counter[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """A few of ``rows``; in order, so that what is missing faces what came in its place."""
+    """Return a few of ``rows`` in order, so that a missing row faces the one in its place."""
     return sorted(rows, key=str)[:5]

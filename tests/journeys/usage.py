@@ -57,7 +57,7 @@ class Stat:
 
 
 def read_stat(file: Path) -> Stat | None:
-    """One /proc/PID/stat; None when the process is gone."""
+    """Return the fields of /proc/PID/stat; None when the process is gone."""
     try:
         text = file.read_text()
     except OSError:

@@ -43,7 +43,7 @@ Connect = Callable[..., Any]
 
 
 def connect(cluster: testing.Running, *, retries: bool = False) -> Any:
-    """A ytsaurus-client; without retries an error is seen at once and as it is."""
+    """Return a ytsaurus-client without retries, which shows each error at once."""
     client = yt.YtClient(f"http://{cluster.http}", token="any")
     backoff = {"policy": "constant_time", "constant_time": 10}
     for group in ("proxy/retries", "write_retries", "read_retries", "dynamic_table_retries"):

@@ -56,7 +56,7 @@ class RpcClient:
         return packet_id
 
     async def read_packet(self) -> tuple[int, bytes, list[Part]]:
-        """(kind, packet id, parts)."""
+        """Return the next packet as (kind, packet id, parts)."""
         head = await self.reader.readexactly(FIXED.size)
         signature, kind, _, packet_id, count, _ = FIXED.unpack(head)
         assert signature == SIGNATURE
@@ -86,7 +86,7 @@ class RpcClient:
         window: int | None = None,
         acknowledge: bool = True,
     ) -> Any:
-        """Sends a request and returns its header."""
+        """Send a request and return its header."""
         header = protos.rpc("TRequestHeader")(service=service, method=method)
         header.request_id.first = next(self._request_ids)
         header.request_id.second = 7
@@ -118,7 +118,7 @@ class RpcClient:
 
     @staticmethod
     def open_response(parts: list[Part], reply: str) -> tuple[Any, list[Part]]:
-        """(message, attachments) of a response; raises RpcError."""
+        """Return (message, attachments) of a response. Raises RpcError."""
         assert parts[0] is not None
         assert parts[0][:4] == b"rpco"
         header = protos.rpc("TResponseHeader").FromString(parts[0][4:])
@@ -135,7 +135,7 @@ class RpcClient:
     async def call(
         self, method: str, attachments: list[Part] | None = None, **fields: Any
     ) -> tuple[Any, list[Part]]:
-        """One unary call; a field that ends in `_id` takes a text id, and `path`s take str."""
+        """Make one unary call; fields that end in `_id` take a text id, and `path`s take str."""
         names = {"PullConsumer": "PullQueueConsumer", "AdvanceConsumer": "AdvanceQueueConsumer"}
         name = names.get(method, method)
         message = build(f"TReq{name}", **fields)
@@ -188,7 +188,7 @@ class RpcClient:
 
 
 def build(name: str, **fields: Any) -> Any:
-    """A message of the API: str becomes bytes where needed, text ids become GUIDs."""
+    """Return a message of the API: str becomes bytes where needed, text ids become GUIDs."""
     message = protos.api(name)()
     for field, value in fields.items():
         kind = message.DESCRIPTOR.fields_by_name[field]
@@ -207,7 +207,7 @@ def text_id(guid: Any) -> str:
 
 
 def rows_of(descriptor: Any, attachments: list[Part]) -> list[dict[str, Any] | None]:
-    """An answer's rows as maps."""
+    """Return an answer's rows as maps."""
     names = [entry.name for entry in descriptor.name_table_entries]
     rows = wire.split(b"".join(part or b"" for part in attachments))
     return [None if row is None else wire.to_dict(row, names) for row in rows]

@@ -22,7 +22,7 @@ KEYS = {
 
 
 class Worker:
-    """What a test can ask for, by method name."""
+    """The requests a test can make, by method name."""
 
     def __init__(self, proxy: str) -> None:
         spec = find_spec("spyt")
@@ -64,7 +64,7 @@ class Worker:
         transactional: bool = False,
         kind: str = "copy",
     ) -> dict[str, Any]:
-        """Runs a query until its queue is empty; returns the rows of each batch."""
+        """Run a query until its queue is empty; return the rows of each batch."""
         from pyspark.sql import functions as F
 
         self.spark.conf.set("spark.yt.streaming.transactional", str(transactional).lower())
@@ -108,7 +108,7 @@ class Worker:
         columns: list[str] | None = None,
         options: dict[str, str] | None = None,
     ) -> Any:
-        """Rows of a table through Spark's batch reader, as lists."""
+        """Read a table's rows through Spark's batch reader, as lists."""
         reader = self.spark.read.format("yt").options(**(options or {}))
         frame = reader.load(f"yt:/{path}").where(where)
         return [list(row) for row in frame.select(*(columns or ["*"])).collect()]

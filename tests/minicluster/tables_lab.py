@@ -1,4 +1,4 @@
-"""What the tests of tables share: a cluster, and rows in and out of it as plain values."""
+"""The tests' laboratory for tables: a cluster, and rows as plain values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(
     mount: bool = True,
     **attributes: Any,
 ) -> None:
-    """Makes a dynamic table; a sorted one gets unique keys."""
+    """Make a dynamic table; a sorted one gets unique keys."""
     columns = list(columns)
     schema = yson.to_yson_type(
         columns, attributes={"strict": True, "unique_keys": "sort_order" in columns[0]}

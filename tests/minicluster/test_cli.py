@@ -39,7 +39,7 @@ class Shell:
         self._folder = folder
 
     def __call__(self, *arguments: str, given: str | bytes = b"") -> str:
-        """What it prints; a failure shows what it printed instead."""
+        """Return the program's output; fail with it if the program fails."""
         done = self.run(*arguments, given=given)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()

@@ -60,13 +60,13 @@ def schema(type_v3: Any) -> TableSchema:
 
 
 def kept(type_v3: Any, value: Any, *, positional: bool = False) -> Any:
-    """What a table stores for a value."""
+    """Return a value as a table stores it."""
     (row,) = stored(schema(type_v3), [{"v": value}], positional=positional)
     return row["v"]
 
 
 def read(type_v3: Any, value: Any) -> Any:
-    """What a client sees of a stored value."""
+    """Return a stored value as a client sees it."""
     data = yson.dumps(value, yson_format="binary")
     row = wire.encode([(0, wire.COMPOSITE, data)])
     (found,) = shown(Rowset(schema(type_v3).rowset_columns(), [row]))
@@ -105,7 +105,7 @@ def test_names_become_positions_and_back_at_any_depth(
 
 
 def plain(value: Any) -> Any:
-    """Without the difference between text and bytes, which a map's keys and its values show."""
+    """Return the value with text and bytes made the same, in a map's keys and its values."""
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -14,7 +14,7 @@ from minicluster.errors import YtError
 
 
 def refused(code: int, text: str) -> Any:
-    """The error and, inside it, the text: what clients match."""
+    """Return the error that has the text inside: clients match both."""
 
     def matches(error: BaseException) -> bool:
         assert isinstance(error, YtError)

@@ -27,7 +27,7 @@ def run(scenario: Callable[[Gate], Awaitable[None]]) -> None:
 
 
 async def outcomes(gate: Gate, *calls: Call) -> list[str]:
-    """What becomes of each call: "ok", "fail", "hang up"."""
+    """Return the outcome of each call: "ok", "fail", "hang up"."""
     found = []
     for call in calls:
         try:

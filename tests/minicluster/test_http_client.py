@@ -13,6 +13,7 @@ from yt.wrapper.errors import YtResolveError, YtResponseError, YtTabletTransacti
 from yt.wrapper.schema import TableSchema
 
 from minicluster import testing
+from tests import codes
 from tests.minicluster.conftest import connect
 
 SORTED = (
@@ -200,7 +201,7 @@ def test_tablets(client: Any, root: str) -> None:
     client.unmount_table(table, sync=True)
     with pytest.raises(yt.YtError) as caught:
         client.insert_rows(table, [{"k": 1}])
-    assert caught.value.contains_code(1702)
+    assert caught.value.contains_code(codes.TABLET_NOT_MOUNTED)
     client.reshard_table(table, pivot_keys=[[], [10]], sync=True)
     client.alter_table(table, schema=SORTED.add_column("new", ti.Optional[ti.Bool]).to_yson_type())
     client.mount_table(table, first_tablet_index=0, last_tablet_index=0, sync=True)

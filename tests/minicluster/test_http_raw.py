@@ -41,7 +41,7 @@ def api(server: testing.Running, command: str = "") -> str:
 
 
 def error_of(response: requests.Response) -> dict[str, Any]:
-    """The error, which the headers and the body agree on."""
+    """Return the error, on which the headers and the body agree."""
     error: dict[str, Any] = json.loads(response.headers["X-YT-Error"])
     assert response.json() == error
     assert int(response.headers["X-YT-Response-Code"]) == error["code"]
@@ -286,7 +286,7 @@ def test_wrong_control_requests(server: testing.Running) -> None:
 
 
 def raw(server: testing.Running, data: bytes) -> bytes:
-    """Sends bytes and reads until the server has answered or closed."""
+    """Send bytes and read until the server has answered or closed."""
     host, port = server.http.split(":")
     found = b""
     with (

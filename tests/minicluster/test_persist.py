@@ -1,4 +1,4 @@
-"""State files: what may stand in them, and that a failed load changes nothing."""
+"""State files: what they may hold, and that a failed load changes nothing."""
 
 from __future__ import annotations
 

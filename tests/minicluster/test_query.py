@@ -10,6 +10,7 @@ from minicluster.cluster import Cluster
 from minicluster.errors import YtError
 from minicluster.query import select as run_query
 from minicluster.rows import wire
+from tests import codes
 from tests.minicluster.tables_lab import PLAIN, select, table, write
 
 T, Q = "//tmp/t", "//tmp/queue"
@@ -323,4 +324,4 @@ def test_an_unmounted_table_cannot_be_selected_from(cluster: Cluster) -> None:
     table(cluster, "//tmp/off", COLUMNS, mount=False)
     with pytest.raises(YtError, match="Cannot read from tablet") as caught:
         run_query(cluster.tables, "* from [//tmp/off]")
-    assert caught.value.code == 1702
+    assert caught.value.code == codes.TABLET_NOT_MOUNTED

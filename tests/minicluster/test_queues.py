@@ -11,6 +11,7 @@ from yt import yson
 from minicluster import persist
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
+from tests import codes
 from tests.minicluster.tables_lab import PLAIN, pull, select, table, write
 
 Q, C, P = "//tmp/queue", "//tmp/consumer", "//tmp/producer"
@@ -111,7 +112,7 @@ def test_an_advance_checks_the_old_offset_if_there_is_one(cluster: Cluster) -> N
         YtError, match=r"Offset conflict at partition 0 .*: expected offset 4, found offset 6"
     ) as caught:
         cluster.queues.advance(C, Q, 0, 4, 8)
-    assert caught.value.code == 3100
+    assert caught.value.code == codes.OFFSET_CONFLICT
     assert consumed(cluster)[0] == 6
     cluster.queues.advance(C, Q, 0, None, 2)
     assert consumed(cluster)[0] == 2
@@ -136,7 +137,7 @@ def test_two_transactions_that_advance_one_partition_conflict(cluster: Cluster) 
     transactions.commit(first.id)
     with pytest.raises(YtError) as caught:
         transactions.commit(second.id)
-    assert caught.value.code == 1700
+    assert caught.value.code == codes.TABLET_LOCK_CONFLICT
     assert consumed(cluster)[0] == 5
 
 
@@ -146,7 +147,7 @@ def test_an_advance_compares_with_what_its_transaction_sees(cluster: Cluster) ->
     cluster.queues.advance(C, Q, 0, 0, 3, tx=tx)
     with pytest.raises(YtError) as caught:
         cluster.tablet_transactions.commit(tx.id)
-    assert caught.value.code == 1700
+    assert caught.value.code == codes.TABLET_LOCK_CONFLICT
 
 
 def test_a_consumer_that_is_not_registered_is_refused(cluster: Cluster) -> None:
@@ -157,7 +158,7 @@ def test_a_consumer_that_is_not_registered_is_refused(cluster: Cluster) -> None:
     ):
         with pytest.raises(YtError, match=f"Consumer .*{C} is not registered for queue .*{Q}") as e:
             action()
-        assert e.value.code == 901
+        assert e.value.code == codes.AUTHORIZATION
 
 
 def test_an_unmounted_consumer_is_refused(cluster: Cluster) -> None:
@@ -169,7 +170,7 @@ def test_an_unmounted_consumer_is_refused(cluster: Cluster) -> None:
     ):
         with pytest.raises(YtError) as caught:
             action()
-        assert caught.value.code == 1702
+        assert caught.value.code == codes.TABLET_NOT_MOUNTED
 
 
 def test_any_table_with_the_right_columns_is_a_consumer(cluster: Cluster) -> None:
@@ -355,10 +356,10 @@ def test_a_session_taken_over_shuts_out_the_former_owner(producer: Cluster) -> N
     assert session == {"epoch": 1, "sequence_number": 7, "user_meta": {b"host": b"a"}}
     with pytest.raises(YtError, match="zombie epoch") as caught:
         push(producer, 0, 8)
-    assert caught.value.code == 3102
+    assert caught.value.code == codes.ZOMBIE_EPOCH
     with pytest.raises(YtError, match="invalid epoch") as caught:
         push(producer, 2, 8)
-    assert caught.value.code == 3101
+    assert caught.value.code == codes.INVALID_EPOCH
     push(producer, 1, 8)
     assert len(pull(producer, Q, 1, 0)) == 2
 
@@ -368,7 +369,7 @@ def test_sequence_numbers_must_grow(producer: Cluster, numbers: tuple[int, ...])
     producer.producers.create_session(P, Q, "s")
     with pytest.raises(YtError) as caught:
         push(producer, 0, *numbers)
-    assert caught.value.code == 3103
+    assert caught.value.code == codes.INVALID_SEQUENCE_NUMBERS
     assert pull(producer, Q, 1, 0) == []
 
 

@@ -1,4 +1,4 @@
-"""What is refused on purpose is listed for people, all of it and nothing else."""
+"""The list of deliberate refusals is complete, and holds nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSAL = re.compile(r"(?:raise|return) not_supported\(|: not supported by minic
 
 
 def listed() -> list[tuple[str, str]]:
-    """(module, what it refuses) of each line of the list."""
+    """Return (module, refused thing) of each line of the list."""
     return re.findall(r"^\| `([a-z_/]+\.py)` \| (.*) \|$", LIST.read_text(), re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The rooms of the minicluster stand on floors: imports point down, no modules form a circle."""
+"""The rooms of the minicluster are on floors: imports point down, without a circle."""
 
 from __future__ import annotations
 

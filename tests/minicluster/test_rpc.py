@@ -19,6 +19,7 @@ from minicluster.control.gate import Gate
 from minicluster.rows import wire
 from minicluster.rpc import protos, server
 from minicluster.rpc.server import RpcProxy
+from tests import codes
 from tests.minicluster.rpc_client import RpcClient, RpcError, build, describe, rows_of, text_id
 
 MAP_NODE, FILE, TABLE, LINK, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 417, 421, 1700
@@ -57,7 +58,7 @@ async def lab(proxies: int = 1) -> AsyncIterator[Lab]:
 
 
 def in_lab(proxies: int = 1) -> Callable[..., Callable[..., None]]:
-    """Runs a coroutine test with a fresh lab, and never longer than half a minute."""
+    """Run a coroutine test with a fresh lab, and never longer than half a minute."""
 
     def wrap(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         async def scenario(**parameters: Any) -> None:
@@ -206,7 +207,7 @@ async def test_nodes_are_made_moved_listed_and_removed(lab: Lab) -> None:
     assert sorted(yson.loads(reply.value)) == ["b", "f"]
     with pytest.raises(RpcError) as caught:
         await client.call("MoveNode", src_path="//home/a/f", dst_path="//home/a/b")
-    assert caught.value.code == 501
+    assert caught.value.code == codes.ALREADY_EXISTS
     await client.call("MoveNode", src_path="//home/a/f", dst_path="//home/a/b", force=True)
     assert await client.get("//home/a/b/@type") == "file"
     await client.call("RemoveNode", path="//home/a", recursive=True)
@@ -218,7 +219,7 @@ async def test_nodes_are_made_moved_listed_and_removed(lab: Lab) -> None:
 async def test_a_missing_node_is_worded_as_spyt_expects(lab: Lab) -> None:
     with pytest.raises(RpcError) as caught:
         await lab.client.get("//home/nothing/here")
-    assert caught.value.code == 500
+    assert caught.value.code == codes.RESOLVE
     assert caught.value.message.startswith("Error resolving path ")
 
 
@@ -428,7 +429,7 @@ async def test_an_aborted_transaction_leaves_nothing(lab: Lab) -> None:
     await lab.client.call("AbortTransaction", transaction_id=tx)
     with pytest.raises(RpcError) as caught:
         await lab.client.call("CommitTransaction", transaction_id=tx)
-    assert caught.value.code == 11000
+    assert caught.value.code == codes.NO_SUCH_TRANSACTION
     assert await pull_all(lab.client) == []
 
 
@@ -530,7 +531,7 @@ async def test_registrations_are_listed(lab: Lab) -> None:
 
 
 async def read_table(client: RpcClient, path: str) -> tuple[Any, list[Any]]:
-    """(meta, rows) of a bulk read."""
+    """Return (meta, rows) of a bulk read."""
     header = client.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
     meta: Any = None
     rows: list[Any] = []
@@ -670,7 +671,7 @@ async def test_a_tablet_transaction_lives_on_one_proxy(lab: Lab) -> None:
     for method in ("AttachTransaction", "PingTransaction", "CommitTransaction"):
         with pytest.raises(RpcError) as caught:
             await other.call(method, transaction_id=tx)
-        assert caught.value.code == 11000
+        assert caught.value.code == codes.NO_SUCH_TRANSACTION
     with pytest.raises(RpcError):
         await modify(other, "//home/q", [row(1, "a")], tx)
     again = await lab.connect(0)
@@ -696,7 +697,7 @@ async def test_a_proxy_that_goes_down_takes_its_transactions_along(lab: Lab) -> 
     again = await lab.connect(0)
     with pytest.raises(RpcError) as caught:
         await again.call("CommitTransaction", transaction_id=tx)
-    assert caught.value.code == 11000
+    assert caught.value.code == codes.NO_SUCH_TRANSACTION
     assert await pull_all(other) == []
 
 

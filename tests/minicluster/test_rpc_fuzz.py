@@ -20,7 +20,7 @@ ROUNDS = 400
 
 
 def requests() -> list[bytes]:
-    """Whole packets of requests of many kinds, to be damaged."""
+    """Return whole packets of requests of many kinds, to be damaged."""
     modify = build("TReqModifyRows", path="//home/q", transaction_id="1-2-10002-4")
     modify.row_modification_types.append(0)
     describe(modify, ["n"])

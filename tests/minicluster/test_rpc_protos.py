@@ -14,7 +14,7 @@ ROOT = Path(protos.__file__).parents[2]
 
 
 def load_in(home: Path, *, code: str = "", cache: Path | None = None) -> str:
-    """Loads the messages in a fresh interpreter; returns what it printed of itself."""
+    """Load the messages in a fresh interpreter; return what it prints about itself."""
     load = "from minicluster.rpc import protos; protos.load(); print(protos.api('TReqGetNode'))"
     script = f"{code}\n{load}"
     environment = {"HOME": str(home), "PYTHONPATH": str(ROOT), "PATH": ""}

@@ -13,6 +13,7 @@ from minicluster.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.schema import Column, TableSchema, check_value
 from minicluster.rows.types import SCALARS
+from tests import codes
 
 
 def schema(*columns: dict[str, Any], **attributes: bool) -> TableSchema:
@@ -149,7 +150,7 @@ def test_integers_at_and_beyond_their_bounds(type_: str) -> None:
 def test_refused_values(type_: str, kind: int, value: wire.Value, inner: str) -> None:
     with pytest.raises(YtError, match='Error validating column "x"') as caught:
         check_value(column(type_), kind, value)
-    assert caught.value.code == 307
+    assert caught.value.code == codes.SCHEMA_VIOLATION
     assert inner in caught.value.inner[0].message
 
 

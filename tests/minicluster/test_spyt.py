@@ -125,7 +125,7 @@ class Worker:
         self._process.stdin.flush()
 
     def end(self) -> Any:
-        """The answer. Raises WorkerError, EOFError when the process is dead."""
+        """Return the answer. Raises WorkerError, or EOFError when the process is dead."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -213,7 +213,7 @@ class Job:
         yt.register_queue_consumer(f"{self.folder}/queue", f"{self.folder}/consumer", vital=True)
 
     def put(self, first: int, last: int) -> None:
-        """Rows first..last-1, spread over the tablets, one second apart."""
+        """Put rows first..last-1 into the queue, spread over the tablets, one second apart."""
         rows = [
             {
                 "id": n,

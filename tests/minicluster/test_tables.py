@@ -12,6 +12,7 @@ from minicluster.cluster import Cluster
 from minicluster.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.from_wire import DELETE, UPDATE, WRITE
+from tests import codes
 from tests.minicluster.tables_lab import (
     KEYED,
     PLAIN,
@@ -243,7 +244,7 @@ def test_only_mounted_tablets_are_drawn(cluster: Cluster) -> None:
     assert len(pull(cluster, T, 2, 0)) == 10
     with pytest.raises(YtError, match='is in "unmounted" state') as caught:
         write(cluster, T, {"a": 1, "$tablet_index": 0})
-    assert caught.value.code == 1702
+    assert caught.value.code == codes.TABLET_NOT_MOUNTED
 
 
 def test_the_server_fills_in_time_and_weight(cluster: Cluster) -> None:
@@ -292,7 +293,7 @@ def test_unmounted_tables_refuse_rows_both_ways(cluster: Cluster) -> None:
     for action in refused:
         with pytest.raises(YtError) as caught:
             action()
-        assert caught.value.code == 1702
+        assert caught.value.code == codes.TABLET_NOT_MOUNTED
 
 
 def test_frozen_tables_can_be_read_only(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ import pytest
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
 from minicluster.rows.from_wire import UPDATE
+from tests import codes
 from tests.minicluster.tables_lab import KEYED, PLAIN, delete, lookup, pull, select, table, write
 
 T, Q = "//tmp/t", "//tmp/q"
@@ -59,7 +60,7 @@ def test_of_two_writers_of_one_key_the_second_to_commit_fails(cluster: Cluster) 
     transactions.commit(first.id)
     with pytest.raises(YtError, match="Row lock conflict due to concurrent write") as caught:
         transactions.commit(second.id)
-    assert caught.value.code == 1700
+    assert caught.value.code == codes.TABLET_LOCK_CONFLICT
     assert lookup(cluster, T, {"k": 1}, {"k": 2}, columns=["v"]) == [{"v": b"first"}]
     assert pull(cluster, Q, 0, 0) == []
     with pytest.raises(YtError, match="is not found"):
@@ -144,7 +145,7 @@ def test_rows_per_ordered_tablet_are_limited_at_the_commit(
     else:
         with pytest.raises(YtError, match="Transaction affects too many rows in tablet") as caught:
             cluster.tablet_transactions.commit(tx.id)
-        assert caught.value.code == 1717
+        assert caught.value.code == codes.TOO_MANY_ROWS
     (info,) = cluster.tables.tablet_infos(Q, [0])
     assert info["total_row_count"] == (rows if fits else 0)
 
@@ -168,7 +169,7 @@ def test_a_table_unmounted_meanwhile_fails_the_commit(cluster: Cluster) -> None:
     cluster.tables.unmount(Q)
     with pytest.raises(YtError, match='is in "unmounted" state') as caught:
         cluster.tablet_transactions.commit(tx.id)
-    assert caught.value.code == 1702
+    assert caught.value.code == codes.TABLET_NOT_MOUNTED
     assert select(cluster, f"* from [{T}]") == []
 
 
@@ -187,7 +188,7 @@ def test_a_transaction_is_known_to_its_proxy_only(cluster: Cluster) -> None:
     for action in (transactions.get, transactions.ping, transactions.commit, transactions.abort):
         with pytest.raises(YtError, match=f"transaction {tx.id} is not found") as caught:
             action(tx.id, OTHER)
-        assert caught.value.code == 11000
+        assert caught.value.code == codes.NO_SUCH_TRANSACTION
     transactions.commit(tx.id, PROXY)
 
 
@@ -212,7 +213,7 @@ def test_transactions_expire_by_the_clock_unless_pinged(cluster: Cluster) -> Non
     transactions.commit(pinged.id)
     with pytest.raises(YtError) as caught:
         transactions.commit(silent.id)
-    assert caught.value.code == 11000
+    assert caught.value.code == codes.NO_SUCH_TRANSACTION
     assert select(cluster, f"* from [{T}]") == []
 
 

@@ -11,6 +11,7 @@ from minicluster.cluster import Cluster
 from minicluster.cypress.commands import Cypress
 from minicluster.cypress.transactions import Transactions
 from minicluster.errors import YtError
+from tests import codes
 from tests.minicluster.tables_lab import PLAIN
 from tests.minicluster.test_cypress import refused
 
@@ -200,7 +201,7 @@ def test_modes(
     else:
         with pytest.raises(YtError) as caught:
             cypress.lock("//tmp", tx=second, **wanted)
-        assert caught.value.code == 402
+        assert caught.value.code == codes.CONCURRENT_TRANSACTION_LOCK_CONFLICT
         assert caught.value.attributes["winner_transaction"]["id"] == first
 
 

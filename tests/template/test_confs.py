@@ -23,7 +23,7 @@ FOLKLORE = (
     "spark.streaming.gracefulStopTimeout",
     "spark.sql.streaming.adaptiveExecution.enabled",
 )
-#: Every setting that a job emits; options of SPYT's reader and writer are no settings.
+#: Every setting that a job emits; options of SPYT's reader and writer are not settings.
 EMITTED = {
     conf.key: conf
     for conf in (
@@ -39,7 +39,7 @@ EMITTED = {
 
 @cache
 def _words(folder: Path, pattern: str) -> bytes:
-    """All class files of the jars of ``folder`` that match, one after another."""
+    """Return all class files of the jars of ``folder`` that match, one after another."""
     pieces = []
     for jar in sorted(folder.glob(pattern)):
         with zipfile.ZipFile(jar) as archive:
@@ -66,7 +66,7 @@ def _is_known(key: str, packages: Path, scala: str) -> bool:
 
 
 def _constant(text: str) -> bytes:
-    """A text as it stands in a class file: its length, then its bytes."""
+    """Return a text as a class file holds it: its length, then its bytes."""
     return len(text).to_bytes(2, "big") + text.encode()
 
 

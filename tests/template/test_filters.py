@@ -79,7 +79,7 @@ MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def shown(source: str) -> str:
-    """What a reader of the rendered Markdown sees of its last block; ``<br>`` breaks the line."""
+    """Return the last block as rendered Markdown shows it; ``<br>`` breaks the line."""
     *_, last = (token for token in MARKDOWN.parse(source) if token.type == "inline")
     parts = []
     for token in last.children or []:
@@ -89,7 +89,7 @@ def shown(source: str) -> str:
 
 
 def lines(typed: str) -> list[str]:
-    """Markdown shows no white space at the ends of a line."""
+    """Return the lines without white space at their ends, which Markdown does not show."""
     return [line.strip() for line in typed.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import DEFAULTS, PROJECT, VARIANTS, generate, variant_answers
+from tests.project import DEFAULTS, PROJECT, generate
 from ytstream import confs
 from ytstream.testing import checksums
 
@@ -36,12 +36,6 @@ JOIN_KEYS = {"reference", "reference_refresh"}
 HOSTILE = (
     "Ставки \"bids\" 'x' \\n C:\\new\n{{ cookiecutter }} {% endraw %} `#` \"\"\" ''' 🚀 $(id) */"
 )
-
-
-@pytest.fixture(scope="module", params=VARIANTS, ids="-".join)
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every variant that is offered; Spark 3.5 in every second of them."""
-    return generate(tmp_path_factory.mktemp("variant"), **variant_answers(request.param))
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +229,7 @@ def test_mypy_has_nothing_to_say(project: Path, mypy_cache: Path) -> None:
 
 
 def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
-    """Build the project's wheel without the network; the names in it, and its metadata."""
+    """Build the project's wheel without the network; return the names in it, and its metadata."""
     pip = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     tool(project, *pip, "--wheel-dir", str(folder), ".")
     (built,) = folder.glob("*.whl")

@@ -50,7 +50,7 @@ def make(
 
 
 def tools(folder: Path, **scripts: str) -> Path:
-    """A PATH with the shell's own tools and these scripts."""
+    """Make a PATH with the shell's own tools and these scripts."""
     (path := folder / "bin").mkdir()
     for name in ("sh", "sed", "cut", "cksum", "test", "echo", "awk", "rm", "touch", "git", "mkdir"):
         if (found := shutil.which(name)) and name not in scripts:
@@ -73,7 +73,7 @@ def test_help_is_the_default_and_lists_what_is_offered(folder: Path, words: tupl
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
-    """The message, without make's own closing line."""
+    """Return the message, without make's own closing line."""
     (message,) = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert done.returncode == 2
     return message

@@ -153,7 +153,7 @@ def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> 
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """cookiecutter's command line, into ``folder / "out"``."""
+    """Run cookiecutter's command line, into ``folder / "out"``."""
     (folder / "out").mkdir()
     return subprocess.run(
         [

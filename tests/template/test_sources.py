@@ -1,4 +1,4 @@
-"""The template's own files as they stand: they parse, lint, and say each thing once."""
+"""The template's own files, unrendered: they parse, lint, and say each thing once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIG = ROOT / "pyproject.toml"
 
 
 def listed() -> list[Path]:
-    """The template's files, as git sees them: committed, or new and not ignored."""
+    """Return the template's files, as git sees them: committed, or new and not ignored."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     paths = (ROOT / name for name in sorted(set(names.split("\0"))) if name)
@@ -30,7 +30,7 @@ FILES = listed()
 
 
 def sources(*suffixes: str) -> list[Path]:
-    """The template's files with these suffixes."""
+    """Return the template's files with these suffixes."""
     return [path for path in FILES if path.suffix in suffixes]
 
 
@@ -113,7 +113,7 @@ def test_every_included_file_is_there_for_every_choice() -> None:
 
 
 def rendered(name: str, answers: dict[str, str]) -> str:
-    """A file's computed name; empty when the choice leaves the file out."""
+    """Return a file's computed name; empty when the choice leaves the file out."""
     return Environment().from_string(name).render(cookiecutter=answers)
 
 
@@ -122,6 +122,21 @@ def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
         words = [sys.executable, "-m", "ruff", *command, "--config", str(CONFIG), "."]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+#: Their first lines still name values.
+NOT_YET_IMPERATIVE = ("client.py", "gate.py", "path.py", "transactions.py")
+
+
+def test_docstrings_of_functions_are_in_the_imperative() -> None:
+    folders = [PROJECT / "ytstream", PROJECT / "minicluster"]
+    folders += [ROOT / name for name in ("local_extensions", "hooks", "tools", "bench")]
+    left_out = [word for name in NOT_YET_IMPERATIVE for word in ("--extend-exclude", name)]
+    words = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--config", str(CONFIG)]
+    done = subprocess.run(
+        [*words, *left_out, *folders], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

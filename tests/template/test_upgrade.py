@@ -16,7 +16,7 @@ Git = Callable[..., None]
 
 
 def git(folder: Path, *words: str) -> None:
-    """git with an identity of its own, whatever the machine's settings."""
+    """Run git with an identity of its own, whatever the machine's settings."""
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 

@@ -44,7 +44,7 @@ class Unfenced(Transactional):
 
 
 def allow_retries() -> None:
-    """Take the cure out of the settings."""
+    """Remove the cure from the settings."""
     transactional = [
         conf._replace(value=RETRIES.get(conf.key, conf.value))
         for conf in confs.GUARANTEES["transactional"]
@@ -53,7 +53,7 @@ def allow_retries() -> None:
 
 
 def kill_executors(cluster: testing.Running, rule: Fault) -> None:
-    """kill -9 all executors of this process once a write is under way, then let the write go."""
+    """Kill all executors of this process once a write is under way, then let the write finish."""
     cluster.client.faults.wait(rule, timeout=120)
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""What breaks jobs without transactions, with the job's cure and without it.
+"""Faults that break jobs without transactions, with the job's cure and without it.
 
 Trimmed rows break transactional jobs in the same way.
 """
@@ -21,7 +21,7 @@ with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured",
 def test_rows_trimmed_before_they_were_read(
     stream_of: StreamOf, guarantee: str, cured: bool
 ) -> None:
-    """SPYT counts rows from the offset it asked for and gets the first ones there are, again."""
+    """SPYT asks for trimmed rows, gets the first ones left, and counts from the asked offset."""
     stream = stream_of(guarantee)
     stream.send(400)
     stream.client.trim_rows(stream.settings.queues[0], 0, 50)
@@ -42,7 +42,7 @@ def test_an_idempotent_batch_that_runs_again_changes_nothing(
 ) -> None:
     """A write fails in the second batch; first writes of that batch are in the output already.
 
-    The key of the output is the cure: a table without takes every repeat as a new row.
+    The key of the output is the cure: a table without a key takes every repeat as a new row.
     """
     stream = stream_of("idempotent", "map", queues)
     stream.configure(max_rows_per_partition=100)

@@ -1,4 +1,4 @@
-"""What breaks SPYT's transactional mode where there is state, with the job's cure and without it.
+"""Faults that break SPYT's transactional mode with state, with the job's cure and without it.
 
 Each test of a pair plays the same break. "bare" leaves the cure out and shows what it is for.
 """
@@ -99,9 +99,9 @@ def test_no_batch_runs_without_rows(
 def test_death_in_a_first_batch_without_rows(
     stream_of: StreamOf, cluster: Running, processing: str, cured: bool
 ) -> None:
-    """Spark plans batch 0 of empty queues too: no consumer tells whether it happened.
+    """Spark plans batch 0 of empty queues too, and no consumer shows whether it committed.
 
-    Added to the log, like a batch whose reply was lost, it would promise a state that is not there.
+    Added to the log, like a batch whose reply was lost, it would promise a missing state.
     """
     stream = stream_of("transactional", processing)
     stream.recover()

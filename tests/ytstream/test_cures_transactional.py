@@ -1,4 +1,4 @@
-"""What breaks SPYT's transactional mode, with the job's cure and without it; jobs without state.
+"""Faults that break SPYT's transactional mode, with and without the job's cure; jobs without state.
 
 Each test of a pair plays the same break. "bare" leaves the cure out and shows what it is for.
 """
@@ -111,7 +111,7 @@ def test_the_job_was_at_least_once_before(
 def test_a_job_that_was_stopped_in_a_transaction_is_not_migrated_away(
     stream_of: StreamOf, cluster: Running
 ) -> None:
-    """Only transactional can tell whether the last batch of its own happened."""
+    """Only `transactional` knows whether its last batch committed."""
     stream = stream_of("transactional")
     stream.send(200)
     stream.recover()

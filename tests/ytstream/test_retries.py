@@ -67,7 +67,7 @@ def _play(fault: str, cure: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("cure", ["fence", "none"])
 def test_a_write_fails_once(cure: str) -> None:
-    """``local[2,4]`` brings its own limit, whatever the settings say: the fence stands alone."""
+    """``local[2,4]`` overrides the limit in the settings, so the fence is the only cure left."""
     result = _play("write", cure)
     assert result["lost"] == 0
     if cure == "fence":

@@ -1,4 +1,4 @@
-"""What the fuzzer sends: values that are nearly right, and bytes that were right once."""
+"""The fuzzer's inputs: values that are nearly right, and bytes that were right once."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Inputs:
         return found if self.chance(0.9) else self.value()
 
     def composite(self) -> dict[str, Any]:
-        """Nearly a composite type."""
+        """Return a type that is nearly a composite one."""
         part = self.composite() if self.chance(0.4) else self.pick([*TYPES, 5, None])
         parts = self.pick([[{"name": self.key(), "type": part}, {"type": part}], [], part])
         name = self.pick(["list", "optional", "tagged", "dict", "tuple", "struct", "variant"])
@@ -201,7 +201,7 @@ class Inputs:
     # Rows
 
     def row(self) -> Any:
-        """Nearly a row of one of the tables."""
+        """Return nearly a row of one of the tables."""
         row: dict[str, Any] = {"k": self.number(), "v": self.pick(TEXTS), "n": self.number()}
         for name in self.random.sample(["k", "v", "n"], self.random.randint(0, 2)):
             del row[name]
@@ -215,7 +215,7 @@ class Inputs:
         return [self.row() for _ in range(self.random.randint(0, 4))]
 
     def rowset(self) -> bytes:
-        """Rows on the wire, some of them damaged."""
+        """Return rows on the wire, some of them damaged."""
         kinds = (wire.INT64, wire.STRING, wire.NULL, wire.UINT64, wire.BOOLEAN, wire.DOUBLE)
         plain: dict[int, Any] = {wire.STRING: b"abc", wire.NULL: None, wire.BOOLEAN: True}
         rows: list[bytes | None] = []
@@ -234,7 +234,7 @@ class Inputs:
     # Damage
 
     def damaged(self, data: bytes) -> bytes:
-        """A few flipped bits, cuts, insertions and sizes that lie."""
+        """Return a few flipped bits, cuts, insertions and sizes that lie."""
         found = bytearray(data)
         for _ in range(self.random.randint(1, 4)):
             position = self.random.randrange(len(found) + 1)
@@ -252,7 +252,7 @@ class Inputs:
         return bytes(found)
 
     def packet(self, parts: list[bus.Part]) -> bytes:
-        """A bus packet, damaged in one of the ways a packet can be."""
+        """Return a bus packet, damaged in one of the ways a packet can be."""
         whole = b"".join(bus.pack(self.random.randbytes(16), parts, acknowledge=self.chance(0.5)))
         match self.random.randrange(6):
             case 0:
@@ -275,7 +275,7 @@ class Inputs:
     # Protobuf
 
     def fill(self, message: Any, depth: int = 0) -> Any:
-        """Fills a message's fields by their names and types."""
+        """Fill a message's fields by their names and types."""
         for field in message.DESCRIPTOR.fields:
             if not self.chance(0.95 if field.is_required else 0.45 if depth < 2 else 0.2):
                 continue

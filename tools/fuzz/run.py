@@ -54,7 +54,7 @@ class DefectError(AssertionError):
 
 
 class Still(Clock):
-    """Time stands still, so that nothing changes by itself and a seed repeats a run."""
+    """A clock that does not move, so that nothing expires and a seed repeats a run."""
 
     def now(self) -> float:
         return 1_800_000_000.0 + self.offset
@@ -142,7 +142,7 @@ class Target:
     # RPC
 
     async def rpc(self, packet: bytes) -> tuple[str, str]:
-        """(outcome, message of the error) of one packet on a connection of its own."""
+        """Return (outcome, message of the error) of one packet on a connection of its own."""
         wire, before = Wire(), asyncio.all_tasks()
         service = Service(self.cluster, self.gate, self.proxy.address, METHODS)
         connection = server.Connection(service, set())
@@ -177,7 +177,7 @@ class Target:
         return ("closed", "") if closed else ("waits", "")
 
     def call(self, method: str, body: bytes, attachments: list[bus.Part]) -> list[bus.Part]:
-        """The parts of a request."""
+        """Return the parts of a request."""
         service = next(service for service, name in METHODS if name == method)
         header = protos.rpc("TRequestHeader")(service=service, method=method)
         header.request_id.first = header.request_id.second = 9
@@ -185,7 +185,7 @@ class Target:
         return [b"rpci" + header.SerializeToString(), framed, *attachments]
 
     def message(self) -> tuple[str, bytes, list[bus.Part]]:
-        """(method, body, attachments) of a request that is nearly right."""
+        """Return (method, body, attachments) of a request that is nearly right."""
         inputs = self.inputs
         (_, method), entry = inputs.pick(list(METHODS.items()))
         filled = inputs.fill(protos.message(entry.request)())
@@ -197,7 +197,7 @@ class Target:
     # HTTP
 
     async def ask(self, command: Command, headers: dict[str, str], body: bytes) -> tuple[str, str]:
-        """(outcome, message of the error) of one request."""
+        """Return (outcome, message of the error) of one request."""
         verb = "PUT" if command.input != NULL else "POST" if command.volatile else "GET"
         url = f"http://{self.http.address}/api/v4/{command.name}"
         async with self.session.request(verb, url, headers=headers, data=body) as response:
@@ -267,7 +267,7 @@ class Target:
         return found
 
     def body(self, command: Command) -> tuple[bytes, dict[str, str]]:
-        """(body, headers that go with it)."""
+        """Return (body, headers that go with it)."""
         inputs = self.inputs
         if command.input == NULL:
             return b"", {}
@@ -328,7 +328,7 @@ async def requests(target: Target) -> tuple[str, str]:
 
 
 async def raw_http(target: Target) -> tuple[str, str]:
-    """Damaged HTTP; the request would be refused even if it were whole."""
+    """Return damaged HTTP; the request would be refused even if it were whole."""
     inputs = target.inputs
     parameters = yson.dumps({"path": "//none" + inputs.path()}, yson_format="text")
     head = (
@@ -358,7 +358,7 @@ async def raw_http(target: Target) -> tuple[str, str]:
 
 
 async def rowsets(target: Target) -> tuple[str, str]:
-    """Rows into the queue, by either protocol; what is accepted is counted against the table."""
+    """Put rows into the queue, by either protocol; count accepted ones against the table."""
     inputs = target.inputs
     before = rows(target.cluster, QUEUE) if _is_there(target, QUEUE) else 0
     if inputs.chance(0.5):
@@ -402,7 +402,7 @@ FAMILIES: dict[str, Family] = {
 
 
 async def check(target: Target, number: int) -> None:
-    """An ordinary client works, over both protocols, and the state is all of a piece."""
+    """Check that an ordinary client works over both protocols, and that the state is consistent."""
     for problem in inconsistencies(target.cluster):
         raise DefectError(f"the state: {problem}")
     for identifier in list(target.cluster.transactions.running):
@@ -432,7 +432,7 @@ async def check(target: Target, number: int) -> None:
 
 
 async def one_round(name: str, seed: int, counts: Counter[str], stop: Callable[[], bool]) -> None:
-    """Up to `ROUND` inputs of one family into a fresh cluster. Raises: DefectError."""
+    """Send up to `ROUND` inputs of one family to a fresh cluster. Raises DefectError."""
     target = Target(seed)
     complaints = io.StringIO()
     loop = asyncio.get_running_loop()

@@ -11,7 +11,7 @@ from minicluster.tables.table import Table
 
 
 def fingerprint(cluster: Cluster) -> object:
-    """Equal before and after a request if and only if it has changed nothing one could see."""
+    """Return a value that is equal before and after a request unless it has changed anything."""
     cluster.tick()
     return (
         [_node(node) for node in cluster.cypress.nodes.values()],
@@ -73,13 +73,13 @@ def _buffers(transaction: Any) -> object:
 
 
 def rows(cluster: Cluster, path: str) -> int:
-    """Rows of a dynamic table that were ever appended, or are there by key."""
+    """Return the rows ever appended to a dynamic table, or there by key."""
     _, table = cluster.tables.dynamic(path)
     return sum(tablet.data.total for tablet in table.tablets) + table.data.count()
 
 
 def inconsistencies(cluster: Cluster) -> Iterator[str]:
-    """What half a change would leave behind."""
+    """Yield the traces that half a change would leave behind."""
     nodes = cluster.cypress.nodes
     running = cluster.transactions.running
     for node in list(nodes.values()):

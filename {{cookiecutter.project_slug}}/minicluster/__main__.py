@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -74,7 +75,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def _reason(error: Exception, options: argparse.Namespace) -> str:
     if isinstance(error, YtError):
         return error.message
-    if isinstance(error, OSError) and error.errno in (98, 48):  # EADDRINUSE on Linux, on macOS
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {options.http_port} is taken: stop what listens there, or use --http-port"
     return str(error)
 
@@ -88,7 +89,7 @@ def _allow_many_connections() -> None:
 
 
 def _collect_rarely() -> None:
-    """Rows are no part of cycles, and looking through millions of them in vain takes its time."""
+    """Collect garbage rarely: rows form no cycles, and walking millions of them takes long."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
 
@@ -118,7 +119,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Whoever waits for the file never sees a part of it."""
+    """Write the file in one step, so that its readers never see a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(text)

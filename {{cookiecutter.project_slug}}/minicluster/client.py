@@ -83,23 +83,23 @@ class Client:
         self.proxies = Proxies(self)
 
     def save(self, path: str) -> None:
-        """Saves the whole state to a file with an absolute name."""
+        """Save the whole state to a file with an absolute name."""
         self.request("POST", "/save", {"path": str(path)})
 
     def load(self, path: str) -> None:
-        """Replaces the whole state by a saved one; faults and journal stay."""
+        """Replace the whole state by a saved one; faults and journal stay."""
         self.request("POST", "/load", {"path": str(path)})
 
     def set_label(self, label: str | None) -> None:
-        """Stamps the requests from now on, for rules and the journal to tell phases apart."""
+        """Stamp the requests from now on, for rules and the journal to tell phases apart."""
         self.request("POST", "/label", {"label": label})
 
     def set_queue_agent_delay(self, seconds: float) -> None:
-        """How old the attributes that the queue agent reports may be; 0, the default: fresh."""
+        """Set the age that the queue agent's attributes may have; 0, the default, means fresh."""
         self.request("POST", "/queue_agent", {"delay": seconds})
 
     def status(self) -> dict[str, Any]:
-        """{pid, cluster_name, nodes, requests}."""
+        """Return {pid, cluster_name, nodes, requests}."""
         found: dict[str, Any] = self.request("GET", "")
         return found
 
@@ -110,7 +110,7 @@ class Client:
         body: dict[str, Any] | None = None,
         timeout: float = REQUEST_TIMEOUT,
     ) -> Any:
-        """One request to the control interface; the answer, parsed."""
+        """Send one request to the control interface and return the answer, parsed."""
         request = urllib.request.Request(
             self._root + path,
             None if body is None else json.dumps(body).encode(),
@@ -151,7 +151,7 @@ class Faults:
         pid: int | None = None,
         pgid: int | None = None,
     ) -> Fault:
-        """Adds a rule.
+        """Add a rule.
 
         action: "fail" (answer `error`: {code, message}), "delay" (for `seconds`, or until the rule
         is removed), "hang_up" (close the connection), "lose_reply" (apply, then close it), "kill"
@@ -185,7 +185,7 @@ class Faults:
         return [Fault(**rule) for rule in self._client.request("GET", "/faults")]
 
     def get(self, rule: Fault | int) -> Fault:
-        """The rule as it is now."""
+        """Return the rule as it is now."""
         return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
 
     def remove(self, rule: Fault | int) -> None:
@@ -205,7 +205,7 @@ class Faults:
         return [Entry(**entry) for entry in entries]
 
     def wait(self, rule: Fault | int, timeout: float = 60.0, *, hits: int = 1) -> Fault:
-        """Blocks until the rule was hit so often. Raises: ControlError after `timeout` seconds."""
+        """Block until the rule has `hits` hits. Raises ControlError after `timeout` seconds."""
         given = {"hits": hits, "timeout": timeout}
         path = f"/faults/{_id(rule)}/wait"
         return Fault(**self._client.request("POST", path, given, timeout + REQUEST_TIMEOUT))
@@ -218,12 +218,12 @@ class Journal:
         self._client = client
 
     def __call__(self, method: str | None = None, *, since: int = 0) -> list[Entry]:
-        """Entries after number `since`, of one method or of all."""
+        """Return the entries after number `since`, of one method or of all."""
         query = urlencode({"since": since} | ({"method": method} if method else {}))
         return [Entry(**entry) for entry in self._client.request("GET", f"/journal?{query}")]
 
     def counts(self) -> dict[str, int]:
-        """How many requests of each method came, the forgotten ones included."""
+        """Return the number of requests by method, those dropped from the journal included."""
         found: dict[str, int] = self._client.request("GET", "/counts")
         return found
 
@@ -241,11 +241,11 @@ class ClusterClock:
         self._client = client
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return float(self._client.request("GET", "/clock")["now"])
 
     def advance(self, seconds: float) -> float:
-        """Moves it forward: transactions expire, retention ends. The new time."""
+        """Move the clock forward, so that transactions expire and rows age; return the time."""
         return float(self._client.request("POST", "/clock", {"advance": seconds})["now"])
 
 
@@ -256,16 +256,16 @@ class Proxies:
         self._client = client
 
     def list(self) -> dict[str, bool]:
-        """Address -> whether it is up."""
+        """Return whether each proxy is up, by its address."""
         found: dict[str, bool] = self._client.request("GET", "/proxies")
         return found
 
     def down(self, address: str) -> None:
-        """Like the death of the process: its connections and tablet transactions are gone."""
+        """Take a proxy down as if its process died: its connections and transactions are lost."""
         self._client.request("POST", "/proxies", {"address": address, "up": False})
 
     def up(self, address: str) -> None:
-        """On the same address as before."""
+        """Bring a proxy up again on the address it had."""
         self._client.request("POST", "/proxies", {"address": address, "up": True})
 
 

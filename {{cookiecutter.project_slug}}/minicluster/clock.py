@@ -14,17 +14,17 @@ class Clock:
         self._last_timestamp = 0
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return time.time() + self.offset
 
     def advance(self, seconds: float) -> None:
-        """Moves the clock forward; time never goes back, so `seconds` may not be negative."""
+        """Move the clock forward by `seconds`, which may not be negative: time never goes back."""
         if seconds < 0:
             raise ValueError("the clock cannot be turned back")
         self.offset += seconds
 
     def timestamp(self) -> int:
-        """A strictly growing 64-bit timestamp: seconds in the high bits, a counter in the low 30.
+        """Return a strictly growing 64-bit timestamp: seconds above, a counter in the low 30 bits.
 
         The layout is that of YT's timestamp provider, documented under "timestamps".
         """
@@ -32,7 +32,7 @@ class Clock:
         return self._last_timestamp
 
     def after(self, timestamp: int) -> None:
-        """Makes every later timestamp greater than `timestamp`; for a state that was loaded."""
+        """Make every later timestamp greater than `timestamp`; for a state that was loaded."""
         self._last_timestamp = max(self._last_timestamp, timestamp)
 
     @property
@@ -41,5 +41,5 @@ class Clock:
 
 
 def iso(seconds: float) -> str:
-    """UTC with exactly six fractional digits and `Z`, which SPYT's file system insists on."""
+    """Return UTC with exactly six fractional digits and `Z`, as SPYT's file system demands."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -68,7 +68,7 @@ class Cluster:
         system.populate(cypress, self.name)
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """The fields of each stateful part, without its references to other parts."""
+        """Return the fields of each stateful part, without its references to other parts."""
         parts = {id(part) for part in vars(self).values()}
         return {
             name: {
@@ -80,7 +80,7 @@ class Cluster:
         }
 
     def restore(self, state: dict[str, dict[str, Any]]) -> None:
-        """Takes over a saved state, part by part; time stamps go on growing."""
+        """Replace the state by a saved one, part by part; timestamps continue to grow."""
         passed = self.clock.last_timestamp
         for name in STATEFUL:
             vars(getattr(self, name)).update(state[name])

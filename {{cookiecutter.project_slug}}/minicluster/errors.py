@@ -48,7 +48,7 @@ class YtError(Exception):
         self.inner = list(inner)
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as YT serialises it, in YSON and JSON alike."""
+        """Return the error as YT serialises it, in YSON and JSON alike."""
         return {
             "code": self.code,
             "message": self.message,
@@ -58,7 +58,7 @@ class YtError(Exception):
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> YtError:
-        """The reverse of `to_dict`; everything but the message may be missing."""
+        """Return the error of such a dict, of which all but the message may be missing."""
         return cls(
             int(value.get("code", GENERIC)),
             str(value.get("message", "")),
@@ -72,7 +72,7 @@ def generic(message: str, **attributes: Any) -> YtError:
 
 
 def not_supported(what: str) -> YtError:
-    """A real cluster does this; the minicluster, on purpose, does not."""
+    """Return the error for a request that only a real cluster answers."""
     return YtError(GENERIC, f"{what}: not supported by minicluster")
 
 
@@ -83,7 +83,7 @@ def no_such_method(method: str, service: str | None = None) -> YtError:
 
 
 def resolve(path: str, inner: str) -> YtError:
-    """SPYT takes code 500 with this start of the message for "file not found"."""
+    """Return a RESOLVE; SPYT takes one that starts like this for "file not found"."""
     return YtError(
         RESOLVE, f"Error resolving path {path}", {"path": path}, [YtError(RESOLVE, inner)]
     )

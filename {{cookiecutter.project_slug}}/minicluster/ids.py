@@ -27,7 +27,7 @@ _TEXT = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,8}){3}")
 
 
 def new(object_type: int) -> str:
-    """A fresh identifier of an object of that type."""
+    """Return a fresh identifier of an object of that type."""
     return from_words(
         secrets.randbits(32),
         secrets.randbits(32),
@@ -53,11 +53,11 @@ def is_master_transaction(identifier: str) -> bool:
 
 
 def from_parts(first: int, second: int) -> str:
-    """The text of the two 64-bit halves that protobuf messages carry."""
+    """Return the text of the two 64-bit halves that protobuf messages carry."""
     return from_words(second >> 32, second & 0xFFFFFFFF, first >> 32, first & 0xFFFFFFFF)
 
 
 def to_parts(identifier: str) -> tuple[int, int]:
-    """The reverse of `from_parts`: (first, second)."""
+    """Return the two 64-bit halves of an id: (first, second)."""
     a, b, c, d = (int(group, 16) for group in identifier.split("-"))
     return c << 32 | d, a << 32 | b

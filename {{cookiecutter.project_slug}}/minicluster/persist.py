@@ -35,7 +35,7 @@ _VALUES = "yt.yson.yson_types"
 
 
 def save(cluster: Cluster, path: str) -> None:
-    """Writes the state; the file is there as a whole or not at all. Raises: YtError."""
+    """Write the state in one step, so that a file is whole or not there. Raises YtError."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     buffer = io.BytesIO()
@@ -50,7 +50,7 @@ def save(cluster: Cluster, path: str) -> None:
 
 
 def load(cluster: Cluster, path: str) -> None:
-    """Replaces the state by a saved one. Raises: YtError, and then nothing has changed."""
+    """Replace the state by a saved one. Raises YtError, and then nothing has changed."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:

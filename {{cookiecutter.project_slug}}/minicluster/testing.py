@@ -38,10 +38,10 @@ class Running:
 def start(
     *, http_port: int = 0, rpc_proxies: int = 1, load: str | None = None, log: str | None = None
 ) -> Iterator[Running]:
-    """A fresh cluster, or one that loads a saved state; stopped when the block is left.
+    """Give a fresh cluster, or one that loads a saved state; stop it when the block is left.
 
     `http_port` 0 takes a free one; `log` is a file for the log of requests.
-    Raises: StartError.
+    Raises StartError.
     """
     with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
         ready, output = Path(folder, "ready.json"), Path(folder, "output.txt")
@@ -68,7 +68,7 @@ def start(
 
 
 def _environment() -> dict[str, str]:
-    """The child finds this very package, wherever the tests were started from."""
+    """Return an environment in which the child finds this very package from any folder."""
     parent = str(Path(__file__).resolve().parents[1])
     paths = [parent, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -14,7 +14,7 @@ from .errors import JobError, RestartableError
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
 
-#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that waiting does not cure.
+#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that a retry does not help.
 _AUTHENTICATION, _AUTHORIZATION = 900, 901
 
 
@@ -73,7 +73,7 @@ def connect(settings: Settings) -> Client:
 def explained(settings: Settings) -> Iterator[None]:
     """Turn ytsaurus-client's errors into one line each.
 
-    Raises JobError for errors that a person has to cure, RestartableError for those that time may.
+    Raises JobError for errors that a person has to fix, RestartableError for those that may pass.
     """
     try:
         yield

@@ -26,7 +26,7 @@ class Column:
     """One column of a table.
 
     ``type`` is a name of NAMED_TYPES or a yt.type_info type without the outer Optional. A column
-    that is not ``required`` may hold null. The ``key`` columns of a table stand first; a table that
+    that is not ``required`` may hold null. The ``key`` columns of a table come first; a table that
     has any is sorted by them, with unique keys.
     """
 
@@ -107,5 +107,8 @@ def _column(where: str, entry: Any) -> Column:
 
 
 def _is_comparable(type_: Any) -> bool:
-    """Whether a sorted table may have a key of this type (YTsaurus, "Sorted dynamic tables")."""
+    """Return whether a sorted table may have a key of this type.
+
+    The types are those of YTsaurus, "Sorted dynamic tables".
+    """
     return type_ in NAMED_TYPES.values() and type_ not in (ti.Yson, ti.Json)

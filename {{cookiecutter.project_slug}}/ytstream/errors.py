@@ -17,4 +17,4 @@ class JobError(Exception):
 
 
 class RestartableError(Exception):
-    """A failure that a new start may cure: the supervisor counts it and tries again."""
+    """A failure that a restart may end: the supervisor counts it and tries again."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
 
 @dataclass(frozen=True)
 class Processing:
-    """What a kind of processing needs of the runtime."""
+    """The needs of one kind of processing."""
 
     is_stateful: bool = False
     has_reference: bool = False
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def kind(self) -> Processing:
-        """What the job's processing needs."""
+        """The needs of the job's processing."""
         return PROCESSINGS[self.processing]
 
     @property
@@ -79,12 +79,12 @@ class Job:
 
     @cached_property
     def queue_columns(self) -> tuple[Column, ...]:
-        """QUEUE of tables.py. Raises JobError for an entry that is no column."""
+        """QUEUE of tables.py. Raises JobError for an entry that is not a column."""
         return resolved("QUEUE", self.queue)
 
     @cached_property
     def output_columns(self) -> Mapping[str, tuple[Column, ...]]:
-        """OUTPUTS of tables.py. Raises JobError for an entry that is no column."""
+        """OUTPUTS of tables.py. Raises JobError for an entry that is not a column."""
         return {name: resolved(f"OUTPUTS[{name!r}]", list_) for name, list_ in self.outputs.items()}
 
     @cached_property
@@ -94,7 +94,7 @@ class Job:
 
 
 class Guarantee(Protocol):
-    """What the runtime asks of a delivery guarantee; one class in guarantees/ for each."""
+    """A delivery guarantee as the runtime uses it; one class in guarantees/ for each."""
 
     name: str
     #: Names that `accept` in the configuration may list.

@@ -1,4 +1,4 @@
-"""What the job says while it runs."""
+"""The job's log: one line a fact, with date and level."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Where a stopped job stands: values only. recovery/ reads them, guarantees/ judge them."""
+"""The positions of a stopped job: values only. recovery/ reads them, guarantees/ judge them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -87,18 +87,18 @@ class Snapshot:
 
     @property
     def begun(self) -> list[Mapping[int, int]]:
-        """Where the consumer stood when the checkpoint was begun, by its marker."""
+        """The consumer's offsets when the checkpoint was begun, by its marker."""
         noted = begun_by(self.checkpoint_marker or {})
         return noted if len(noted) == len(self.queues) else [{} for _ in self.queues]
 
     @property
     def stands(self) -> list[Mapping[int, int]]:
-        """Where the consumer stands, queue by queue, without partitions at row 0."""
+        """The consumer's offsets now, queue by queue, without partitions at row 0."""
         return [{p: row for p, row in queue.consumed.items() if row} for queue in self.queues]
 
     @property
     def is_checkpoint_lost(self) -> bool:
-        """Whether it has no batch, though the consumer has moved since it was begun."""
+        """Whether the checkpoint has no batch, though the consumer has moved since it was begun."""
         is_empty = self.checkpoint.last is None and self.consumer_marker is not None
         return is_empty and self.stands != self.begun
 

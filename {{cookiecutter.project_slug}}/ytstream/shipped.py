@@ -1,4 +1,4 @@
-"""What travels to the cluster: the job's package and this runtime, as one archive."""
+"""The archive that goes to the cluster: the job's package and this runtime."""
 
 import ast
 import sys

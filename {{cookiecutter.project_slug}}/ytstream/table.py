@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
-    """Format columns padded to their widest cell; numbers to the right."""
+    """Return a table: columns padded to their widest cell, numbers to the right."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(len(str(cell)) for cell in column) for column in columns]
     sides = [">" if isinstance(column[-1], int) else "<" for column in columns]

@@ -17,7 +17,7 @@ _PADDINGS = ("{}", "{}  ", " {}")
 
 
 def read_flights() -> pd.DataFrame:
-    """All flights, as the package ships them.
+    """Return all flights, as the package ships them.
 
     Its own loader asks for pkg_resources, which setuptools 82 removed: the file is read directly.
     """
@@ -28,7 +28,7 @@ def read_flights() -> pd.DataFrame:
 
 
 def queue_rows(flights: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for the queue, dealt out over its tablets in turn.
+    """Return rows for the queue, dealt out over its tablets in turn.
 
     The carrier's code is the one thing made up: spelled as careless publishers would, since the
     package's is clean already.
@@ -55,7 +55,7 @@ def queue_rows(flights: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def expected(flights: pd.DataFrame, *, positions: bool) -> Iterator[tuple[Any, ...]]:
-    """The output's rows in the order of its columns; with ``positions``, the queue's in front.
+    """Return the output's rows, in the order of its columns; ``positions`` go in front.
 
     The quotients can be compared for equality: whole minutes are exact as doubles, and Spark and
     pandas both divide doubles by 60.0 as IEEE 754 says, rounded once to the nearest.
@@ -88,7 +88,7 @@ def _microseconds(times: pd.Series) -> pd.Series:
 
 
 def _plain(columns: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Python's own values, None for what pandas calls missing: None equals None, NaN nothing."""
+    """Return Python's own values, with None for pandas' missing ones: NaN equals nothing."""
     objects = columns.astype(object)
     rows: Iterator[tuple[Any, ...]]
     rows = objects.where(columns.notna(), None).itertuples(index=False, name=None)

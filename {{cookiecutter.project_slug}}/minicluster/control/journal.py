@@ -41,7 +41,7 @@ class Journal:
         self._sequence = 0
 
     def number(self) -> int:
-        """The next number; requests and fault rules are numbered together."""
+        """Return the next number; requests and fault rules are numbered together."""
         self._sequence += 1
         return self._sequence
 

@@ -12,7 +12,7 @@ LONGEST_VALUE = 80
 
 
 def log_requests(out: TextIO) -> Callable[[Call, float], None]:
-    """A listener for the journal: time, protocol, method, milliseconds, arguments, error."""
+    """Return a listener for the journal: time, protocol, method, milliseconds, arguments, error."""
 
     def write(call: Call, seconds: float) -> None:
         stamp = time.strftime("%H:%M:%S")

@@ -22,7 +22,7 @@ Answer = Callable[[web.Request], Awaitable[Any]]
 
 
 def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
-    """All of them take and answer JSON."""
+    """Return the routes, all of which take and answer JSON."""
     control = Control(cluster, gate)
     table: list[tuple[str, str, Answer]] = [
         ("GET", "", control.status),

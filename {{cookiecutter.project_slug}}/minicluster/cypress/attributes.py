@@ -88,13 +88,13 @@ class Attributes:
         }
 
     def getter(self, node: Node, name: str) -> Getter | None:
-        """The function that computes a builtin attribute; None when it is none."""
+        """Return the function that computes a builtin attribute; None if it is not builtin."""
         kind = self._kinds[node.type]
         found = kind.builtin.get(name) or self._common.get(name)
         return found or (COMPOSITE.get(name) if kind.composite else None)
 
     def read(self, node: Node, name: str) -> Any:
-        """The value of one attribute of an effective node, or MISSING."""
+        """Return the value of one attribute of an effective node, or MISSING."""
         compute = self.getter(node, name)
         if compute is not None:
             return compute(node)
@@ -103,14 +103,14 @@ class Attributes:
         return DEFAULTS.get(name, MISSING)
 
     def _found(self, node: Node, name: str) -> Any:
-        """Like `read`, where what this one node cannot answer is simply not there."""
+        """Return the value as `read` does, or MISSING for an attribute this node cannot compute."""
         try:
             return self.read(node, name)
         except YtError:
             return MISSING
 
     def has(self, node: Node, steps: Sequence[str]) -> bool:
-        """Whether `get` would answer."""
+        """Return whether `get` would answer."""
         if not steps[0]:
             return True
         value = self._found(node, steps[0])
@@ -124,7 +124,7 @@ class Attributes:
         return [name for name in dict.fromkeys(candidates) if name not in absent]
 
     def read_all(self, node: Node) -> dict[str, Any]:
-        """Every attribute; costly ones as entities."""
+        """Return every attribute, the costly ones as entities."""
         opaque = OPAQUE | self._kinds[node.type].opaque
         found = {
             name: None if name in opaque else self._found(node, name) for name in self.names(node)
@@ -132,7 +132,7 @@ class Attributes:
         return {name: value for name, value in found.items() if value is not MISSING}
 
     def read_named(self, node: Node, wanted: Sequence[str]) -> dict[str, Any]:
-        """Those of the attributes that the node has; a name may be a path into one (`a/b`)."""
+        """Return those of the attributes that the node has; a name may be a path into one."""
         found = {}
         for name in wanted:
             head, *rest = name.split("/")
@@ -142,7 +142,10 @@ class Attributes:
         return found
 
     def get(self, node: Node, steps: Sequence[str], path: str) -> Any:
-        """The answer to a path with `@`; `steps` starts with the `Attr`. Raises: YtError 500."""
+        """Return the answer to a path with `@`; `steps` starts with the `Attr`.
+
+        Raises YtError RESOLVE for an attribute that is not there.
+        """
         name, rest = steps[0], steps[1:]
         if not name:
             return self.read_all(node)
@@ -154,9 +157,9 @@ class Attributes:
     def prepare(
         self, node: Node, steps: Sequence[str], value: Any, path: str, *, recursive: bool
     ) -> tuple[str, Any]:
-        """(attribute, whole new value) of a `set`; a part is put into what is there.
+        """Return (attribute, whole new value) for a `set`; a part is put into the present value.
 
-        Raises: YtError for what cannot be set.
+        Raises YtError for an attribute that cannot be set.
         """
         name, rest = str(steps[0]), steps[1:]
         check_name(name)
@@ -175,9 +178,9 @@ class Attributes:
         return self._kinds[node.type].settable.get(name) or self._settable.get(name)
 
     def set_builtin(self, view: View, node: Node, name: str, value: Any) -> bool:
-        """Sets what is no plain user attribute; False leaves it to the caller.
+        """Set a builtin attribute; return False for a user attribute, which the caller sets.
 
-        Builtins are not versioned here, so inside a transaction only a node it has made takes them.
+        Builtins are not versioned here: in a transaction only the nodes it has made take them.
         """
         apply = self.setter(node, name)
         if apply is None:
@@ -188,9 +191,9 @@ class Attributes:
         return True
 
     def initial(self, node: Node, given: dict[str, Any]) -> None:
-        """Applies the attributes that a `create` leaves after its kind has used its own.
+        """Apply the attributes of a `create` that its kind has not used.
 
-        Raises: YtError for what cannot be set.
+        Raises YtError for an attribute that cannot be set.
         """
         for name, value in given.items():
             check_name(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..clock import Clock
-from ..errors import ALREADY_EXISTS, YtError, already_exists, generic
+from ..errors import ALREADY_EXISTS, RESOLVE, YtError, already_exists, generic
 from . import documents, locks
 from .attributes import is_attribute
 from .editing import Editor, scalar
@@ -54,7 +54,7 @@ class Cypress:
         recursive: bool = False,
         force: bool = False,
     ) -> None:
-        """Sets an attribute, a part of a document, or a node of a plain value."""
+        """Set an attribute, a part of a document, or a node with a plain value."""
         view, parsed = self._tree.open(path, tx)
         spot = self._tree.walk(parsed, view)
         node = spot.node
@@ -79,7 +79,7 @@ class Cypress:
     def multiset_attributes(
         self, path: str, given: dict[str, Any], *, tx: str | None = None
     ) -> None:
-        """Sets several attributes of one node, or none of them."""
+        """Set several attributes of one node, or none of them."""
         view, parsed = self._tree.open(path.removesuffix("/@"), tx)
         node = self._tree.node(parsed, view)
         effective = view.effective(node)
@@ -99,12 +99,12 @@ class Cypress:
     def remove(
         self, path: str, *, tx: str | None = None, recursive: bool = False, force: bool = False
     ) -> None:
-        """Removes a node (a link itself, not its target), an attribute, or a part of a document."""
+        """Remove a node (a link itself, not its target), an attribute, or a part of a document."""
         view, parsed = self._tree.open(path, tx)
         try:
             spot = self._tree.walk(parsed, view, follow=parsed.star)
         except YtError as error:
-            if force and error.code == 500:
+            if force and error.code == RESOLVE:
                 return
             raise
         node = spot.node
@@ -143,7 +143,7 @@ class Cypress:
         lock_existing: bool = False,
         ignore_type_mismatch: bool = False,
     ) -> str:
-        """The id of the new node, or with `ignore_existing` of the one that is there."""
+        """Return the id of the new node or, with `ignore_existing`, of the one that is there."""
         kind = self._kinds.named(type)
         view, parsed = self._tree.open(path, tx)
         spot = self._tree.walk(parsed, view, follow=False)
@@ -176,7 +176,7 @@ class Cypress:
         force: bool = False,
         lock_existing: bool = False,
     ) -> str:
-        """Makes a symbolic link at `path`; its target must exist unless `force` is given."""
+        """Make a symbolic link at `path`; its target must exist unless `force` is given."""
         if not force and not self.exists(target, tx=tx):
             view, parsed = self._tree.open(target, tx)
             raise self._tree.missing(parsed, self._tree.walk(parsed, view))
@@ -192,12 +192,15 @@ class Cypress:
         )
 
     def copy(self, source: str, destination: str, *, tx: str | None = None, **options: Any) -> str:
-        """The id of the clone. Options: recursive, force, ignore_existing, lock_existing,
-        preserve_{account,owner,creation_time,modification_time}."""
+        """Copy a node and return the id of the clone.
+
+        Options: recursive, force, ignore_existing, lock_existing,
+        preserve_{account,owner,creation_time,modification_time}.
+        """
         return self._clone(source, destination, tx, move=False, **options)
 
     def move(self, source: str, destination: str, *, tx: str | None = None, **options: Any) -> str:
-        """Like `copy`, and the source is removed; the moved node has a new id, as in YT."""
+        """Copy a node and remove the source; the moved node has a new id, as in YT."""
         return self._clone(source, destination, tx, move=True, **options)
 
     def _clone(
@@ -254,7 +257,7 @@ class Cypress:
         child_key: str | None = None,
         attribute_key: str | None = None,
     ) -> dict[str, Any]:
-        """{lock_id, node_id, revision}; a waitable lock that has to wait has revision 0."""
+        """Return {lock_id, node_id, revision}; the revision of a lock that has to wait is 0."""
         view, parsed = self._tree.open(path, tx)
         transaction = view.transaction
         if transaction is None:
@@ -272,7 +275,7 @@ class Cypress:
         }
 
     def unlock(self, path: str, *, tx: str | None) -> None:
-        """Gives back the explicit locks, acquired and pending, that a transaction has on a node."""
+        """Release the explicit locks, acquired and pending, that a transaction has on a node."""
         view, parsed = self._tree.open(path, tx)
         if view.transaction is None:
             raise generic("A valid master transaction is required")
@@ -289,7 +292,7 @@ class Cypress:
         self._store.serve_lock_queues([node])
 
     def canonical(self, path: str) -> str:
-        """The path of the object itself, symlinks followed; as given when there is none."""
+        """Return the path of the object, symlinks followed; `path` if there is no object."""
         try:
             return str(self.resolve(path).path)
         except YtError:
@@ -317,7 +320,7 @@ class Cypress:
         append: bool = False,
         compute_md5: bool = False,
     ) -> None:
-        """Replaces the content of a file that exists, or appends, as `<append=%true>` asks too."""
+        """Replace the content of an existing file; append with `append` or `<append=%true>`."""
         rich = parse_rich(path)
         view, parsed = self._tree.open(rich.path, tx)
         node = self._tree.node(parsed, view)
@@ -327,7 +330,7 @@ class Cypress:
         self._editor.set_payload(view, node, File.of(data, compute_md5))
 
     def set_payload(self, path: str, payload: Any, *, tx: str | None = None) -> None:
-        """Replaces what a node holds, isolated in `tx` and under the exclusive lock."""
+        """Replace the content of a node, isolated in `tx` and under the exclusive lock."""
         view, parsed = self._tree.open(path, tx)
         self._editor.set_payload(view, self._tree.node(parsed, view), payload)
 

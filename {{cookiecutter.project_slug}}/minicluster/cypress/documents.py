@@ -12,7 +12,7 @@ from .ypath import Attr
 
 
 def get(value: Any, steps: Sequence[str], path: str) -> Any:
-    """The part of `value` that `steps` lead to. Raises: YtError 500."""
+    """Return the part of `value` that `steps` lead to. Raises YtError RESOLVE."""
     for step in steps:
         value = _step(value, step, path)
     return value
@@ -27,7 +27,7 @@ def exists(value: Any, steps: Sequence[str]) -> bool:
 
 
 def replaced(value: Any, steps: Sequence[str], new: Any, path: str, *, recursive: bool) -> Any:
-    """A copy of `value` with the part at `steps` set to `new`; what lies beside it is shared."""
+    """Return a copy of `value` with `new` at `steps`; it shares all other parts."""
     if not steps:
         return new
     step, rest = steps[0], steps[1:]
@@ -62,13 +62,13 @@ def replaced(value: Any, steps: Sequence[str], new: Any, path: str, *, recursive
 
 
 def removed(value: Any, steps: Sequence[str], path: str) -> Any:
-    """A copy of `value` without the part at `steps`. Raises: YtError 500."""
+    """Return a copy of `value` without the part at `steps`. Raises YtError RESOLVE."""
     step, rest = steps[0], steps[1:]
     inner = _step(value, step, path)
     if rest:
         return replaced(value, [step], removed(inner, rest, path), path, recursive=False)
     if isinstance(step, Attr):
-        # The empty step stands for all of them.
+        # The empty step means all of them.
         kept = value.attributes if step else {}
         attributes = {k: v for k, v in kept.items() if k != step}
         return yson.to_yson_type(_bare(value), attributes=attributes)
@@ -79,7 +79,7 @@ def removed(value: Any, steps: Sequence[str], path: str) -> Any:
 
 
 def require_map(attributes: Any) -> None:
-    """Raises: YtError when all attributes are to be set from what is no map."""
+    """Raise YtError when all attributes are to be set from a value that is not a map."""
     if not isinstance(attributes, dict):
         raise generic("Attributes are set from a map")
     for name in attributes:
@@ -87,7 +87,7 @@ def require_map(attributes: Any) -> None:
 
 
 def require_text(name: Any) -> None:
-    """Raises: YtError for an attribute's name that is not UTF-8, which the parser leaves as is."""
+    """Raise YtError for an attribute's name that is not UTF-8; the parser does not check it."""
     if not isinstance(name, str):
         raise generic("Attribute key must be a valid UTF-8 string")
 
@@ -120,7 +120,7 @@ def _index(items: Sequence[Any], step: str, path: str) -> int:
 
 
 def _insertion(items: Sequence[Any], step: str, path: str) -> int | None:
-    """Where a new item goes, None for a step to one that is there (documentation, "YPath")."""
+    """Return the index for a new item; None for a step to a present one ("YPath")."""
     if step in ("begin", "end"):
         return 0 if step == "begin" else len(items)
     side, colon, index = step.partition(":")

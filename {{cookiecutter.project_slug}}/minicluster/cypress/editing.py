@@ -36,7 +36,7 @@ class Editor:
     # Locks and branches
 
     def claim(self, view: View, node: Node, request: Request) -> None:
-        """Takes the lock that a change needs; outside a transaction, refuses if another has it."""
+        """Take the lock that a change needs; without a transaction, refuse if another has it."""
         if self._kinds[node.type].virtual is not None:
             raise generic(f"Node {node.path} cannot be changed")
         if view.transaction is None:
@@ -51,9 +51,9 @@ class Editor:
 
     @contextmanager
     def change(self, view: View, node: Node, request: Request) -> Iterator[Branch]:
-        """The branch to put a change into; without a transaction it is applied at once.
+        """Give the branch to change; outside a transaction the changes are applied at once.
 
-        When the change fails half-way, what it has done to the node so far is undone.
+        If the change fails half-way, its effects on the node are undone.
         """
         transaction = view.transaction
         held = set(transaction.locks) if transaction else set()
@@ -78,7 +78,7 @@ class Editor:
             branch.apply()
 
     def _undo(self, node: Node) -> Callable[[], None]:
-        """Takes back what a setter may change outside of a branch."""
+        """Undo what a setter may change outside of a branch."""
         kind = self._kinds[node.type]
         attributes, owner, account = dict(node.attributes), node.owner, node.account
         payload = kind.save(node.payload)
@@ -156,7 +156,7 @@ class Editor:
     # Making nodes
 
     def check_insertion(self, path: Path, spot: Spot, *, recursive: bool) -> None:
-        """Whether a node may be made where the path leads."""
+        """Raise YtError unless a node may be made where the path leads."""
         if any(isinstance(step, Attr) for step in spot.rest) or path.star:
             raise generic(f"Path {path.text} does not name a node")
         if not spot.rest:
@@ -169,7 +169,7 @@ class Editor:
             check_child_name(name)
 
     def make(self, kind: Kind, name: str, given: dict[str, Any]) -> Node:
-        """A node that is not in the tree yet."""
+        """Return a node that is not in the tree yet."""
         now = self._clock.now()
         payload = kind.create(given)
         type = kind.stored_type
@@ -222,7 +222,7 @@ class Editor:
     # Putting nodes into the tree and taking them out
 
     def insert(self, view: View, spot: Spot, node: Node) -> None:
-        """Puts a new node where `spot` says, with the map nodes that are missing on the way."""
+        """Put a new node where `spot` says, with the map nodes that are missing on the way."""
         if spot.rest:
             parent = spot.node
             for name in reversed(spot.rest[:-1]):
@@ -241,7 +241,7 @@ class Editor:
             self._store.destroy(spot.node)
 
     def _adopt(self, view: View, node: Node) -> None:
-        """Makes a new subtree known; in a transaction it belongs to that one alone."""
+        """Make a new subtree known; inside a transaction it belongs to that transaction alone."""
         node.revision = node.attribute_revision = node.content_revision = (
             self._store.next_revision()
         )
@@ -270,7 +270,7 @@ class Editor:
 
 
 def check_child_name(name: Any) -> None:
-    """Raises: YtError for a name that no child may have; one out of a YSON map can be any bytes."""
+    """Raise YtError for a name that no child may have; names in a YSON map can be any bytes."""
     if not isinstance(name, str):
         raise generic("Map node key must be a valid UTF-8 string")
     if len(name.encode()) > MAX_NAME_LENGTH:
@@ -278,7 +278,7 @@ def check_child_name(name: Any) -> None:
 
 
 def scalar(node: Node, value: Any) -> Any:
-    """Numbers convert into each other's nodes when nothing is lost; all else must match."""
+    """Convert a number for a node of another number type if nothing is lost; others must match."""
     given = type_of_value(value)
     if given == node.type:
         return value

@@ -95,13 +95,13 @@ class Kinds(dict[str, Kind]):
         self[kind.type] = kind
 
     def named(self, type: str) -> Kind:
-        """Raises: YtError for a type that has no kind."""
+        """Return the kind of a type. Raises YtError if there is none."""
         if type not in self:
             raise generic(f'Error parsing EObjectType value "{type}"')
         return self[type]
 
     def type_of_code(self, code: int) -> str:
-        """The name of an object type that travels as its number. Raises: YtError."""
+        """Return the object type with this number on the wire. Raises YtError if there is none."""
         for kind in self.values():
             if kind.code == code:
                 return kind.type
@@ -127,7 +127,7 @@ VALUES = SCALARS | {"document", "list_node"}
 
 
 def type_of_value(value: Any) -> str:
-    """The node type that `set` makes of a value."""
+    """Return the node type that `set` makes of a value."""
     match value:
         case bool() | yson.YsonBoolean():
             return "boolean_node"
@@ -147,6 +147,6 @@ def type_of_value(value: Any) -> str:
 
 
 def expect(node: Node, path: str, *types: str) -> None:
-    """Raises: YtError when the node is of none of the types."""
+    """Raise YtError when the node is of none of the types."""
     if node.type not in types:
         raise generic(f'Invalid type of {path}: expected "{types[0]}", actual "{node.type}"')

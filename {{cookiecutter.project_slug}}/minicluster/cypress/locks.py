@@ -17,7 +17,10 @@ from .model import ACQUIRED, PENDING, SNAPSHOT, Lock, Node, Request, Transaction
 
 
 def check(node: Node, transaction: Transaction | None, request: Request) -> None:
-    """Raises YtError 400..402 when `transaction` (None: outside any) cannot have the lock now."""
+    """Raise YtError when `transaction` (None: outside any) cannot have the lock now.
+
+    The code is SAME_, DESCENDANT_ or CONCURRENT_TRANSACTION_LOCK_CONFLICT.
+    """
     for held in node.locks:
         if held.state != ACQUIRED:
             continue
@@ -30,7 +33,7 @@ def check(node: Node, transaction: Transaction | None, request: Request) -> None
 
 
 def _check_related(node: Node, transaction: Transaction, request: Request, held: Lock) -> None:
-    """Snapshot and other locks exclude each other within a transaction and its nested ones."""
+    """Raise YtError if a snapshot lock meets another lock of the same or a nested transaction."""
     snapshot, held_snapshot = request.mode == SNAPSHOT, held.request.mode == SNAPSHOT
     if snapshot == held_snapshot:
         return
@@ -78,7 +81,7 @@ def take(
     implicit: bool = False,
     waitable: bool = False,
 ) -> Lock:
-    """Takes or queues a lock; an implicit one that the transaction has already is not repeated."""
+    """Take or queue a lock; do not repeat an implicit one that the transaction already has."""
     queued = any(lock.state == PENDING for lock in node.locks)
     try:
         check(node, transaction, request)
@@ -112,7 +115,7 @@ def release(lock: Lock) -> None:
 
 
 def serve_queue(node: Node, now: float) -> list[Lock]:
-    """Grants pending locks in the order they came, up to the first that still has to wait."""
+    """Grant pending locks in the order of their requests, up to the first that has to wait."""
     granted = []
     for lock in list(node.locks):
         if lock.state != PENDING:

@@ -20,7 +20,7 @@ ACQUIRED, PENDING = "acquired", "pending"
 
 
 class _Missing:
-    """Singleton that survives pickling: "no such value", where None is one."""
+    """A singleton that survives pickling: "no such value", where None is a value."""
 
     def __reduce__(self) -> str:
         return "MISSING"
@@ -70,7 +70,7 @@ class Node:
 
 
 def escape(name: str) -> str:
-    """A child's name as it stands in a path (documentation, "YPath")."""
+    """Return a child's name in the form it has in a path (documentation, "YPath")."""
     return "".join(f"\\{char}" if char in "/@&*[{\\" else char for char in name)
 
 
@@ -91,7 +91,7 @@ class Request:
             raise generic('Cannot specify both "child_key" and "attribute_key"')
 
     def collides(self, held: Request) -> bool:
-        """Whether two unrelated transactions cannot have both."""
+        """Return whether two unrelated transactions cannot have both."""
         if SNAPSHOT in (self.mode, held.mode):
             return False
         if EXCLUSIVE in (self.mode, held.mode):
@@ -101,7 +101,7 @@ class Request:
         )
 
     def covers(self, wanted: Request) -> bool:
-        """Whether a transaction that has this lock needs no other one for `wanted`."""
+        """Return whether a transaction with this lock needs no other one for `wanted`."""
         return self == wanted or (self.mode == EXCLUSIVE and wanted.mode == SHARED)
 
 
@@ -117,7 +117,7 @@ class Lock:
     acquired: float | None = None
 
     def to_yson(self) -> dict[str, Any]:
-        """As it stands in a node's `@locks`."""
+        """Return the lock as an item of a node's `@locks`."""
         shown: dict[str, Any] = {
             "id": self.id,
             "state": self.state,
@@ -152,11 +152,11 @@ class Branch:
         return bool(self.attributes or self.children or self.payload is not MISSING)
 
     def copy(self) -> Branch:
-        """One that can be changed and thrown away."""
+        """Return a copy that can be changed and thrown away."""
         return replace(self, attributes=dict(self.attributes), children=dict(self.children))
 
     def merge(self, other: Branch) -> None:
-        """Takes over what a nested transaction's branch has changed."""
+        """Add the changes of a nested transaction's branch."""
         self.attributes.update(other.attributes)
         self.children.update(other.children)
         if other.payload is not MISSING:
@@ -164,7 +164,7 @@ class Branch:
         self.modified, self.revision = other.modified, other.revision
 
     def apply(self) -> None:
-        """Makes the changes those of the node itself."""
+        """Apply the changes to the node itself."""
         node = self.node
         for name, value in self.attributes.items():
             if value is MISSING:
@@ -204,14 +204,14 @@ class Transaction:
     owner: str = ADMIN
 
     def ancestry(self) -> Iterator[Transaction]:
-        """Itself, its parent, and so on."""
+        """Yield the transaction, its parent, and so on."""
         transaction: Transaction | None = self
         while transaction is not None:
             yield transaction
             transaction = transaction.parent
 
     def descends_from(self, other: Transaction) -> bool:
-        """Also true of itself."""
+        """Return whether `other` is this transaction or one above it."""
         return any(transaction is other for transaction in self.ancestry())
 
     @property
@@ -220,7 +220,7 @@ class Transaction:
         return expires if self.deadline is None else min(expires, self.deadline)
 
     def describe(self) -> dict[str, Any]:
-        """How errors name a transaction."""
+        """Return the transaction as errors name it."""
         described: dict[str, Any] = {
             "id": self.id,
             "timeout": round(self.timeout * 1000),

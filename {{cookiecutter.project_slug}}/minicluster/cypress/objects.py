@@ -10,7 +10,7 @@ from .transactions import Transactions
 
 
 def find(transactions: Transactions, object_id: str) -> Node | None:
-    """A transaction or a lock, as a node; None when there is neither of that id."""
+    """Return a transaction or a lock, as a node; None when there is neither of that id."""
     transaction = transactions.running.get(object_id)
     if transaction is not None:
         return _transaction_node(transaction, None)

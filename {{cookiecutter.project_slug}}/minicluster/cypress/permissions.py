@@ -32,7 +32,7 @@ PERMISSIONS = frozenset(
 def check(
     cypress: Cypress, path: str, user: str, permission: str, *, tx: str | None = None
 ) -> dict[str, Any]:
-    """{action} with "allow" or "deny", and which entry of which object decided it.
+    """Return {action} with "allow" or "deny", and which entry of which object decided it.
 
     A denial anywhere on the way up wins. Where no list says anything, the answer is to allow: a
     real cluster has such an entry at its root (model).

@@ -9,7 +9,7 @@ from typing import Any
 from yt import yson
 
 from ..clock import Clock
-from ..errors import YtError, generic, resolve
+from ..errors import RESOLVE, YtError, generic, resolve
 from . import documents, objects
 from .attributes import Attributes, is_attribute
 from .kinds import VALUES, Kinds, type_of_value
@@ -46,7 +46,7 @@ class Tree:
     # Reading
 
     def get(self, path: str, *, tx: str | None = None, attributes: Any = None) -> Any:
-        """The value at `path`: a tree of maps for map nodes, an entity for what is no value.
+        """Return the value at `path`: maps for map nodes, an entity for a node without a value.
 
         `attributes` names those that every node of the tree is to carry, or, of `path/@`, those
         that are read.
@@ -70,7 +70,7 @@ class Tree:
         try:
             spot = self.walk(parsed, view)
         except YtError as error:
-            if error.code == 500:
+            if error.code == RESOLVE:
                 return False
             raise
         node = view.effective(spot.node)
@@ -88,7 +88,7 @@ class Tree:
         attributes: Any = None,
         max_size: int | None = None,
     ) -> Any:
-        """Names of children, in no promised order; cut at `max_size` and then marked incomplete."""
+        """Return the names of children, unordered; cut at `max_size` and marked incomplete then."""
         view, parsed = self.open(path, tx)
         spot = self.walk(parsed, view)
         node = view.effective(spot.node)
@@ -116,9 +116,9 @@ class Tree:
         return found
 
     def resolve(self, path: str, *, tx: str | None = None, follow: bool = True) -> Node:
-        """The node at `path` as the transaction sees it.
+        """Return the node at `path` as the transaction sees it.
 
-        Links are followed, the last one only with `follow`. Raises: YtError 500.
+        Links are followed, the last one only with `follow`. Raises YtError RESOLVE.
         """
         view, parsed = self.open(path, tx)
         return view.effective(self.node(parsed, view, follow=follow))
@@ -145,12 +145,12 @@ class Tree:
     # Finding
 
     def open(self, path: str, tx: str | None) -> tuple[View, Path]:
-        """The view of a transaction, and the parsed path. Raises: YtError."""
+        """Return the view of a transaction, and the parsed path. Raises YtError."""
         transaction = self._transactions.find(tx)
         return View(self._kinds, transaction), parse(path)
 
     def walk(self, path: Path, view: View, *, follow: bool = True, depth: int = 0) -> Spot:
-        """Follows a path as far as it leads, links included, the last one only with `follow`."""
+        """Follow a path as far as it leads, links included, the last one only with `follow`."""
         node, steps = self._root_of(path, view), path.steps
         for position in range(len(steps) + 1):
             rest = steps[position:]
@@ -185,14 +185,14 @@ class Tree:
         return spot.node
 
     def node(self, path: Path, view: View, *, follow: bool = True) -> Node:
-        """The node at a path. Raises: YtError 500."""
+        """Return the node at a path. Raises YtError RESOLVE."""
         spot = self.walk(path, view, follow=follow)
         if spot.rest:
             raise self.missing(path, spot)
         return spot.node
 
     def missing(self, path: Path, spot: Spot) -> YtError:
-        """The error about a path that leads no farther than `spot`."""
+        """Return the error about a path that leads no farther than `spot`."""
         if not spot.rest:
             return resolve(path.text, f"Node {spot.node.path} is not what the path asks for")
         if not self._kinds[spot.node.type].composite:
@@ -202,7 +202,7 @@ class Tree:
 
 
 def wanted_names(attributes: Any) -> list[str]:
-    """The `attributes` option of get and list: a list of names, or {keys, paths}."""
+    """Return the `attributes` option of get and list: a list of names, or {keys, paths}."""
     given = [attributes]
     if isinstance(attributes, dict):
         given = [attributes.get("keys"), attributes.get("paths")]
@@ -217,7 +217,7 @@ def wanted_names(attributes: Any) -> list[str]:
 
 
 def _typed(value: Any) -> Any:
-    """An item of a list node: clients that walk a tree expect it to be a node with a type."""
+    """Return an item of a list node as a node with a type, which clients expect in a tree."""
     if isinstance(value, dict):
         items: Any = {name: _with_type(item) for name, item in value.items()}
     elif isinstance(value, list):

@@ -26,7 +26,7 @@ class Store:
         return self._revision
 
     def destroy(self, node: Node) -> None:
-        """Lets go of a subtree that was taken out of the tree; snapshot locks keep their nodes."""
+        """Forget a subtree that was removed from the tree; snapshot locks keep their nodes."""
         for child in node.children.values():
             self.destroy(child)
         for lock in list(node.locks):
@@ -39,7 +39,7 @@ class Store:
         self.nodes.pop(node.id, None)
 
     def serve_lock_queues(self, nodes: Iterable[Node]) -> None:
-        """Grants what has become free; lets go of removed nodes that only locks kept."""
+        """Grant locks that became free; forget removed nodes that only locks kept."""
         now = self._clock.now()
         for node in nodes:
             locks.serve_queue(node, now)

@@ -49,7 +49,7 @@ _LIMITS = {
 
 
 def populate(cypress: Cypress, cluster_name: str) -> None:
-    """The nodes that a fresh cluster has."""
+    """Make the nodes that a fresh cluster has."""
     for path in ("//sys", "//home", "//tmp"):
         cypress.create("map_node", path)
     cypress.set("//sys/@cluster_name", cluster_name)
@@ -116,7 +116,7 @@ _FOLDERS = {
 
 
 def create_object(cypress: Cypress, type: str, attributes: dict[str, Any]) -> str:
-    """The id of a new object that has a name instead of a path."""
+    """Return the id of a new object that has a name instead of a path."""
     if type == "tablet_cell":
         given = {"health": "good", "tablet_cell_bundle": "default", **attributes}
         return _object(cypress, type, "tablet_cells", None, **given)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import ids
 from ..clock import Clock
-from ..errors import PREREQUISITE_CHECK_FAILED, YtError, no_such_transaction
+from ..errors import PREREQUISITE_CHECK_FAILED, YtError, generic, no_such_transaction
 from . import locks
 from .commits import Commits
 from .model import PENDING, SNAPSHOT, Branch, Node, Transaction
@@ -36,15 +36,15 @@ class Transactions:
         attributes: dict[str, Any] | None = None,
         prerequisites: Sequence[str] = (),
     ) -> str:
-        """The id of a new transaction.
+        """Start a transaction and return its id.
 
-        Raises: YtError 11000 when the parent or a prerequisite is not running.
+        Raises YtError NO_SUCH_TRANSACTION when the parent or a prerequisite is not running.
         """
         holder = self.find(parent)
         for prerequisite in prerequisites:
             self._require(prerequisite)
         if holder is not None and sum(1 for _ in holder.ancestry()) >= MAX_DEPTH:
-            raise YtError(1, f"Transaction depth limit reached: {MAX_DEPTH}")
+            raise generic(f"Transaction depth limit reached: {MAX_DEPTH}")
         now = self._clock.now()
         timeout_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
         kind = ids.NESTED_TRANSACTION if holder else ids.MASTER_TRANSACTION
@@ -64,14 +64,14 @@ class Transactions:
         return transaction.id
 
     def get(self, transaction_id: str) -> Transaction:
-        """Raises: YtError 11000."""
+        """Return a running transaction. Raises YtError NO_SUCH_TRANSACTION."""
         transaction = self.running.get(transaction_id)
         if transaction is None:
             raise no_such_transaction(transaction_id)
         return transaction
 
     def find(self, transaction_id: str | None) -> Transaction | None:
-        """None for "no transaction", which clients also write 0-0-0-0."""
+        """Return the transaction; None for no id, which clients also write as 0-0-0-0."""
         if transaction_id is None or transaction_id == ids.NULL:
             return None
         return self.get(transaction_id)
@@ -85,7 +85,7 @@ class Transactions:
                 break
 
     def commit(self, transaction_id: str) -> None:
-        """Hands the changes to the parent, or applies them to the nodes.
+        """Hand the changes to the parent, or apply them to the nodes.
 
         Nested transactions that are still running are aborted (documentation, "transactions").
         """
@@ -115,7 +115,7 @@ class Transactions:
         self._abort(self.get(transaction_id))
 
     def expire(self) -> None:
-        """Aborts what was not pinged in time."""
+        """Abort the transactions that were not pinged in time."""
         if not self.running:
             return
         now = self._clock.now()
@@ -126,7 +126,7 @@ class Transactions:
                 self._abort(transaction)
 
     def branch(self, transaction: Transaction, node: Node) -> Branch:
-        """The transaction's branch of the node, made when there is none."""
+        """Return the transaction's branch of the node; make it if there is none."""
         return transaction.branches.setdefault(node.id, Branch(node))
 
     def _require(self, prerequisite: str) -> None:
@@ -162,7 +162,7 @@ class Transactions:
 
     @staticmethod
     def _replaced(branch: Branch, parent: Transaction | None) -> list[Node]:
-        """Children that no transaction sees any more once the branch is merged."""
+        """Return the children that no transaction sees once the branch is merged."""
         gone = []
         for name, child in branch.children.items():
             held = parent.branches.get(branch.node.id) if parent else None

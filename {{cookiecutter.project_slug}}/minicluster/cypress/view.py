@@ -38,7 +38,7 @@ class View:
         return self.effective(node).children
 
     def effective(self, node: Node) -> Node:
-        """The node itself, or a copy of it with what the transaction and its parents changed."""
+        """Return the node, or a copy with the changes of the transaction and its parents."""
         seen: list[Branch] = []
         base = node
         for transaction in self._chain:
@@ -64,18 +64,18 @@ class View:
         return self.effective(node).payload if self._chain else node.payload
 
     def visible(self, node: Node) -> bool:
-        """Whether a node may be addressed by its id: not when another transaction is making it."""
+        """Return whether the node has an address here: not while another transaction makes it."""
         return node.made_in is None or any(node.made_in == tx.id for tx in self._chain)
 
     def walk(self, node: Node) -> list[Node]:
-        """The node and everything below it, parents first."""
+        """Yield the node and everything below it, parents first."""
         found = [node]
         for child in self.children(node).values():
             found.extend(self.walk(child))
         return found
 
     def freeze(self, node: Node) -> Node:
-        """The copy that a snapshot lock keeps."""
+        """Return the copy that a snapshot lock keeps."""
         effective = self.effective(node)
         return replace(
             effective,

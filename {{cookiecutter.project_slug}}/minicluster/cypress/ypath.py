@@ -16,7 +16,7 @@ from ..errors import YtError, generic
 
 
 class Attr(str):
-    """A step to an attribute; the empty one stands for all attributes."""
+    """A step to an attribute; the empty name means all attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class RichPath:
-    """A path with what may stand around it: attributes, columns and row ranges."""
+    """A path with what may surround it: attributes, columns and row ranges."""
 
     path: str
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ _ID = re.compile(r"#[0-9a-fA-F]+(?:-[0-9a-fA-F]+){3}")
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Path:
-    """Raises: YtError when `text` is no path."""
+    """Return the parsed path. Raises YtError when `text` is not a path."""
     if text.startswith("//") or text == "/":
         root, position = "/", 1
     else:
@@ -104,10 +104,10 @@ def _unexpected(text: str, position: int) -> Exception:
 
 
 def parse_rich(text: str | Any) -> RichPath:
-    """`<attributes>//path{columns}[ranges]`, or a YSON string that carries the attributes.
+    """Parse `<attributes>//path{columns}[ranges]`, or a YSON string that carries the attributes.
 
-    Ranges come back as YT gives them: {lower_limit, upper_limit} with row_index or key.
-    Raises: YtError.
+    Ranges are returned as YT gives them: {lower_limit, upper_limit} with row_index or key.
+    Raises YtError.
     """
     attributes = dict(getattr(text, "attributes", None) or {})
     path = str(text)
@@ -121,7 +121,7 @@ def parse_rich(text: str | Any) -> RichPath:
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """(path, leading attributes, columns and ranges behind it), as ytsaurus-client reads it."""
+    """Return (path, leading attributes, columns and ranges), as ytsaurus-client reads them."""
     parser = RichYPath()
     attributes: dict[str, Any] = {}
     try:

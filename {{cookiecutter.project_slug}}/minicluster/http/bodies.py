@@ -19,7 +19,7 @@ _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 
 
 async def read(request: web.Request) -> bytes:
-    """Raises: YtError for what cannot be decompressed, HTTPRequestEntityTooLarge."""
+    """Return the whole body, decompressed. Raises YtError, HTTPRequestEntityTooLarge."""
     try:
         data = await request.read()
     except web.RequestPayloadError as error:

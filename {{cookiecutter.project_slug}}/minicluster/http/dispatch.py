@@ -32,9 +32,9 @@ class Dispatcher:
         given: Any = None,
         defect: YtError | None = None,
     ) -> Any:
-        """The command's result; `defect` is what was wrong with its input.
+        """Run a command and return its result; `defect` is what was wrong with its input.
 
-        Raises: YtError, HangUp.
+        Raises YtError, HangUp.
         """
         call = Call("http", HTTP_PROXY, name, arguments(parameters, given))
 
@@ -46,7 +46,7 @@ class Dispatcher:
         return await travel(self.gate, call, apply)
 
     async def _answer(self, command: Command, parameters: dict[str, Any], given: Any) -> Any:
-        """Applies a command, or repeats the answer of one that the client retries.
+        """Apply a command, or repeat the answer of one that the client retries.
 
         The client marks its retries and gives them the mutation id of the first attempt, so that
         a lost answer does not apply the change twice (ytsaurus-client, `http_helpers.py`).
@@ -81,7 +81,7 @@ class Dispatcher:
 
 
 def command_of(name: str) -> Command:
-    """Raises: YtError for a command that does not exist here."""
+    """Return a command by its name. Raises YtError if it does not exist here."""
     try:
         return COMMANDS[name]
     except KeyError:
@@ -89,7 +89,7 @@ def command_of(name: str) -> Command:
 
 
 def arguments(parameters: dict[str, Any], given: Any) -> dict[str, Any]:
-    """The arguments of a request that the journal keeps."""
+    """Return the arguments of a request that the journal keeps."""
     shown = {
         OF_HTTP[name]: str(value) if isinstance(value, str) else value
         for name, value in parameters.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic, not_supported
+from ..errors import GENERIC, YtError, generic, not_supported
 
 _OTHER_MODES = {
     "string_keyed_dict_mode": "positional",
@@ -33,9 +33,9 @@ class Format:
 
     @classmethod
     def parse(cls, given: Any) -> Format:
-        """From `<format=text>yson` in any of the ways clients write it.
+        """Read a format such as `<format=text>yson` in any of the ways clients write it.
 
-        Raises: YtError for a format that is not spoken here.
+        Raises YtError for a format that is not supported here.
         """
         if isinstance(given, dict):  # JSON headers: {"$value": ..., "$attributes": ...}
             attributes, name = given.get("$attributes") or {}, given.get("$value")
@@ -67,12 +67,12 @@ JSON = Format("json")
 
 
 def of_header(text: str) -> Any:
-    """A format as a header names it, for `Format.parse`."""
+    """Return a format as a header names it, for `Format.parse`."""
     return load_yson(text.strip().rstrip(";").encode())
 
 
 def load_yson(data: bytes) -> Any:
-    """Raises: YtError for what is no YSON."""
+    """Return the value of YSON text. Raises YtError if it is not YSON."""
     return _parsed(lambda: yson.loads(data, always_create_attributes=False))
 
 
@@ -84,7 +84,7 @@ def _parsed(parse: Any) -> Any:
     except (yson.YsonError, ValueError, TypeError) as error:
         reason = getattr(error, "message", None) or str(error)
         inner = [YtError.from_dict(item) for item in _inner(error)]
-        raise YtError(1, f"Error parsing YSON: {reason}", inner=inner) from None
+        raise YtError(GENERIC, f"Error parsing YSON: {reason}", inner=inner) from None
 
 
 def _inner(error: Any) -> list[dict[str, Any]]:
@@ -95,14 +95,14 @@ def _inner(error: Any) -> list[dict[str, Any]]:
 
 
 def load(data: bytes, given: Format) -> Any:
-    """One value. Raises: YtError."""
+    """Return one value. Raises YtError."""
     if given.name == "yson":
         return load_yson(data)
     return from_json(_json(data), given.encode_utf8)
 
 
 def load_rows(data: bytes, given: Format) -> list[dict[str, Any]]:
-    """Rows as maps of column names to values, strings being bytes. Raises: YtError."""
+    """Return rows as maps of column names to values, with bytes for strings. Raises YtError."""
     if given.name == "yson":
         # Keys and strings may hold any bytes, so nothing is decoded but column names.
         items = _parsed(
@@ -134,7 +134,7 @@ class _Names(dict[Any, str]):
 
 
 def dump(value: Any, wanted: Format) -> bytes:
-    """One value."""
+    """Return one value as bytes."""
     if wanted.name == "yson":
         data: bytes = yson.dumps(value, yson_format=wanted.yson_form)
         return data
@@ -142,7 +142,7 @@ def dump(value: Any, wanted: Format) -> bytes:
 
 
 def dump_rows(rows: Iterable[dict[str, Any] | None], wanted: Format) -> bytes:
-    """Rows as a list fragment, or as one JSON object a line."""
+    """Return rows as a list fragment, or as one JSON object a line."""
     if wanted.name == "yson":
         data: bytes = yson.dumps(
             list(rows), yson_type="list_fragment", yson_format=wanted.yson_form
@@ -155,7 +155,7 @@ def dump_rows(rows: Iterable[dict[str, Any] | None], wanted: Format) -> bytes:
 
 
 def to_json(value: Any, encode_utf8: bool = True) -> Any:
-    """JSON as YT writes it: attributes beside values; with `encode_utf8` a char for each byte."""
+    """Return JSON as YT writes it: attributes beside values, with `encode_utf8` a char a byte."""
     attributes = getattr(value, "attributes", None)
     plain = _plain_json(value, encode_utf8)
     if attributes:
@@ -207,7 +207,7 @@ def _json(data: bytes) -> Any:
 
 
 def from_json(value: Any, encode_utf8: bool = True) -> Any:
-    """The reverse of `to_json`."""
+    """Return the value that `to_json` made this JSON of."""
     if isinstance(value, dict):
         if "$value" in value:
             attributes = from_json(value.get("$attributes") or {}, encode_utf8)

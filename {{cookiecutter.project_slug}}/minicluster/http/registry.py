@@ -36,14 +36,14 @@ class Invocation:
         return default if value is None else value
 
     def require(self, name: str) -> Any:
-        """Raises: YtError when the parameter is missing."""
+        """Return a parameter. Raises YtError when it is missing."""
         value = self.parameters.get(name)
         if value is None:
             raise generic(f"Missing required parameter /{name}")
         return value
 
     def path(self, name: str = "path") -> str:
-        """A path without what may stand around it."""
+        """Return a path without the attributes, columns and ranges around it."""
         return parse_rich(self._string(name, self.require(name))).path
 
     def rich(self, name: str = "path") -> Any:
@@ -73,7 +73,7 @@ class Invocation:
         return int(value)
 
     def number(self, name: str) -> int:
-        """A required integer."""
+        """Return a required integer."""
         self.require(name)
         value = self.integer(name)
         assert value is not None
@@ -94,7 +94,7 @@ class Invocation:
         return [str(item) for item in value]
 
     def integers(self, name: str) -> list[int]:
-        """A required list of integers."""
+        """Return a required list of integers."""
         value = self.require(name)
         if not isinstance(value, list):
             raise _wrong(name, "list", value)
@@ -104,13 +104,12 @@ class Invocation:
         return [int(item) for item in value]
 
     def positional(self, way: str) -> bool:
-        """Whether structs are lists in the rows that come with the request ("input") or go back
-        ("output")."""
+        """Return whether structs are lists in the rows of the "input" or the "output"."""
         given = self.get(f"{way}_format")
         return given is not None and Format.parse(given).positional
 
     def choose(self, *names: str, **renamed: str) -> dict[str, bool]:
-        """Keyword arguments for those flags that the request has."""
+        """Return keyword arguments for those flags that the request has."""
         found = {name: self.flag(name) for name in names if name in self.parameters}
         for argument, name in renamed.items():
             if name in self.parameters:
@@ -153,7 +152,7 @@ class WithParameters:
 
 
 def is_master(transaction_id: str) -> bool:
-    """Raises: YtError for what is no id."""
+    """Return whether the id is a master transaction's. Raises YtError if it is not an id."""
     if not ids.is_id(transaction_id):
         raise generic(f'Error parsing GUID "{transaction_id}"')
     return ids.is_master_transaction(transaction_id)
@@ -183,7 +182,7 @@ class Command:
     heavy: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """As `GET /api/v4` lists it."""
+        """Return the command as `GET /api/v4` lists it."""
         return {
             "name": self.name,
             "input_type": self.input,
@@ -194,7 +193,7 @@ class Command:
 
     @property
     def replayable(self) -> bool:
-        """Whether a retry with the same mutation id gets the first answer again."""
+        """Return whether a retry with the same mutation id gets the first answer again."""
         return self.volatile and not self.heavy
 
 
@@ -202,7 +201,7 @@ COMMANDS: dict[str, Command] = {}
 
 
 def command(*names: str, **properties: Any) -> Callable[[Body], Body]:
-    """Registers a command under one or more names; properties are those of `Command`."""
+    """Register a command under one or more names; properties are those of `Command`."""
 
     def register(body: Body) -> Body:
         for name in names:

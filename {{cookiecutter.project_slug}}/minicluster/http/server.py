@@ -31,7 +31,7 @@ BACKLOG = 2048
 
 
 class _DefectsOnly(logging.Filter):
-    """Requests that are no HTTP, or whose client is gone, are not worth a stack trace."""
+    """A log filter: no stack trace for a request that is not HTTP or whose client is gone."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -59,7 +59,7 @@ class HttpServer:
         )
 
     async def start(self, host: str, port: int) -> None:
-        """Listens. Raises: OSError for a taken port."""
+        """Listen on the address. Raises OSError for a taken port."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, backlog=BACKLOG)
         await site.start()
@@ -128,7 +128,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @web.middleware
 async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Whatever goes wrong with a request becomes an answer, or the loss of its connection."""
+    """Turn any failure of a request into an answer, or into the loss of its connection."""
     try:
         return await handler(request)
     except YtError as error:
@@ -144,7 +144,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def failure(error: YtError, status: int = 400) -> web.Response:
-    """An error as YT's HTTP proxy sends it: in headers and, as JSON, in the body."""
+    """Return an error as YT's HTTP proxy sends it: in headers and, as JSON, in the body."""
     text = json.dumps(formats.to_json(error.to_dict()))
     headers = {"X-YT-Request-Id": ids.new(0)}
     if len(text) <= MAX_ERROR_HEADER:
@@ -167,13 +167,13 @@ def _header(request: web.Request, name: str) -> bytes:
 
 
 def _spoken(request: web.Request) -> Format:
-    """The format of the headers."""
+    """Return the format of the headers."""
     given = request.headers.get("X-YT-Header-Format")
     return Format.parse(formats.of_header(given)) if given else formats.JSON
 
 
 def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str, Any]:
-    """From the query string, the headers and, for a command without input, the body."""
+    """Collect parameters from query string, headers and, for a command without input, the body."""
     spoken = _spoken(request)
     found: dict[str, Any] = dict(request.query)
     sources = [_header(request, "X-YT-Parameters")]
@@ -194,7 +194,7 @@ def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str
 
 
 def _format(parameters: dict[str, Any], way: str, default: Format) -> Format:
-    """The format of the "input" or the "output"."""
+    """Return the format of the "input" or the "output"."""
     name = f"{way}_format"
     return Format.parse(parameters[name]) if name in parameters else default
 

@@ -25,7 +25,7 @@ class Aggregate:
 
 
 def aggregate(name: str, argument: Typed) -> Aggregate:
-    """Raises YtError when the function does not take the argument's type."""
+    """Return the aggregate function. Raises YtError for a type that it does not take."""
     numbers = (wire.INT64, wire.UINT64, wire.DOUBLE)
     allowed = {
         "sum": numbers,

@@ -37,7 +37,7 @@ class Typed:
 
     @classmethod
     def at(cls, place: int, kind: int, logical: LogicalType | None = None) -> Typed:
-        """A value that stands in the row already."""
+        """Return a value that is in the row already."""
         return cls(kind, operator.itemgetter(place), logical=logical)
 
 
@@ -56,7 +56,7 @@ AGGREGATES = frozenset({"sum", "min", "max", "avg", "count"})
 
 
 def compile(expression: Expression, scope: Scope) -> Typed:
-    """Raises YtError when a name is unknown, types do not match or something is not offered."""
+    """Compile an expression. Raises YtError for an unknown name, wrong types, or no support."""
     if expression in scope.known:
         return scope.known[expression]
     match expression:
@@ -98,7 +98,7 @@ def _mismatch(sign: str, *operands: Typed) -> YtError:
 
 
 def _common(sign: str, left: Typed, right: Typed) -> int:
-    """The type both sides have, once a plain integer literal has adapted to the other."""
+    """Return the type both sides have, once a plain integer literal has adapted to the other."""
     if left.kind == right.kind or right.kind == wire.NULL:
         return left.kind
     if left.kind == wire.NULL or (left.flexible and right.kind in _NUMBERS):
@@ -128,7 +128,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def sort_key(value: Any) -> tuple[bool, Any]:
-    """Orders values of one type, null first."""
+    """Return the key that orders values of one type, null first."""
     return (value is not None, 0 if value is None else value)
 
 
@@ -215,7 +215,7 @@ def _unary(sign: str, operand: Typed) -> Typed:
 
 
 def _wrapped(kind: int, value: Any) -> Any:
-    """Cut down to 64 bits, as machine integers overflow."""
+    """Return the integer cut down to 64 bits, as machine integers overflow."""
     if kind == wire.UINT64:
         return value & _MASK
     if kind == wire.INT64:
@@ -224,7 +224,7 @@ def _wrapped(kind: int, value: Any) -> Any:
 
 
 def _nullable(function: Callable[..., Any], *arguments: Evaluate) -> Evaluate:
-    """A function that is null when any argument is."""
+    """Return a function that is null when any argument is."""
 
     def evaluate(row: Sequence[Any]) -> Any:
         values = [argument(row) for argument in arguments]
@@ -286,7 +286,7 @@ def _cast(kind: int, convert: Callable[[Any], Any]) -> Callable[[list[Typed]], T
 
 
 def _strings(kind: int, function: Callable[..., Any]) -> Callable[[list[Typed]], Typed]:
-    """A function of strings."""
+    """Return a function of strings."""
 
     def build(arguments: list[Typed]) -> Typed:
         if any(argument.kind not in (wire.STRING, wire.NULL) for argument in arguments):

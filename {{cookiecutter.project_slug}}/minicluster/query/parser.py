@@ -71,7 +71,7 @@ class Token(NamedTuple):
 
 
 def parse(source: str) -> Query:
-    """Parses a query. Raises YtError."""
+    """Parse a query. Raises YtError."""
     if len(source) > _MAX_LENGTH:
         raise generic(f"Query is too long: {len(source)} characters, limit {_MAX_LENGTH}")
     return _Parser(_tokens(source)).query()
@@ -99,7 +99,7 @@ def _syntax(what: str, position: int) -> YtError:
 
 
 def _unquote(text: str) -> bytes:
-    """The bytes of a quoted string with C escapes."""
+    """Return the bytes of a quoted string with C escapes."""
 
     def replace(match: re.Match[bytes]) -> bytes:
         body = match.group(1)
@@ -133,7 +133,7 @@ class _Parser:
         return self._next.kind in ("keyword", "symbol") and self._next.text == text
 
     def _take(self, *texts: str) -> bool:
-        """Takes all these tokens, or none."""
+        """Take all these tokens, or none."""
         ahead = self._tokens[self._position : self._position + len(texts)]
         if [t.text for t in ahead if t.kind in ("keyword", "symbol")] != list(texts):
             return False

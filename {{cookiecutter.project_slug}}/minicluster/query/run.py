@@ -21,7 +21,7 @@ Values = Sequence[Any]
 
 
 def select(tables: Tables, source: str, timestamp: int | None = None) -> Rowset:
-    """The answer to a query of the table as it was at `timestamp`; now, for None or 0."""
+    """Return the answer to a query of the table as it was at `timestamp`; now, for None or 0."""
     query = parse(source)
     try:
         return _run(query, open_source(tables, query.path, timestamp or None))
@@ -86,7 +86,7 @@ def _condition(expression: Expression | None, scope: Scope, clause: str) -> Type
 def _grouped(
     query: Query, scope: Scope, rows: Iterable[tuple[Values, bytes]]
 ) -> tuple[Scope, Iterable[tuple[Values, bytes]]]:
-    """The scope and the rows after `group by` and `having`: keys first, then aggregates."""
+    """Return the scope and the rows after `group by` and `having`: keys first, then aggregates."""
     assert query.group_by is not None
     keys = [compile(named.expression, scope) for named in query.group_by]
     known: dict[Expression, Typed] = {}
@@ -141,7 +141,7 @@ def _fold(
 def _ordered(
     query: Query, scope: Scope, rows: Iterable[tuple[Values, bytes]]
 ) -> Iterable[tuple[Values, bytes]]:
-    """Rows after `order by`, `offset` and `limit`."""
+    """Yield rows after `order by`, `offset` and `limit`."""
     if query.order_by:
         found = list(rows)
         for item in reversed(query.order_by):
@@ -170,7 +170,7 @@ def _projected(projections: list[Named], scope: Scope) -> tuple[list[RowsetColum
 
 
 def infer_name(expression: Expression) -> str:
-    """The column name of an expression that has no alias (model for all but plain columns)."""
+    """Return the column name of an expression without an alias (model but for plain columns)."""
     match expression:
         case Name(name):
             return name

@@ -1,4 +1,4 @@
-"""The rows a query reads: which ones, judging by the key, and their values."""
+"""The rows that a query reads: which rows, judging by the key, and their values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Source:
     columns: list[RowsetColumn]
 
     def rows(self, where: Expression | None) -> Iterator[bytes]:
-        """Rows that may satisfy the condition, sorted ones by key."""
+        """Yield the rows that may satisfy the condition, sorted ones by key."""
         equal = dict(_equalities(where))
         if self.table.sorted:
             return self._sorted(equal)
@@ -60,7 +60,7 @@ class Source:
 
 
 def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
-    """The conditions `column = constant` that must all hold."""
+    """Yield the conditions `column = constant` that must all hold."""
     match where:
         case Binary("and", left, right):
             yield from _equalities(left)
@@ -72,7 +72,7 @@ def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
 
 
 def open_source(tables: Tables, path: str, timestamp: int | None) -> Source:
-    """The table to read. Raises YtError 1702 when one of its tablets is not mounted."""
+    """Return the table to read. Raises YtError TABLET_NOT_MOUNTED."""
     node, table = tables.node(path)
     if not table.dynamic:
         raise generic(f"Table {node.path} is not dynamic")
@@ -88,7 +88,7 @@ def open_source(tables: Tables, path: str, timestamp: int | None) -> Source:
 
 
 def decoded(row: bytes, width: int) -> list[Any]:
-    """Values by column id."""
+    """Return the values by column id."""
     result: list[Any] = [None] * width
     for column, _, value in wire.values(row):
         result[column] = value

@@ -46,7 +46,7 @@ class QueueAgent:
         """(node id, attribute) -> value at the last look."""
 
     def tick(self) -> None:
-        """A look round, when one is due."""
+        """Look at queues and consumers, if a look is due."""
         now = self._clock.now()
         if self.delay and now < self._looked + self.delay:
             return
@@ -62,11 +62,11 @@ class QueueAgent:
                         self._seen[node.id, name] = self._reporter.report(node, name)
 
     def wake(self) -> None:
-        """Something that governs trimming has changed: look again even if no row has."""
+        """Request a look even if no row has changed: a setting that governs trimming has."""
         self._trimmed_at = 0
 
     def report(self, node: Node, name: str) -> Any:
-        """A status attribute, as of the last look; MISSING when the node is no such object."""
+        """Return a status attribute as of the last look; MISSING for nodes unknown to the agent."""
         if not reports(node, name):
             return MISSING
         if not self.delay:
@@ -76,7 +76,7 @@ class QueueAgent:
         return self._seen[node.id, name]
 
     def _trim(self) -> None:
-        """Trims queues up to the slowest vital consumer (documentation, "queues", trimming)."""
+        """Trim queues up to the slowest vital consumer (documentation, "queues", trimming)."""
         for path in {registration.queue for registration in self._consumers.registrations()}:
             try:
                 node, table = self._tables.ordered(path)
@@ -98,7 +98,7 @@ class QueueAgent:
                     tablet.data.trim(self._retained(tablet.data, min(offsets), config))
 
     def _offset(self, consumer: str, queue: str, partition: int) -> int:
-        """Where a vital consumer stands; one that is gone or broken holds everything back."""
+        """Return a vital consumer's offset; one that is gone or broken stops all trimming."""
         try:
             _, table = self._consumers.consumer(consumer)
         except YtError:
@@ -106,7 +106,7 @@ class QueueAgent:
         return self._consumers.offset(table, queue, partition)
 
     def _retained(self, data: OrderedData, end: int, config: dict[str, Any]) -> int:
-        """`end` moved back so that what the configuration retains stays."""
+        """Return `end` moved back so that what the configuration retains stays."""
         if config.get("retained_rows") is not None:
             end = min(end, data.total - int(config["retained_rows"]))
         if config.get("retained_lifetime_duration") is not None:

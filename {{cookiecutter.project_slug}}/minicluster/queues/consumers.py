@@ -49,7 +49,7 @@ class Consumers:
     # Positions
 
     def consumer(self, path: str) -> tuple[Node, Table]:
-        """A consumer's node and table: any sorted table that has a consumer's columns."""
+        """Return a consumer's node and table: any sorted table that has a consumer's columns."""
         node, table = self._tables.sorted(path)
         for column in CONSUMER_SCHEMA.columns:
             if column.name != "meta" and table.schema.find(column.name) is None:
@@ -57,11 +57,11 @@ class Consumers:
         return node, table
 
     def offset(self, consumer: Table, queue_path: str, partition: int) -> int:
-        """The next row that a consumer has to read; 0 when it has never moved."""
+        """Return the next row that a consumer has to read; 0 when it has never moved."""
         return offset_in(consumer, consumer.data.get(self.key(queue_path, partition)))
 
     def last_consumed(self, consumer: Table, queue_path: str, partition: int) -> int:
-        """Timestamp of the consumer's last move; 0 when it has never moved."""
+        """Return the timestamp of the consumer's last move; 0 when it has never moved."""
         return consumer.data.last_write(self.key(queue_path, partition))
 
     def key(self, queue_path: str, partition: int) -> Key:
@@ -79,7 +79,7 @@ class Consumers:
     def register(
         self, queue: str, consumer: str, vital: bool, partitions: list[int] | None = None
     ) -> None:
-        """Registers a consumer with a queue; a second time, it replaces what was there."""
+        """Register a consumer with a queue; a second time, replace the registration."""
         queue_node, _ = self._tables.ordered(queue)
         consumer_node, _ = self.consumer(consumer)
         self._registrations[queue_node.path, consumer_node.path] = Registration(
@@ -87,14 +87,14 @@ class Consumers:
         )
 
     def unregister(self, queue: str, consumer: str) -> None:
-        """Takes a registration away; the objects may be gone, or never have been registered."""
+        """Remove a registration, if there is one; queue and consumer may be gone."""
         pair = self._cypress.canonical(queue), self._cypress.canonical(consumer)
         self._registrations.pop(pair, None)
 
     def registrations(
         self, queue: str | None = None, consumer: str | None = None
     ) -> list[Registration]:
-        """Registrations of a queue, of a consumer, of the pair, or all."""
+        """Return the registrations of a queue, of a consumer, of the pair, or all."""
         queue_path = None if queue is None else self._cypress.canonical(queue)
         consumer_path = None if consumer is None else self._cypress.canonical(consumer)
         return [
@@ -106,7 +106,7 @@ class Consumers:
     def list_registrations(
         self, queue: str | None = None, consumer: str | None = None
     ) -> list[dict[str, Any]]:
-        """As the command of that name answers: paths are strings with a `cluster` attribute."""
+        """Return registrations as the command does: a path is a string with a `cluster`."""
         return [
             {
                 "queue_path": self._rich(registration.queue),
@@ -121,7 +121,7 @@ class Consumers:
         return yson.to_yson_type(path, attributes={"cluster": self._cluster_name})
 
     def require(self, queue: Node, consumer: Node) -> None:
-        """Raises: YtError 901 when the consumer is not registered with the queue."""
+        """Raise YtError when the consumer is not registered with the queue."""
         if (queue.path, consumer.path) not in self._registrations:
             # Code and wording: client/queue_client/registration_manager.cpp.
             raise access_denied(
@@ -133,7 +133,7 @@ class Consumers:
 
 
 def offset_in(consumer: Table, row: bytes | None) -> int:
-    """The position in a row of a consumer; 0 without a row."""
+    """Return the position in a row of a consumer; 0 without a row."""
     if row is None:
         return 0
     for column, _, value in wire.values(row):

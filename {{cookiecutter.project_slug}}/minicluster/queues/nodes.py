@@ -34,7 +34,7 @@ def register(kinds: Kinds, store: Store, agent: QueueAgent) -> None:
 
 
 def _reported(table: Kind, agent: QueueAgent) -> Kind:
-    """The kind of tables with the attributes that the queue agent reports."""
+    """Return the kind of tables with the attributes that the queue agent reports."""
 
     def absent(node: Node) -> frozenset[str]:
         return table.absent(node) | {name for name in REPORTS if not reports(node, name)}
@@ -56,7 +56,7 @@ def _report(agent: QueueAgent, name: str) -> Getter:
 
 
 def _waking(agent: QueueAgent, setter: Setter) -> Setter:
-    """Some settings govern trimming, so the agent looks again after a change."""
+    """Wrap a setter: after a change of a setting that governs trimming, the agent looks again."""
 
     def set_attribute(node: Node, value: Any) -> None:
         setter(node, value)

@@ -57,7 +57,7 @@ class Producers:
     def create_session(
         self, producer: str, queue: str, session_id: str, user_meta: Any = None
     ) -> dict[str, Any]:
-        """{sequence_number, epoch, user_meta} of a new session, or of one taken over.
+        """Return {sequence_number, epoch, user_meta} of a new session, or of one taken over.
 
         The sequence number is that of the last row written, -1 if there is none.
         """
@@ -76,7 +76,7 @@ class Producers:
         }
 
     def remove_session(self, producer: str, queue: str, session_id: str) -> None:
-        """Forgets a session; there need not be one."""
+        """Forget a session, if there is one."""
         node, table = self._producer(producer)
         key = self._key(self._cypress.canonical(queue), session_id)
         names, written = encode(table.schema, [key])
@@ -95,11 +95,11 @@ class Producers:
         user_meta: Any = None,
         tx: Transaction | None = None,
     ) -> dict[str, int]:
-        """Writes the rows that the session has not written yet.
+        """Write the rows that the session has not written yet.
 
         Each row has a `$sequence_number`, or the first one has `sequence_number` and so on.
-        Returns {last_sequence_number, skipped_row_count}. Raises: YtError 3101 for an epoch from
-        the future, 3102 for an outdated one, 3103 for wrong sequence numbers.
+        Returns {last_sequence_number, skipped_row_count}. Raises YtError INVALID_EPOCH for an epoch
+        from the future, ZOMBIE_EPOCH for an outdated one, INVALID_SEQUENCE_NUMBERS.
         """
         queue_path = self._tables.ordered(queue)[0].path
         numbers, stripped = _sequence(pushed, names, sequence_number)
@@ -179,7 +179,7 @@ def _wrong_numbers(message: str) -> YtError:
 def _sequence(
     pushed: Sequence[bytes], names: Sequence[str], first: int | None
 ) -> tuple[list[int], list[bytes]]:
-    """Sequence numbers of the rows, and the rows without them. Raises: YtError 3103."""
+    """Return the sequence numbers of the rows, and the rows without them. Raises YtError."""
     column = names.index(SEQUENCE_NUMBER) if SEQUENCE_NUMBER in names else -1
     numbers: list[int] = []
     stripped: list[bytes] = []

@@ -73,7 +73,7 @@ class Queues:
         max_rows: int | None = None,
         max_data_weight: int | None = None,
     ) -> QueueRowset:
-        """Rows from `offset` on, or from the first row that is not trimmed.
+        """Return rows from `offset` on, or from the first row that is not trimmed.
 
         Fewer than `max_rows` may come. Beside the table's columns each row carries
         `$tablet_index` and `$row_index`, int64.
@@ -104,7 +104,7 @@ class Queues:
         max_rows: int | None = None,
         max_data_weight: int | None = None,
     ) -> QueueRowset:
-        """As `pull`, for a registered consumer; from its own position when `offset` is None."""
+        """Pull rows for a registered consumer; from its own position when `offset` is None."""
         consumer_node, consumer_table = self._consumers.consumer(consumer)
         queue_node, _ = self._tables.node(queue)
         self._consumers.require(queue_node, consumer_node)
@@ -127,11 +127,11 @@ class Queues:
         *,
         tx: Transaction | None = None,
     ) -> None:
-        """Moves a consumer, in `tx` or in a transaction of its own.
+        """Move a consumer, in `tx` or in a transaction of its own.
 
         With `old_offset` the position must be that, as the transaction sees it.
-        Raises: YtError 3100 if it is not, 1702 if the consumer is not mounted, 901 if the consumer
-        is not registered.
+        Raises YtError OFFSET_CONFLICT if it is not, TABLET_NOT_MOUNTED if the consumer is not
+        mounted, AUTHORIZATION if the consumer is not registered.
         """
         node, table = self._consumers.consumer(consumer)
         queue_node, queue_table = self._tables.ordered(queue)
@@ -167,30 +167,30 @@ class Queues:
     def register(
         self, queue: str, consumer: str, vital: bool, partitions: list[int] | None = None
     ) -> None:
-        """Registers a consumer with a queue; a second time, it replaces what was there."""
+        """Register a consumer with a queue; a second time, replace the registration."""
         self._consumers.register(queue, consumer, vital, partitions)
         self.agent.wake()
 
     def unregister(self, queue: str, consumer: str) -> None:
-        """Takes a registration away; the objects may be gone, or never have been registered."""
+        """Remove a registration, if there is one; queue and consumer may be gone."""
         self._consumers.unregister(queue, consumer)
         self.agent.wake()
 
     def registrations(
         self, queue: str | None = None, consumer: str | None = None
     ) -> list[Registration]:
-        """Registrations of a queue, of a consumer, of the pair, or all."""
+        """Return the registrations of a queue, of a consumer, of the pair, or all."""
         return self._consumers.registrations(queue, consumer)
 
     def list_registrations(
         self, queue: str | None = None, consumer: str | None = None
     ) -> list[dict[str, Any]]:
-        """As the command of that name answers: paths are strings with a `cluster` attribute."""
+        """Return registrations as the command does: a path is a string with a `cluster`."""
         return self._consumers.list_registrations(queue, consumer)
 
 
 def _offset_conflict(consumer: str, partition: int, expected: int, current: int) -> YtError:
-    """Code and wording: client/queue_client/consumer_client.cpp."""
+    """Return the error, with the code and wording of client/queue_client/consumer_client.cpp."""
     return YtError(
         OFFSET_CONFLICT,
         f"Offset conflict at partition {partition} of consumer {consumer}: "

@@ -20,7 +20,7 @@ _RATE = {"current": 0.0, "1m_raw": 0.0, "1m": 0.0, "1h": 0.0, "1d": 0.0}  # mode
 
 
 def reports(node: Node, name: str) -> bool:
-    """Queues are ordered dynamic tables; consumers are marked as such."""
+    """Return whether the agent reports this attribute: a queue's, or a marked consumer's."""
     table = node.payload
     if not isinstance(table, Table) or not table.dynamic:
         return False
@@ -44,7 +44,7 @@ class Reporter:
         return REPORTS[name](self, node, node.payload)
 
     def _queue_partitions(self, node: Node, table: Table) -> Report:
-        """`@queue_partitions`; a partition that is not mounted has an `error` and nothing else."""
+        """Return `@queue_partitions`; a partition that is not mounted has an `error` alone."""
         now = self._clock.now()
         result: Report = []
         for index, tablet in enumerate(table.tablets):
@@ -166,7 +166,7 @@ def _time(timestamp: int) -> str:
 
 
 def _disposition(unread: int, following: int, trimmed: int) -> str:
-    """Names of the queue agent's `EConsumerPartitionDisposition`."""
+    """Return the queue agent's name for it (`EConsumerPartitionDisposition`)."""
     if following < trimmed:
         return "expired"
     if unread < 0:

@@ -99,7 +99,7 @@ class RowReader:
         return result
 
     def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
-        """The modifications by the rows of a rowset (row count first), a kind for each."""
+        """Return the modifications by the rows of a rowset (row count first), a kind for each."""
         words = wire.words_of(rowset)
         count = wire.row_count(words)
         if count != len(kinds):
@@ -121,7 +121,7 @@ class RowReader:
         return result
 
     def modification(self, kind: int, row: bytes) -> Modification:
-        """The modification by one row. Raises: YtError for a row that is refused."""
+        """Return the modification by one row. Raises YtError for a row that is refused."""
         if kind == WRITE:
             return self._written(row)
         if kind == UPDATE:
@@ -136,7 +136,7 @@ class RowReader:
         return self._mapping[len(self._stored) :][:count] == [_SYSTEM] * count
 
     def _plain(self, data: bytes, words: Sequence[int], start: int) -> tuple[int, bytes] | None:
-        """(its end, stored form) of the row at `start` if it can stay as it came; else None.
+        """Return (its end, stored form) of the row at `start` if it can stay as it came; else None.
 
         That is a row which is valid, complete and numbered as the schema is. Nulls for the server's
         own columns at its end are cut off: SPYT writes them.
@@ -196,7 +196,7 @@ class RowReader:
         return WRITE, tablet, wire.from_chunks([pieces[index] for index in self._stored])
 
     def key_only(self, row: bytes) -> bytes:
-        """The stored form of a key; raises when the row holds more or less than the key columns."""
+        """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
         pieces = self._pieces(row)[1]
         count = self.schema.key_count
         if len(pieces) != count:
@@ -254,7 +254,7 @@ def _duplicate(names: Sequence[str], ids: Sequence[int]) -> YtError:
 
 
 def key_of(row: bytes, count: int) -> Key:
-    """The key of a stored row, whose first `count` values are the key columns."""
+    """Return the key of a stored row, whose first `count` values are the key columns."""
     parts: list[Any] = []
     for _column, kind, value in wire.values(row, count):
         parts.append(kind)
@@ -263,7 +263,7 @@ def key_of(row: bytes, count: int) -> Key:
 
 
 def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
-    """`key_of` for the rows of one schema; a key of integers is read at one go."""
+    """Return `key_of` for the rows of one schema; it reads a key of integers at one go."""
     kinds = [column.wire_type for column in schema.columns[: schema.key_count]]
     count = len(kinds)
     if not {wire.INT64, wire.UINT64}.issuperset(kinds):

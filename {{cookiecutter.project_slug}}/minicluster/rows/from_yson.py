@@ -47,11 +47,11 @@ class ItemReader:
         self._count = len(stored).to_bytes(8, "little")
 
     def modification(self, kind: int, item: Item) -> Modification:
-        """The modification by one item. Raises: YtError for an item that is refused."""
+        """Return the modification by one item. Raises YtError for an item that is refused."""
         return (self._plain(item) if kind == WRITE else None) or self._general(kind, item)
 
     def _plain(self, item: Item) -> Modification | None:
-        """The item written whole; None when there is anything unusual about it."""
+        """Return the item written whole; None when there is anything unusual about it."""
         get = item.get
         tablet = get(TABLET_INDEX)
         if not (item.keys() <= self._names and (tablet is None or type(tablet) is int)):
@@ -75,10 +75,10 @@ class ItemReader:
 def encode(
     schema: TableSchema, items: Iterable[Item], known: Sequence[str] = ()
 ) -> tuple[list[str], list[bytes]]:
-    """(name table, rows) of rows given as maps of YSON values.
+    """Return (name table, rows) of rows given as maps of YSON values.
 
     The name table holds the schema's columns, then the other names: those of `known`, a name table
-    of the same schema, first. Raises: YtError for a value that its column does not take.
+    of the same schema, first. Raises YtError for a value that its column does not take.
     """
     names = [column.name for column in schema.columns]
     places = frozenset(names)
@@ -108,7 +108,10 @@ _ABSENT = object()
 
 
 def key_from_yson(schema: TableSchema, values: Sequence[Any]) -> Key:
-    """The key, or the first part of one, that a list of YSON values names. Raises: YtError."""
+    """Return the key, or the first part of one, that a list of YSON values names.
+
+    Raises YtError.
+    """
     if len(values) > schema.key_count:
         raise YtError(
             1,
@@ -123,7 +126,7 @@ def key_from_yson(schema: TableSchema, values: Sequence[Any]) -> Key:
 
 
 def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
-    """(wire type, value) of a YSON value meant for a column.
+    """Return (wire type, value) of a YSON value meant for a column.
 
     As the server's YSON parser does by default, integers take the column's signedness and values
     for an `any` column are wrapped; nothing else is converted: `check_value` judges.
@@ -151,7 +154,7 @@ _INTEGRAL = {wire.INT64: (-(1 << 63), (1 << 63) - 1), wire.UINT64: (0, (1 << 64)
 
 
 def encoder(index: int, column: Column) -> Encoder:
-    """Encodes values of one column, checked; the plain ones, which most are, without a detour."""
+    """Return a function that checks and encodes values of one column, plain ones fast."""
 
     def general(value: Any) -> bytes:
         kind, converted = from_yson(column, value)

@@ -2,8 +2,8 @@
 
 A struct is a map of its members in the formats' default mode, and a named variant is [name, value];
 stored, they are the list of the members in their order, and [index, value]. `complex_type_mode` of
-a format asks for the latter (documentation, "data types" and "formats"). Whatever else a type is
-made of looks the same in both. Only columns that have a name in their type are looked into: their
+a format asks for the latter (documentation, "data types" and "formats"). All other parts of a
+type look the same in both. Only columns that have a name in their type are looked into: their
 values are checked here, inside as well, as the server checks all composite values. The rules and
 the wording of errors: client/complex_types/yson_format_conversion.cpp and scanner_factory.h,
 client/table_client/validate_logical_type.cpp.
@@ -25,9 +25,10 @@ Row = dict[str, Any]
 
 
 def stored(schema: TableSchema, rows: list[Row], *, positional: bool) -> list[Row]:
-    """Rows as a table of this schema keeps them. Raises: YtError for a value that does not fit.
+    """Return rows as a table of this schema keeps them.
 
-    Nulls and scalars where a composite belongs are left to the check of the column itself.
+    Raises YtError for a value that does not fit. Nulls and scalars where a composite belongs are
+    left to the check of the column itself.
     """
     columns = [(column.name, column.logical) for column in schema.columns if column.logical.named]
     if not columns:
@@ -45,10 +46,10 @@ def stored(schema: TableSchema, rows: list[Row], *, positional: bool) -> list[Ro
 
 
 def shown(rowset: Rowset, *, positional: bool = False) -> list[Row | None]:
-    """Rows of an answer as a client sees them; None stands for a row that was not found.
+    """Return rows of an answer as a client sees them; None is a row that was not found.
 
     `positional` is for reads in bulk: rows of dynamic tables are always shown with names
-    (client/formats/schemaful_writer.cpp). Raises: YtError for what cannot have been a value.
+    (client/formats/schemaful_writer.cpp). Raises YtError for what cannot have been a value.
     """
     rows = rowset.to_dicts()
     columns = [(column.name, column.logical) for column in rowset.columns if column.logical]
@@ -91,7 +92,7 @@ class _Conversion(ABC):
         return self._tuple(type_, value)
 
     def _tuple(self, type_: LogicalType, value: Any) -> list[Any]:
-        """One item for each part."""
+        """Return one item for each part."""
         items = _list(type_, value)
         _require_end(type_, items)
         if len(items) < len(type_.parts):
@@ -106,7 +107,7 @@ class _Conversion(ABC):
     def struct(self, type_: LogicalType, value: Any) -> Any: ...
 
     def variant(self, type_: LogicalType, value: Any) -> list[Any]:
-        """A variant of either kind, given by the index."""
+        """Return a variant of either kind, given by the index."""
         tag, item = _pair(type_, value)
         if _token(tag) != "int64_value":
             raise _unexpected(type_, "int64_value", tag)
@@ -144,7 +145,7 @@ class _Storing(_Conversion):
         self._positional = positional
 
     def column(self, name: str, type_: LogicalType, value: Any) -> Any:
-        """The value of a whole column."""
+        """Return the value of a whole column."""
         try:
             return self.value(type_, value)
         except YtError as error:
@@ -219,7 +220,7 @@ _TOKENS = {
 
 
 def _token(value: Any) -> str:
-    """The YSON token that a value begins with, as errors name it."""
+    """Return the YSON token that a value begins with, as errors name it."""
     if getattr(value, "attributes", None):
         return "begin_attributes"
     if isinstance(value, Mapping):

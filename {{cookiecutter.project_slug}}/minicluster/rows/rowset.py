@@ -22,12 +22,12 @@ class RowsetColumn:
 
 @dataclass
 class Rowset:
-    """An answer: rows whose column ids index `columns`; None stands for a row not found."""
+    """An answer: rows whose column ids index `columns`; None is a row that was not found."""
 
     columns: list[RowsetColumn]
     rows: Sequence[bytes | None]
 
     def to_dicts(self) -> list[dict[str, Any] | None]:
-        """Rows as Python values: bytes for strings, parsed YSON for any and composite."""
+        """Return rows as Python values: bytes for strings, parsed YSON for any and composite."""
         names = [column.name for column in self.columns]
         return [None if row is None else wire.to_dict(row, names) for row in self.rows]

@@ -75,7 +75,7 @@ class Column:
 
     @property
     def described(self) -> RowsetColumn:
-        """As a column of an answer."""
+        """Return the column as one of an answer."""
         logical = self.logical if self.logical.named else None
         return RowsetColumn(self.name, self.wire_type, logical)
 
@@ -147,7 +147,7 @@ class TableSchema:
 
     @classmethod
     def from_yson(cls, value: Any) -> TableSchema:
-        """From a list of columns with attributes `strict` and `unique_keys`; YtError if wrong."""
+        """Read a list of columns with attributes `strict` and `unique_keys`. Raises YtError."""
         if not isinstance(value, list):
             raise _error("Error parsing table schema: a list of columns is expected")
         attributes = getattr(value, "attributes", {})
@@ -190,7 +190,7 @@ class TableSchema:
             raise _error('"unique_keys" can only be true for a sorted schema')
 
     def validate_dynamic(self) -> None:
-        """Check the demands of dynamic tables beyond those of static ones. Raises: YtError."""
+        """Check the demands of dynamic tables beyond those of static ones. Raises YtError."""
         if not self.columns:
             raise _error("Table schema must not be empty for a dynamic table")
         if not self.strict:
@@ -228,7 +228,7 @@ class TableSchema:
 
 
 def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
-    """A strict schema of (name, type, required), the first `keys` of them the unique key."""
+    """Return a strict schema of (name, type, required); the first `keys` are the unique key."""
     return TableSchema(
         tuple(
             Column(
@@ -246,7 +246,7 @@ def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:
 
 
 def check_value(column: Column, kind: int, value: wire.Value) -> None:
-    """Raises the server's schema violation if `value` of a wire type may not go into `column`."""
+    """Raise the server's schema violation if `value` of a wire type may not go into `column`."""
     name = f'"{column.name}"'
     if kind == wire.NULL:
         if column.required:

@@ -78,7 +78,7 @@ V1_NAMES = {v3: v1 for v1, v3 in V3_NAMES.items()}
 
 
 def defect(name: str, value: wire.Value) -> str | None:
-    """The reason why a scalar type refuses a value of the right wire type; None if it does not."""
+    """Return why a scalar type refuses a value of the right wire type; None if it does not."""
     scalar = SCALARS[name]
     if scalar.bounds and isinstance(value, int):
         low, high = scalar.bounds
@@ -131,7 +131,7 @@ _ITEMS = {"optional": "<optional-element>", "list": "<list-element>", "tagged": 
 
 
 def parse(type_v3: Any, column: str) -> LogicalType:
-    """Raises: YtError for what is no type."""
+    """Return the type. Raises YtError if there is no such type."""
     return _Parser(column).parse(type_v3, column, 1)
 
 

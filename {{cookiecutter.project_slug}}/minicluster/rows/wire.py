@@ -1,4 +1,4 @@
-"""Rows in YT's wire format: kept as bytes, looked into only where a value is needed.
+"""Rows in YT's wire format: kept as bytes, decoded only where a value is needed.
 
 A row is `value count (8 bytes)` followed by its values; a value is an 8-byte header - column id
 (2), type (1), flags (1), length (4) - and then 8 bytes of number, or bytes padded to a multiple of
@@ -63,7 +63,7 @@ def malformed(what: str) -> YtError:
 
 
 def words_of(data: bytes) -> Sequence[int]:
-    """The 64-bit little-endian words of `data`, whose length must be a multiple of 8."""
+    """Return the 64-bit little-endian words of `data`, whose length must be a multiple of 8."""
     if len(data) & 7:
         raise malformed("its length is not a multiple of 8")
     # Makes numbers of those words only that are looked at, unlike `struct`.
@@ -74,7 +74,7 @@ def words_of(data: bytes) -> Sequence[int]:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether these bytes are UTF-8."""
+    """Return whether these bytes are UTF-8."""
     if data.isascii():
         return True
     try:
@@ -85,7 +85,10 @@ def is_text(data: bytes) -> bool:
 
 
 def row_end(words: Sequence[int], position: int) -> int:
-    """Where the row ends that begins at `position` in the words of a rowset. Raises: YtError."""
+    """Return the end of the row that begins at `position` in the words of a rowset.
+
+    Raises YtError.
+    """
     try:
         count = words[position]
         position += 1
@@ -112,20 +115,20 @@ def row_end(words: Sequence[int], position: int) -> int:
 
 
 def row_count(words: Sequence[int]) -> int:
-    """The number of rows that a rowset claims to have. Raises: YtError."""
+    """Return the number of rows that a rowset claims to have. Raises YtError."""
     if not words:
         raise malformed("the row count is missing")
     return words[0]
 
 
 def require_end(words: Sequence[int], position: int) -> None:
-    """Raises: YtError when the words of a rowset do not end at `position`."""
+    """Raise YtError when the words of a rowset do not end at `position`."""
     if position != len(words):
         raise malformed(f"{(len(words) - position) * 8} bytes too many")
 
 
 def split(data: bytes) -> list[bytes | None]:
-    """The rows of a whole rowset (row count first); None for a missing row."""
+    """Return the rows of a whole rowset (row count first); None for a missing row."""
     words = words_of(data)
     rows: list[bytes | None] = []
     position = 1
@@ -138,13 +141,13 @@ def split(data: bytes) -> list[bytes | None]:
 
 
 def join(rows: Sequence[bytes | None]) -> bytes:
-    """The reverse of `split`."""
+    """Return the rowset of these rows, as `split` takes it."""
     missing = _WORD.pack(MISSING_ROW)
     return _WORD.pack(len(rows)) + b"".join([missing if row is None else row for row in rows])
 
 
 def values(row: bytes, limit: int = MAX_VALUES_PER_ROW) -> list[tuple[int, int, Value]]:
-    """Values of a row as (column id, wire type, Python value): the first `limit` of them."""
+    """Return values of a row as (column id, wire type, Python value): the first `limit` of them."""
     result: list[tuple[int, int, Value]] = []
     position = 8
     for _ in range(min(limit, _WORD.unpack_from(row)[0])):
@@ -163,7 +166,7 @@ def values(row: bytes, limit: int = MAX_VALUES_PER_ROW) -> list[tuple[int, int, 
 
 
 def chunks(row: bytes) -> dict[int, bytes]:
-    """The encoded values of a row, header and all, by column id."""
+    """Return the encoded values of a row, header and all, by column id."""
     words = words_of(row)
     result: dict[int, bytes] = {}
     position = 1
@@ -177,17 +180,17 @@ def chunks(row: bytes) -> dict[int, bytes]:
 
 
 def from_chunks(pieces: Sequence[bytes]) -> bytes:
-    """A row of encoded values."""
+    """Return a row of encoded values."""
     return _WORD.pack(len(pieces)) + b"".join(pieces)
 
 
 def renumbered(chunk: bytes, column: int) -> bytes:
-    """The encoded value under another column id."""
+    """Return the encoded value under another column id."""
     return column.to_bytes(2, "little") + chunk[2:]
 
 
 def encode_value(column: int, kind: int, value: Value, flags: int = 0) -> bytes:
-    """One encoded value. Numbers must fit the wire type; struct.error otherwise."""
+    """Return one encoded value. Raises struct.error for a number outside the wire type."""
     if value is None:
         return _HEADER.pack(column, NULL, flags, 0)
     if isinstance(value, bytes):
@@ -197,17 +200,20 @@ def encode_value(column: int, kind: int, value: Value, flags: int = 0) -> bytes:
 
 
 def encode(items: Iterable[tuple[int, int, Value]]) -> bytes:
-    """A row of (column id, wire type, Python value)."""
+    """Return a row of (column id, wire type, Python value)."""
     return from_chunks([encode_value(column, kind, value) for column, kind, value in items])
 
 
 def extended(row: bytes, tail: bytes, extra: int) -> bytes:
-    """The row with `extra` more encoded values, `tail`, at its end."""
+    """Return the row with `extra` more encoded values, `tail`, at its end."""
     return _WORD.pack(_WORD.unpack_from(row)[0] + extra) + row[8:] + tail
 
 
 def guess(value: Any) -> tuple[int, Value]:
-    """(wire type, value) of a YSON value by itself; maps, lists and what has attributes are any."""
+    """Return (wire type, value) of a YSON value by itself.
+
+    Maps, lists and values with attributes are any.
+    """
     if value is None or isinstance(value, yson.YsonEntity):
         return NULL, None
     if getattr(value, "attributes", None):
@@ -230,7 +236,10 @@ def guess(value: Any) -> tuple[int, Value]:
 
 
 def to_python(kind: int, value: Value) -> Any:
-    """A decoded value as YSON knows it: uint64 stays unsigned, any and composite are parsed."""
+    """Return a decoded value as YSON knows it.
+
+    A uint64 stays unsigned, any and composite are parsed.
+    """
     if value is None:
         return None
     if kind == UINT64:
@@ -241,7 +250,7 @@ def to_python(kind: int, value: Value) -> Any:
 
 
 def to_dict(row: bytes, names: Sequence[str]) -> dict[str, Any]:
-    """The row as a map; values as in `to_python`."""
+    """Return the row as a map; values as in `to_python`."""
     result: dict[str, Any] = {}
     position = 8
     for _ in range(_WORD.unpack_from(row)[0]):

@@ -4,7 +4,7 @@ Bytes come in through `Bus.receive`, events come out of `Bus.next_event`; `pack`
 turn answers into bytes. A packet is a fixed header, and for a message a variable header (sizes and
 checksums of its parts) and the parts back to back. All numbers are little-endian.
 
-Whatever cannot be a packet raises `BusError`: the stream has no way to find its next packet, so the
+Bytes that cannot be a packet raise `BusError`: the next packet cannot be found then, so the
 only answer is to close the connection.
 """
 
@@ -18,7 +18,7 @@ SIGNATURE = 0x78616D4F
 MESSAGE, ACKNOWLEDGEMENT = 0, 1
 WANTS_ACKNOWLEDGEMENT = 1
 NULL_PART = 0xFFFFFFFF
-"""The size that stands for a null part, which is not the same as an empty one."""
+"""The size of a null part, which is not the same as an empty one."""
 
 FIXED_HEADER = struct.Struct("<IHH16sIQ")
 CHECKSUMMED = FIXED_HEADER.size - 8
@@ -70,7 +70,7 @@ class Bus:
         return len(self._buffer)
 
     def next_event(self) -> Event | None:
-        """The next whole packet, or None until more bytes come. Raises BusError."""
+        """Return the next whole packet, or None until more bytes come. Raises BusError."""
         if len(self._buffer) < self._needed:
             return None
         signature, kind, flags, packet_id, count, checksum = FIXED_HEADER.unpack_from(self._buffer)
@@ -125,7 +125,7 @@ class Bus:
 
 
 def pack(packet_id: bytes, parts: Sequence[Part], *, acknowledge: bool = False) -> list[bytes]:
-    """A message packet, in pieces to be written one after the other.
+    """Return a message packet, in pieces to be written one after the other.
 
     Checksums go out as 0, which means "none": the Java client skips them then.
     """
@@ -164,7 +164,7 @@ _TABLE = _make_table()
 
 
 def crc64(data: bytes | bytearray) -> int:
-    """YT's CRC-64 (core/misc/checksum.cpp): most significant bit first, starting from zero."""
+    """Return YT's CRC-64 (core/misc/checksum.cpp): most significant bit first, from zero."""
     value = 0
     for byte in data:
         value = _TABLE[(value >> 56) ^ byte] ^ (value << 8 & 0xFFFFFFFFFFFFFFFF)

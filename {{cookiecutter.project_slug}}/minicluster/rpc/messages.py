@@ -1,8 +1,8 @@
 """The RPC layer: what the parts of a bus message say, without any I/O.
 
 Part 0 is a four-byte tag and a protobuf header; the tag tells the five kinds of message apart. A
-body (part 1 of a request or a response) is either bare or stands in an envelope; which of the two,
-the codec fields of the header decide, and a response follows what its request asked for.
+body (part 1 of a request or a response) is bare or in an envelope: the codec fields of the header
+say which, and a response follows its request.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Request:
         return str(self.header.method)
 
     def parse(self, name: str) -> Any:
-        """The body as that message of the API. Raises YtError when it is not one."""
+        """Return the body as that message of the API. Raises YtError when it is not one."""
         try:
             body = self.body
             if not self.header.HasField("request_codec"):
@@ -95,7 +95,7 @@ Incoming = Request | Cancel | Payload | Feedback
 
 
 def parse(parts: Sequence[Part]) -> Incoming:
-    """The message that the parts of a bus message hold. Raises MessageError."""
+    """Return the message that the parts of a bus message hold. Raises MessageError."""
     if not parts or parts[0] is None:
         raise MessageError("a message without a header")
     tag, data = parts[0][:4], parts[0][4:]
@@ -134,7 +134,7 @@ _HEADERS = {
 
 
 def response(request: Request, message: Any, attachments: Sequence[Part] = ()) -> list[Part]:
-    """The parts of a successful answer."""
+    """Return the parts of a successful answer."""
     header = _response_header(request)
     body: bytes = message.SerializeToString()
     if request.header.HasField("response_codec"):
@@ -148,14 +148,14 @@ def response(request: Request, message: Any, attachments: Sequence[Part] = ()) -
 
 
 def failure(request: Request, error: YtError) -> list[Part]:
-    """The parts of an answer that is an error."""
+    """Return the parts of an answer that is an error."""
     header = _response_header(request)
     _fill_error(header.error, error)
     return [RESPONSE + header.SerializeToString()]
 
 
 def payload(request: Request, sequence_number: int, attachments: Sequence[Part]) -> list[Part]:
-    """The parts of a piece of the server's stream."""
+    """Return the parts of a piece of the server's stream."""
     header = protos.rpc("TStreamingPayloadHeader")()
     _fill_stream_header(header, request)
     header.sequence_number = sequence_number
@@ -164,7 +164,7 @@ def payload(request: Request, sequence_number: int, attachments: Sequence[Part])
 
 
 def feedback(request: Request, read_position: int) -> list[Part]:
-    """The parts that tell the client how much of its stream was taken."""
+    """Return the parts that tell the client how much of its stream was taken."""
     header = protos.rpc("TStreamingFeedbackHeader")()
     _fill_stream_header(header, request)
     header.read_position = read_position
@@ -172,25 +172,25 @@ def feedback(request: Request, read_position: int) -> list[Part]:
 
 
 def streamed_size(attachment: Part) -> int:
-    """The size of an attachment in a stream's position: at least 1."""
+    """Return the size of an attachment in a stream's position: at least 1."""
     return len(attachment or b"") or 1
 
 
 def no_such_method(request: Request) -> YtError:
-    """As YT's RPC server words it (core/rpc/service_detail.cpp)."""
+    """Return the error, worded as in core/rpc/service_detail.cpp."""
     attributes = {"service": request.service, "method": request.method}
     return YtError(NO_SUCH_METHOD, "Unknown method", attributes)
 
 
 def no_such_service(request: Request) -> YtError:
-    """As YT's RPC server words it (core/rpc/server_detail.cpp)."""
+    """Return the error, worded as in core/rpc/server_detail.cpp."""
     return YtError(NO_SUCH_SERVICE, "Service is not registered", {"service": request.service})
 
 
 def text(value: str | bytes) -> str:
-    """The value of a string field: Python's protobuf hands out bytes when they are not UTF-8.
+    """Return the value of a string field. Raises YtError if it is not UTF-8.
 
-    Raises: YtError.
+    Python's protobuf returns bytes then.
     """
     if isinstance(value, str):
         return value
@@ -201,7 +201,7 @@ def text(value: str | bytes) -> str:
 
 
 def guid(message: Any) -> str:
-    """The text of a TGuid."""
+    """Return the text of a TGuid."""
     return ids.from_parts(message.first, message.second)
 
 

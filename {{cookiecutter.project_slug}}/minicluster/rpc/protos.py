@@ -32,27 +32,27 @@ RPC = "NYT.NRpc.NProto."
 
 
 class ProtosUnavailableError(Exception):
-    """The .proto files cannot be had; the message says what to install."""
+    """The .proto files are missing; the message says what to install."""
 
 
 def load() -> None:
-    """Reads, and the first time compiles, the messages. Raises ProtosUnavailableError."""
+    """Read, and the first time compile, the messages. Raises ProtosUnavailableError."""
     _pool()
 
 
 @cache
 def message(name: str) -> Any:
-    """The class of a message, by its full name. Raises KeyError for an unknown one."""
+    """Return the class of a message, by its full name. Raises KeyError for an unknown one."""
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(name))
 
 
 def api(name: str) -> Any:
-    """The class of a message of `api_service.proto` or `schema.proto`."""
+    """Return the class of a message of `api_service.proto` or `schema.proto`."""
     return message(API + name)
 
 
 def is_api_method(name: str) -> bool:
-    """Whether the API of a real cluster has that method, going by its request message."""
+    """Return whether the API of a real cluster has that method, judging by its request message."""
     try:
         api(f"TReq{name}")
     except KeyError:
@@ -61,7 +61,7 @@ def is_api_method(name: str) -> bool:
 
 
 def rpc(name: str) -> Any:
-    """The class of a message of the core `rpc.proto`."""
+    """Return the class of a message of the core `rpc.proto`."""
     return message(RPC + name)
 
 

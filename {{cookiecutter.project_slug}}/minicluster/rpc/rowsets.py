@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import YtError
+from ..errors import generic
 from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
 from .bus import Part
@@ -15,38 +15,38 @@ WIRE_FORMAT_VERSION = 1
 
 
 def names(descriptor: Any) -> list[str]:
-    """The names by column id of a TRowsetDescriptor. Raises YtError."""
+    """Return the names by column id of a TRowsetDescriptor. Raises YtError."""
     if descriptor.wire_format_version != WIRE_FORMAT_VERSION:
-        raise YtError(1, f"Unsupported wire format version {descriptor.wire_format_version}")
+        raise generic(f"Unsupported wire format version {descriptor.wire_format_version}")
     return [text(entry.name) for entry in descriptor.name_table_entries]
 
 
 def joined(attachments: Sequence[Part]) -> bytes:
-    """A rowset that came in one attachment or in several."""
+    """Return a rowset that came in one attachment or in several."""
     return b"".join([part for part in attachments if part])
 
 
 def read(descriptor: Any, attachments: Sequence[Part]) -> tuple[list[str], list[bytes | None]]:
-    """(names by column id, rows) of a TRowsetDescriptor and its attachments. Raises YtError."""
+    """Return (names by column id, rows) of a descriptor and its attachments. Raises YtError."""
     return names(descriptor), wire.split(joined(attachments))
 
 
 def present(rows: Sequence[bytes | None]) -> list[bytes]:
-    """Rows that a client sends, none of which may be missing. Raises YtError."""
+    """Return the rows that a client sends. Raises YtError if one of them is missing."""
     found = [row for row in rows if row is not None]
     if len(found) != len(rows):
-        raise YtError(1, "Malformed rowset: a missing row")
+        raise generic("Malformed rowset: a missing row")
     return found
 
 
 def write(descriptor: Any, rowset: Rowset) -> list[Part]:
-    """Fills in the descriptor and returns the attachments."""
+    """Fill in the descriptor and return the attachments."""
     describe(descriptor, rowset.columns)
     return [wire.join(rowset.rows)]
 
 
 def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
-    """Names and types are enough for the Java client; it would prefer a `schema`."""
+    """Describe columns by name and type, which is enough for the Java client."""
     descriptor.wire_format_version = WIRE_FORMAT_VERSION
     descriptor.rowset_kind = 1  # unversioned
     for column in columns:

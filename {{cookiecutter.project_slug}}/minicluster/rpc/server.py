@@ -39,15 +39,18 @@ class RpcProxy:
         return self._server is not None
 
     async def up(self) -> None:
-        """Listens, on the same port as before if it was down."""
+        """Listen, on the same port as before if it was down."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(self._connect, self._host, self._port)
             self._port = self._server.sockets[0].getsockname()[1]
 
     async def down(self) -> None:
-        """Like the death of the process: connections break, requests in progress are not applied,
-        and the transactions that only this proxy knew are gone."""
+        """Stop as if the process died.
+
+        Connections break, requests in progress are not applied, and the transactions that only this
+        proxy knew are gone.
+        """
         if self._server is None:
             return
         self._server.close()
@@ -62,9 +65,9 @@ class RpcProxy:
 
 
 async def serve(cluster: Cluster, gate: Gate, host: str, port: int = 0) -> RpcProxy:
-    """Starts an RPC proxy and makes it known to the gate.
+    """Start an RPC proxy and make it known to the gate.
 
-    Raises: OSError for a taken port, ProtosUnavailableError without the SPYT wheel.
+    Raises OSError for a taken port, ProtosUnavailableError without the SPYT wheel.
     """
     protos.load()
     proxy = RpcProxy(cluster, gate, host, port)
@@ -93,14 +96,14 @@ class Connection(asyncio.Protocol):
         self._registry.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Requests already received go on, as they would in a real proxy; streams cannot."""
+        """End the streams; requests already received continue, as in a real proxy."""
         self._registry.discard(self)
         for stream in self._streams.values():
             stream.abort()
         self._writable.set()
 
     def pause_writing(self) -> None:
-        """The client does not read: take no more requests from it until it does."""
+        """Take no more requests from a client that does not read, until it does."""
         self._writable.clear()
         self._transport.pause_reading()
 
@@ -144,7 +147,7 @@ class Connection(asyncio.Protocol):
             case Feedback() if message.id in self._streams:
                 self._streams[message.id].on_feedback(message)
             case Cancel() if message.id in self._streams:
-                # Only streams heed it: a change that was cancelled is still applied (model).
+                # A cancellation ends streams only: a cancelled change is still applied (model).
                 self._streams[message.id].abort()
 
     async def _serve(self, request: Request, stream: Stream) -> None:
@@ -171,7 +174,7 @@ class Connection(asyncio.Protocol):
             await self._writable.wait()
 
     def kill(self) -> None:
-        """Breaks the connection and drops its requests, but for the one that asks for this."""
+        """Break the connection and drop its requests, except the one that asks for this."""
         self._transport.abort()
         for task in self._tasks:
             if task is not asyncio.current_task():

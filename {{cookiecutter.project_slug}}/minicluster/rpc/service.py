@@ -62,13 +62,13 @@ class Method:
 Registrar = Callable[[Body], Body]
 
 MethodTable = dict[tuple[str, str], Method]
-"""By (service, method) as they stand in a request."""
+"""By (service, method), as a request names them."""
 
 METHODS: MethodTable = {}
 
 
 def method(name: str, *, messages: str | None = None, service: str = API_SERVICE) -> Registrar:
-    """Registers a method under its wire name.
+    """Register a method under its wire name.
 
     Its messages are TReq<Name> and TRsp<Name> of the API unless `messages`, a full name with `%s`
     for "Req" and "Rsp", says otherwise.
@@ -93,7 +93,7 @@ class Service:
         self._services = {service for service, _ in methods}
 
     async def answer(self, request: Request, stream: Stream) -> list[Part]:
-        """The parts of the response. Raises HangUp when the connection is to be closed instead."""
+        """Return the parts of the response. Raises HangUp to close the connection instead."""
         call = Call("rpc", self._proxy, request.method)
         try:
             return await self._answer(call, request, stream)
@@ -147,7 +147,10 @@ _SHOWN = {name: (shown, _SHOW[form]) for name, (shown, form) in OF_RPC.items()}
 
 
 def arguments(message: Any) -> dict[str, Any]:
-    """The arguments of a request that the journal keeps. Raises YtError for text that is none."""
+    """Return the arguments of a request that the journal keeps.
+
+    Raises YtError for text that is not UTF-8.
+    """
     shown: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.name in _SHOWN:

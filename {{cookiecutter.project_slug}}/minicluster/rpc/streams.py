@@ -56,7 +56,7 @@ class Stream:
         self._changed.set()
 
     def fail(self, error: YtError) -> None:
-        """Whoever reads or writes the stream gets the error."""
+        """Raise the error in every reader and writer of the stream."""
         self._broken = error
         self._changed.set()
 
@@ -66,7 +66,7 @@ class Stream:
     # A method reads and writes
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The client's attachments until its null one."""
+        """Yield the client's attachments until its null one."""
         while True:
             while not self._received:
                 await self._wait()
@@ -78,14 +78,14 @@ class Stream:
             yield attachment
 
     async def write(self, attachment: bytes) -> None:
-        """Sends an attachment when the client's window has room for it."""
+        """Send an attachment when the client's window has room for it."""
         while self._sent_position - self._taken_position >= self._window:
             await self._wait()
         await self._drain()
         self._put(attachment)
 
     def end(self) -> None:
-        """Ends the server's direction."""
+        """End the server's direction."""
         self._put(None)
 
     def _put(self, attachment: Part) -> None:

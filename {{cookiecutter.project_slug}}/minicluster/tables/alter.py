@@ -20,7 +20,7 @@ INCOMPATIBLE_SCHEMAS = 314
 
 
 def set_schema(table: Table, new: TableSchema) -> None:
-    """Gives the table another schema and its rows the new columns. Raises: YtError."""
+    """Give the table another schema, and its rows the new columns. Raises YtError."""
     if table.dynamic:
         new.validate_dynamic()
     stored = static.all_rows(table)
@@ -68,7 +68,7 @@ def _check(old: TableSchema, new: TableSchema) -> None:
 
 
 def _widens(old: Column, new: Column) -> bool:
-    """Whether every value of the old type is one of the new type, in the same wire form."""
+    """Return whether each value of the old type is one of the new type, in the same wire form."""
     if old.type_v3 == new.type_v3:
         return True
     if old.composite or new.composite or old.wire_type != new.wire_type:
@@ -83,7 +83,7 @@ def _widens(old: Column, new: Column) -> bool:
 
 
 def _rewrite(table: Table, new: TableSchema) -> None:
-    """Numbers stored rows by the new schema and puts nulls into its new columns."""
+    """Renumber stored rows by the new schema and put nulls into its new columns."""
     places = {column.name: index for index, column in enumerate(static.columns_of(table))}
     order = [(index, places.get(column.name)) for index, column in enumerate(new.columns)]
     if all(index == place for index, place in order) and len(order) == len(places):
@@ -108,7 +108,7 @@ def _rewrite(table: Table, new: TableSchema) -> None:
 
 
 def set_dynamic(table: Table, dynamic: bool, timestamp: int) -> None:
-    """Turns a static table into a dynamic one, or back; the rows stay. Raises: YtError."""
+    """Turn a static table into a dynamic one, or back; the rows stay. Raises YtError."""
     if dynamic == table.dynamic:
         return
     stored = static.all_rows(table)

@@ -45,7 +45,7 @@ class Tables:
         self._random = random.Random(0)
 
     def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
-        """The node of a table and the table; YtError when there is none or it is no table."""
+        """Return the node of a table and the table. Raises YtError if there is no table."""
         node = self._cypress.resolve(path, tx=tx)
         if not isinstance(node.payload, Table):
             raise generic(f'Invalid type of {path}: expected "table", actual "{node.type}"')
@@ -70,7 +70,7 @@ class Tables:
         return node, table
 
     def encode(self, path: str, given: Iterable[Item]) -> tuple[list[str], list[bytes]]:
-        """(name table, wire rows) of rows or keys given as maps of YSON values."""
+        """Return (name table, wire rows) of rows or keys given as maps of YSON values."""
         return encode(self.node(path)[1].schema, given)
 
     def modify(
@@ -81,7 +81,7 @@ class Tables:
         *,
         tx: Transaction | None = None,
     ) -> None:
-        """Buffers rows in a tablet transaction, or writes them in one of their own.
+        """Buffer rows in a tablet transaction, or write them in one of their own.
 
         `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
         `names`. Nothing is buffered when any row is refused.
@@ -100,7 +100,7 @@ class Tables:
         *,
         tx: Transaction | None = None,
     ) -> None:
-        """As `modify`, with the rows as a client sends them and a kind for each."""
+        """Modify as `modify` does, by rows as a client sends them and a kind for each."""
         node, table = self._modified(path, kinds)
         given = table.reader(names, path).modifications(rowset, kinds)
         self._modify(node, table, given, tx)
@@ -108,7 +108,7 @@ class Tables:
     def modify_items(
         self, path: str, kind: int, items: Iterable[Item], *, tx: Transaction | None = None
     ) -> None:
-        """As `modify`, with rows or keys given as maps of YSON values."""
+        """Modify as `modify` does, by rows or keys given as maps of YSON values."""
         node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
         self._modify(node, table, [reader.modification(kind, item) for item in items], tx)
@@ -171,7 +171,7 @@ class Tables:
         timestamp: int | None = None,
         keep_missing: bool = False,
     ) -> Rowset:
-        """Rows of a sorted table by key, in the order of `keys`; None for a missing one if kept."""
+        """Return rows of a sorted table in the order of `keys`; None for a missing one if kept."""
         node, table = self.sorted(path)
         timestamp = timestamp or None
         reader = table.reader(names, path)
@@ -211,7 +211,7 @@ class Tables:
         append: bool = False,
         tx: str | None = None,
     ) -> None:
-        """Replaces the rows of a static table, or appends; isolated in a master transaction."""
+        """Replace the rows of a static table, or append; isolated in a master transaction."""
         node, table = self.node(path, tx)
         made = static.with_rows(table, items, append=append)
         self._cypress.set_payload(node.path, made, tx=tx)
@@ -226,7 +226,7 @@ class Tables:
         *,
         freeze: bool = False,
     ) -> None:
-        """Mounts tablets first..last, both included; at once: a real cluster takes a moment."""
+        """Mount tablets first..last, both included, at once; a real cluster takes a moment."""
         node, table = self.dynamic(path)
         revision = self._store.next_revision
         tablets.mount(table, node.path, first, last, freeze=freeze, next_revision=revision)
@@ -244,7 +244,7 @@ class Tables:
         tablets.unfreeze(table, node.path, first, last)
 
     def remount(self, path: str, first: int | None = None, last: int | None = None) -> None:
-        """Settings take effect at once here, so there is nothing to do but to check the request."""
+        """Check the request; settings take effect at once here, so nothing is left to do."""
         node, table = self.dynamic(path)
         tablets.tablet_range(table, node.path, first, last)
 
@@ -258,9 +258,9 @@ class Tables:
         last: int | None = None,
         trimmed_row_counts: Sequence[int] | None = None,
     ) -> None:
-        """Cuts an unmounted table anew.
+        """Cut an unmounted table anew.
 
-        Of an ordered table, added tablets are empty, and the rows of removed ones go to the end of
+        In an ordered table, added tablets are empty, and the rows of removed ones go to the end of
         the last that stays, where they get new row indexes (documentation, "ordered tables").
         """
         node, table = self.dynamic(path)
@@ -270,7 +270,7 @@ class Tables:
         tablets.reshard(table, node.path, tablet_count, pivot_keys, trimmed_row_counts)
 
     def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
-        """Changes the schema of an unmounted table, or makes it dynamic or static."""
+        """Change the schema of an unmounted table, or make it dynamic or static."""
         _, table = self.node(path)
         tablets.require_unmounted(table, "Cannot alter table")
         if schema is not None:
@@ -279,18 +279,18 @@ class Tables:
             alter.set_dynamic(table, dynamic, self._clock.timestamp())
 
     def trim(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
-        """Drops the rows of one tablet before an absolute index; what is trimmed stays trimmed."""
+        """Drop the rows of one tablet before an absolute index; trimmed rows never come back."""
         node, table = self.ordered(path)
         tablets.trim(table, node.path, tablet_index, trimmed_row_count)
 
     def cell_of(self, tablet: Tablet) -> str:
-        """The tablet cell that serves a tablet: the first one for all; none while unmounted."""
+        """Return the tablet cell that serves a tablet: the first one for all; none if unmounted."""
         if tablet.state == UNMOUNTED:
             return ids.NULL
         return str(self._cypress.list("//sys/tablet_cells")[0])
 
     def tablet_infos(self, path: str, indexes: Sequence[int]) -> list[dict[str, Any]]:
-        """Row counts of tablets as they are now; only mounted tablets know them."""
+        """Return the row counts of tablets as they are now; only mounted tablets know them."""
         node, table = self.dynamic(path)
         now = self._clock.last_timestamp
         return [tablets.info(table, node.path, index, now) for index in indexes]

@@ -27,12 +27,12 @@ def _table(node: Node) -> Table:
 
 
 def _of(get: Callable[[Table], Any]) -> Getter:
-    """An attribute that follows from the table alone."""
+    """Return a getter for an attribute that follows from the table alone."""
     return lambda node: get(_table(node))
 
 
 def _dynamic(get: Callable[[Table], Any]) -> Getter:
-    """An attribute that static tables do not have."""
+    """Return a getter for an attribute that static tables do not have."""
     return lambda node: get(_table(node)) if _table(node).dynamic else MISSING
 
 
@@ -58,7 +58,7 @@ def _chunk_count(table: Table) -> int:
 
 
 def _stored(name: str, default: Any) -> Getter:
-    """A settable attribute that a table has even before it is set."""
+    """Return a getter for a settable attribute that a table has before it is set."""
     return lambda node: node.attributes.get(name, default)
 
 
@@ -138,7 +138,7 @@ SETTABLE: dict[str, Setter] = {
 
 
 def _copy(node: Node, move: bool) -> Table:
-    """The table of a clone; a moved one stays mounted, a copied one is not and needs to be idle."""
+    """Return the table of a clone; a moved one stays mounted, a copied one has to be idle."""
     table = _table(node)
     if move:
         return table
@@ -194,7 +194,7 @@ def register(kinds: Kinds, clock: Clock, tables: Tables) -> None:
     """Add the kind of tables."""
 
     def flushed(node: Node) -> Any:
-        """Stores count as flushed as soon as they are written (model)."""
+        """Return the time of the last flush: now, as stores are flushed at once (model)."""
         return yson.YsonUint64(clock.timestamp()) if _table(node).dynamic else MISSING
 
     kinds.add(

@@ -33,7 +33,7 @@ class OrderedData:
         self.commits.append((timestamp, self.total))
 
     def trim(self, trimmed_row_count: int) -> None:
-        """Drops rows before that index; beyond the end means all, backwards means nothing."""
+        """Drop rows before that index; beyond the end means all, backwards means nothing."""
         end = min(trimmed_row_count, self.total)
         if end > self.trimmed:
             del self.rows[: end - self.trimmed]
@@ -43,12 +43,12 @@ class OrderedData:
             del self.commits[: min(dead, len(self.commits) - 1)]
 
     def end_at(self, timestamp: int) -> int:
-        """Index after the last row that a read at that timestamp sees."""
+        """Return the index after the last row that a read at that timestamp sees."""
         seen = bisect_right(self.commits, timestamp, key=lambda commit: commit[0])
         return self.commits[seen - 1][1] if seen else self.trimmed
 
     def commit_timestamp(self, row_index: int) -> int | None:
-        """When the row was written; None when there is no such row."""
+        """Return the time at which a row was written; None if there is no such row."""
         if not self.trimmed <= row_index < self.total:
             return None
         return self.commits[bisect_right(self.commits, row_index, key=lambda commit: commit[1])][0]
@@ -59,19 +59,19 @@ class OrderedData:
         return self.commits[-1][0] if self.commits else 0
 
     def slice(self, offset: int, count: int) -> tuple[int, list[bytes]]:
-        """(index of the first row, rows) from `offset` on, or from the first row not trimmed."""
+        """Return (first index, rows) from `offset` on, or from the first untrimmed row."""
         start = max(offset, self.trimmed)
         first = start - self.trimmed
         return start, self.rows[first : first + count]
 
 
 def data_weight(row: bytes) -> int:
-    """Bytes of the row's values, padding included (model: the server counts them unpadded)."""
+    """Return the bytes of the row's values with padding (model: the server leaves it out)."""
     return len(row) - 8 - 8 * row[0] - 256 * 8 * row[1] + 1
 
 
 def within_weight(rows: list[bytes], limit: int) -> int:
-    """How many leading rows a batch of `limit` bytes holds; at least one, as the server does."""
+    """Return how many leading rows fit into `limit` bytes; at least one, as on the server."""
     total = 0
     for count, row in enumerate(rows):
         if total >= limit:
@@ -87,7 +87,7 @@ def stamped(
     timestamp: int,
     weight: int,
 ) -> list[bytes]:
-    """Rows with `$timestamp` and `$cumulative_data_weight` where the schema has such columns."""
+    """Return rows with `$timestamp` and `$cumulative_data_weight` where the schema has them."""
     if timestamp_id is None and weight_id is None:
         return rows
     extra = (timestamp_id is not None) + (weight_id is not None)
@@ -104,7 +104,7 @@ def stamped(
 
 
 def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes]:
-    """Rows with their tablet and row index, under the column ids `width` and `width + 1`."""
+    """Return rows with tablet and row index, under the column ids `width` and `width + 1`."""
     head = (
         wire.encode_value(width, wire.INT64, partition)
         + wire.encode_value(width + 1, wire.INT64, 0)[:8]

@@ -50,7 +50,7 @@ class Reading:
 
 
 def read_table(tables: Tables, path: str, *, tx: str | None = None) -> Reading:
-    """The rows that a rich path names. Raises YtError."""
+    """Return the rows that a rich path names. Raises YtError."""
     rich = parse_rich(path)
     _, table = tables.node(rich.path, tx)
     timestamp = rich.attributes.get("timestamp")
@@ -63,7 +63,7 @@ def read_table(tables: Tables, path: str, *, tx: str | None = None) -> Reading:
 
 
 def partition_table(tables: Tables, path: str, weight: int, *, tx: str | None = None) -> list[Any]:
-    """The path cut into paths of one range each, of about `weight` bytes: YSON with attributes.
+    """Cut the path into paths of one range each, of about `weight` bytes: YSON with attributes.
 
     A path that has ranges already is cut into these. Static tables are cut by rows, sorted dynamic
     ones at their pivot keys.
@@ -108,7 +108,7 @@ def _cut_by_rows(table: Table, weight: int) -> list[tuple[Limit, Limit]]:
 
 
 def _ranges(rich: RichPath) -> list[tuple[Limit, Limit]]:
-    """(lower, upper) limits, at least one pair; limits without a condition come out empty."""
+    """Yield (lower, upper) limits, at least one pair; limits without a condition come out empty."""
     if rich.ranges is None:
         return [(NO_LIMIT, NO_LIMIT)]
     found = []
@@ -175,7 +175,7 @@ def _ordered_rows(
 
 
 def _key(schema: TableSchema, limit: Limit) -> Key | None:
-    """A limit as a key that orders before or after the rows it divides; None for no such limit."""
+    """Return a limit as a key that orders before or after the rows it divides; None for none."""
     if "key_bound" in limit:
         relation, values = limit["key_bound"]
         after = relation in (">", "<=")

@@ -29,7 +29,7 @@ class SortedData:
         self._ordered = True
 
     def put(self, key: Key, row: bytes | None, timestamp: int) -> None:
-        """Adds a version; timestamps of one key must grow."""
+        """Add a version; timestamps of one key must grow."""
         versions = self._versions.get(key)
         if versions is None:
             self._versions[key] = [(timestamp, row)]
@@ -42,12 +42,12 @@ class SortedData:
             versions.pop(0)
 
     def last_write(self, key: Key) -> int:
-        """Commit timestamp of the last version; 0 when there was none."""
+        """Return the commit timestamp of the last version; 0 when there was none."""
         versions = self._versions.get(key)
         return versions[-1][0] if versions else 0
 
     def newer_write(self, keys: Iterable[Key], timestamp: int) -> tuple[Key, int] | None:
-        """A key of these that was written after that time, and when; None when none was."""
+        """Return one of these keys that was written after that time, and when; None for none."""
         find = self._versions.get
         for key in keys:
             versions = find(key)
@@ -56,7 +56,7 @@ class SortedData:
         return None
 
     def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
-        """The row as a read at that timestamp sees it; the last version for None."""
+        """Return the row as a read at that timestamp sees it; the last version for None."""
         for written, row in reversed(self._versions.get(key, ())):
             if timestamp is None or written <= timestamp:
                 return row
@@ -65,7 +65,7 @@ class SortedData:
     def scan(
         self, timestamp: int | None = None, low: Key | None = None, high: Key | None = None
     ) -> Iterator[tuple[Key, bytes]]:
-        """(key, row) in key order, from `low` on and before `high`."""
+        """Yield (key, row) in key order, from `low` on and before `high`."""
         order = self.order()
         start = bisect_left(order, low) if low is not None else 0
         end = bisect_left(order, high) if high is not None else len(order)
@@ -75,14 +75,14 @@ class SortedData:
                 yield key, row
 
     def order(self) -> list[Key]:
-        """All keys ever written, in order; keys of deleted rows among them."""
+        """Return all keys ever written, in order, with the keys of deleted rows."""
         if not self._ordered:
             self._order.sort()
             self._ordered = True
         return self._order
 
     def rewrite(self, row: Callable[[bytes], bytes], key: Callable[[bytes], Key]) -> None:
-        """Changes the form of all rows; versions of deleted rows are dropped."""
+        """Change the form of all rows; versions of deleted rows are dropped."""
         versions = self._versions
         self._versions, self._order, self._ordered = {}, [], True
         for history in versions.values():

@@ -20,7 +20,10 @@ UNIQUE_KEY_VIOLATION = 306
 
 
 def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool) -> Table:
-    """The static table with these rows instead of its own, or after them. Raises: YtError."""
+    """Return the static table with these rows instead of its own, or after them.
+
+    Raises YtError.
+    """
     if table.dynamic:
         # client/api: the message of the real client
         raise generic(
@@ -38,7 +41,7 @@ def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool)
 
 
 def _complete(schema: TableSchema, row: bytes) -> bytes:
-    """The row with a value, checked, for every column of the schema."""
+    """Return the row with a value, checked, for every column of the schema."""
     pieces = wire.chunks(row)
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
     for index, column in enumerate(schema.columns):
@@ -62,7 +65,7 @@ def _shown(*keys: Key) -> dict[str, Any]:
 
 
 def all_rows(table: Table) -> list[bytes]:
-    """Every row in order: by key, or by tablet and row index."""
+    """Return every row in order: by key, or by tablet and row index."""
     if not table.dynamic:
         return table.static_rows
     if table.sorted:
@@ -71,6 +74,6 @@ def all_rows(table: Table) -> list[bytes]:
 
 
 def columns_of(table: Table) -> list[Column]:
-    """The columns that `all_rows` numbers: the schema's, then those that no schema names."""
+    """Return the columns that `all_rows` numbers: the schema's, then those that no schema names."""
     extra = table.static_names[len(table.schema.columns) :]
     return [*table.schema.columns, *(Column(name, "any", "yson") for name in extra)]

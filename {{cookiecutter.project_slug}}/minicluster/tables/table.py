@@ -64,7 +64,7 @@ class Table:
         return self.dynamic and not self.schema.sorted
 
     def reader(self, names: Sequence[str], path: str) -> RowReader:
-        """How rows written under this name table become stored rows."""
+        """Return the reader that stores rows written under this name table."""
         key = tuple(names)
         reader = self._readers.get(key)
         if reader is None:
@@ -86,11 +86,11 @@ class Table:
         return states.pop() if len(states) == 1 else MIXED
 
     def tablet_of(self, key: Key) -> int:
-        """Index of the tablet that a key of a sorted table belongs to."""
+        """Return the index of the tablet that a key of a sorted table belongs to."""
         return bisect_right(self.tablets, key, key=lambda tablet: tablet.pivot) - 1
 
     def tablets_of(self, keys: Collection[Key]) -> Mapping[int, int]:
-        """How many of the keys belong to which tablet."""
+        """Return how many of the keys belong to which tablet."""
         if len(self.tablets) == 1:
             return {0: len(keys)}
         pivots = [tablet.pivot for tablet in self.tablets]
@@ -105,7 +105,7 @@ class Table:
 
 
 def not_mounted(tablet: Tablet, path: str, reading: bool = False) -> YtError:
-    """The client's check before it sends anything (api/native/tablet_helpers.cpp)."""
+    """Return the client's error, before it sends anything (api/native/tablet_helpers.cpp)."""
     message = (
         f'Cannot read from tablet {tablet.id} of table {path} while it is in "{tablet.state}" state'
         if reading
@@ -117,7 +117,10 @@ def not_mounted(tablet: Tablet, path: str, reading: bool = False) -> YtError:
 
 
 def tablet_at(table: Table, index: int, path: str) -> Tablet:
-    """Raises: YtError 1701, worded as in client/tablet_client/table_mount_cache.cpp."""
+    """Return a tablet by its index. Raises YtError NO_SUCH_TABLET.
+
+    Wording: client/tablet_client/table_mount_cache.cpp.
+    """
     if not 0 <= index < len(table.tablets):
         raise no_such_tablet(
             f"Invalid tablet index for table {path}: "
@@ -132,7 +135,7 @@ def require_readable(tablet: Tablet, path: str) -> None:
 
 
 def new_table(attributes: dict[str, Any], schema: TableSchema | None = None) -> Table:
-    """A table from the attributes of a `create`; takes out the ones it has used."""
+    """Return a table from the attributes of a `create`, and remove those it has used."""
     given = attributes.pop("schema", None)
     dynamic = bool(attributes.pop("dynamic", False))
     mode = str(attributes.pop("schema_mode", "strong" if given is not None or schema else "weak"))
@@ -155,7 +158,7 @@ def new_table(attributes: dict[str, Any], schema: TableSchema | None = None) -> 
 
 
 def set_trimmed_row_counts(table: Table, counts: Sequence[int]) -> None:
-    """Lets an empty queue begin at the row numbers of the one it replaces."""
+    """Let an empty queue begin at the row numbers of the one it replaces."""
     if not table.ordered or len(counts) != len(table.tablets):
         raise generic('"trimmed_row_counts" must name every tablet of an ordered table')
     for tablet, trimmed in zip(table.tablets, counts, strict=True):
@@ -165,7 +168,7 @@ def set_trimmed_row_counts(table: Table, counts: Sequence[int]) -> None:
 def new_tablets(
     schema: TableSchema, count: int | None, pivots: Sequence[Sequence[Any]] | None
 ) -> list[Tablet]:
-    """Empty tablets of a table; pivot keys for a sorted one, a count for an ordered one."""
+    """Return empty tablets of a table: by pivot keys for a sorted one, else by a count."""
     if count is not None and pivots is not None:
         raise generic('Cannot specify both "tablet_count" and "pivot_keys"')
     if pivots is not None:
@@ -190,7 +193,7 @@ def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
 
 
 def uniform_pivots(schema: TableSchema, count: int) -> list[Key]:
-    """Pivots that cut the whole range of an integer first key column into equal parts."""
+    """Return pivots that cut the range of an integer first key column into equal parts."""
     column = schema.columns[0]
     ranges = {"int64": (-(1 << 63), 1 << 64), "uint64": (0, 1 << 64)}
     if column.type in ranges:
@@ -207,7 +210,7 @@ def uniform_pivots(schema: TableSchema, count: int) -> list[Key]:
 
 
 def pivot_to_yson(pivot: Key) -> list[Any]:
-    """A pivot key as a list of YSON values."""
+    """Return a pivot key as a list of YSON values."""
     return [
         None if code == wire.NULL else wire.to_python(code, value)
         for code, value in zip(pivot[::2], pivot[1::2], strict=True)

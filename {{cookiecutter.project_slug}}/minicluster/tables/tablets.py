@@ -25,7 +25,7 @@ from .table import (
 def tablet_range(
     table: Table, path: str, first: int | None = None, last: int | None = None
 ) -> list[Tablet]:
-    """Tablets first..last, both included; all of them without limits. Raises: YtError."""
+    """Return tablets first..last, both included; all without limits. Raises YtError."""
     begin = 0 if first is None else first
     end = len(table.tablets) - 1 if last is None else last
     if not 0 <= begin <= end < len(table.tablets):
@@ -37,7 +37,7 @@ def tablet_range(
 
 
 def require_unmounted(table: Table, message: str) -> None:
-    """Raises: YtError, with the message, when a tablet is not unmounted."""
+    """Raise YtError, with the message, when a tablet is not unmounted."""
     for tablet in table.tablets:
         if tablet.state != UNMOUNTED:
             raise generic(
@@ -95,7 +95,7 @@ def reshard(
     pivot_keys: Sequence[Sequence[Any]] | None,
     trimmed_row_counts: Sequence[int] | None,
 ) -> None:
-    """Cuts a whole table anew; an ordered one keeps its rows."""
+    """Cut a whole table anew; an ordered one keeps its rows."""
     made = new_tablets(table.schema, tablet_count, pivot_keys)
     if table.ordered:
         _move_rows(table.tablets, made)
@@ -130,7 +130,7 @@ def trim(table: Table, path: str, tablet_index: int, trimmed_row_count: int) -> 
 
 
 def info(table: Table, path: str, index: int, timestamp: int) -> dict[str, Any]:
-    """Row counts of one tablet at that time. Raises: YtError when it is not mounted."""
+    """Return the row counts of one tablet at that time. Raises YtError when it is not mounted."""
     tablet = tablet_at(table, index, path)
     require_readable(tablet, path)
     return {

@@ -60,7 +60,7 @@ class Process:
         return self.wait()
 
     def kill(self) -> None:
-        """kill -9 of the whole group; harmless when it is gone."""
+        """Kill the whole group with SIGKILL; harmless when it is gone."""
         try:
             os.killpg(self.pgid, signal.SIGKILL)
         except ProcessLookupError:

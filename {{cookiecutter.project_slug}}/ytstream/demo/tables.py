@@ -60,7 +60,7 @@ def fill_reference(connection: Connection, sample: Sample) -> None:
 
 
 def rows_in(client: Client, queue: str) -> int:
-    """Return the rows ever put into ``queue``, by its tablets' own count."""
+    """Return the number of rows ever put into ``queue``, by its tablets' own count."""
     tablets = range(int(client.get(f"{queue}/@tablet_count")))
     infos = client.get_tablet_infos(queue, list(tablets))["tablets"]
     return sum(int(info["total_row_count"]) for info in infos)
@@ -79,7 +79,7 @@ FLOAT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out, and where it differs from what had to."""
+    """The rows that came out, and where they differ from the expected ones."""
 
     rows_out: int
     missing: Counted
@@ -97,7 +97,7 @@ class Outcome:
 
 
 def compare(expected: Counted, found: Counted) -> Outcome:
-    """Count, row by row; a row with a wrong value is one lost and one too many."""
+    """Compare row by row; a row with a wrong value is one lost and one too many."""
     missing, unexpected = expected - found, found - expected
     for row in [row for row in missing if any(isinstance(value, float) for value in row)]:
         for other in [other for other in unexpected if _is_close(row, other)]:

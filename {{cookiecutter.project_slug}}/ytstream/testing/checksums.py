@@ -1,7 +1,7 @@
-"""Tells whether a vendored folder is as it was released: ``python checksums.py FOLDER ...``.
+"""Compare a vendored folder with its release: ``python checksums.py FOLDER ...``.
 
 Each folder has a file CHECKSUMS with one line per file, as ``sha256sum`` writes them. A difference
-is a warning, not an error: the fork is its owner's to keep, and an upgrade will conflict with it.
+is a warning, not an error: the owner may keep the fork, but an upgrade will conflict with it.
 Standard library only; with ``--write`` the files are written anew.
 """
 
@@ -48,7 +48,7 @@ def write(folder: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Warn of differences, or write the sums; 0 in any case."""
+    """Warn of differences, or write the sums; return 0 in any case."""
     for folder in (Path(word) for word in words if word != "--write"):
         if "--write" in words:
             write(folder)

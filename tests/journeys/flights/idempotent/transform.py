@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One departure in, one out; a flight that never departed keeps its row, with null delays."""
+    """Return a row for each row; a flight that never departed has null delays."""
     scheduled = F.col("time_hour") + F.make_dt_interval(mins=F.col("minute"))
     return events.select(
         "tablet_index",

@@ -27,7 +27,7 @@ async def execute_batch(call: Invocation) -> Any:
 
 
 def _check(name: Any, parameters: Any, given: Any) -> None:
-    """Which commands go into a batch is the rule of client/driver/etc_commands.cpp."""
+    """Raise YtError for a command that may not be in a batch (client/driver/etc_commands.cpp)."""
     if not isinstance(name, str) or name not in COMMANDS:
         raise generic(f"Unknown command {name!r}")
     command = COMMANDS[name]

@@ -10,7 +10,7 @@ from ..registry import NULL, STRUCTURED, Invocation, command
 
 
 def answer(call: Invocation, name: str, value: Any) -> Any:
-    """API v4 answers maps, unless the client asks for the value alone."""
+    """Return a map, as API v4 does, or the value alone if the client asks for that."""
     return value if call.flag("return_only_value") else {name: value}
 
 

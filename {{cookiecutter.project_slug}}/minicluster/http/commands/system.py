@@ -73,7 +73,7 @@ def check_permission(call: Invocation) -> Any:
 
 @command("check_cluster_liveness")
 def check_cluster_liveness(call: Invocation) -> None:
-    """The client asks for an answer, nothing else."""
+    """Answer: the client asks for nothing else."""
 
 
 @command("get_current_user", output=STRUCTURED)

@@ -106,7 +106,7 @@ def select_rows(call: Invocation) -> Any:
 
 
 def _timestamp(call: Invocation) -> int | None:
-    """That of the transaction, or the one given; None for what is committed now."""
+    """Return the transaction's timestamp, or the one given; None for what is committed now."""
     transaction = call.tablet_tx
     if transaction is not None:
         return transaction.start_timestamp

@@ -38,7 +38,7 @@ def start_transaction(call: Invocation) -> Any:
 
 
 def _seconds(deadline: Any) -> float | None:
-    """Milliseconds since the epoch, or ISO 8601."""
+    """Return the seconds since the epoch of a time in milliseconds or in ISO 8601."""
     if deadline is None:
         return None
     if isinstance(deadline, int):

@@ -6,7 +6,7 @@ from typing import Any
 
 from yt import yson
 
-from ...errors import YtError, generic, not_supported
+from ...errors import generic, not_supported
 from ..messages import set_guid, text
 from ..service import Invocation, method
 
@@ -19,7 +19,7 @@ def to_yson(value: Any) -> bytes:
 
 
 def from_yson(data: bytes) -> Any:
-    """Raises YtError for what is no YSON."""
+    """Return the value of YSON text. Raises YtError if it is not YSON."""
     try:
         return yson.loads(data)
     except (yson.YsonError, ValueError) as error:
@@ -27,12 +27,12 @@ def from_yson(data: bytes) -> Any:
 
 
 def attributes(dictionary: Any) -> dict[str, Any]:
-    """The value of a TAttributeDictionary."""
+    """Return the value of a TAttributeDictionary."""
     return {text(item.key): from_yson(item.value) for item in dictionary.attributes}
 
 
 def wanted_attributes(message: Any) -> list[str] | None:
-    """Which attributes a Get or List asks for beside each node; None for none."""
+    """Return the attributes that a Get or List asks for beside each node; None for none."""
     if message.HasField("legacy_attributes"):
         if message.legacy_attributes.all:
             raise not_supported("All attributes beside a value")
@@ -157,7 +157,7 @@ def lock_node(call: Invocation) -> None:
     message = call.message
     mode = LOCK_MODES.get(message.mode)
     if mode is None:
-        raise YtError(1, f"Unknown lock mode {message.mode}")
+        raise generic(f"Unknown lock mode {message.mode}")
     lock = call.cluster.cypress.lock(
         text(message.path),
         mode,

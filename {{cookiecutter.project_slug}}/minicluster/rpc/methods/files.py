@@ -14,7 +14,7 @@ BLOCK = 1 << 20
 
 @method("ReadFile")
 async def read_file(call: Invocation) -> None:
-    """Meta, data, a null attachment, then the response; the client has ended its side already."""
+    """Send meta, data and a null attachment, then respond; the client's side is over."""
     message = call.message
     target = text(message.path)
     data = call.cluster.cypress.read_file(
@@ -34,7 +34,7 @@ async def read_file(call: Invocation) -> None:
 
 @method("WriteFile")
 async def write_file(call: Invocation) -> None:
-    """The null attachment tells the client to start; nothing is applied before its own null."""
+    """Start the client with a null attachment; apply nothing before the client's own null."""
     message = call.message
     call.stream.end()
     data = b"".join([chunk async for chunk in call.stream.chunks()])

@@ -12,7 +12,7 @@ CORE = f"{RPC}T%s"
 @method("Discover", messages=f"{CORE}Discover", service=API_SERVICE)
 @method("Discover", messages=f"{CORE}Discover", service=DISCOVERY_SERVICE)
 def discover(call: Invocation) -> None:
-    """Every 5 s from each pooled connection; anything but `up` makes the client drop the proxy."""
+    """Answer `up`: each pooled connection asks every 5 s, and drops the proxy for anything else."""
     call.reply.up = True
 
 
@@ -24,7 +24,7 @@ def discover_proxies(call: Invocation) -> None:
 
 @method("CheckClusterLiveness")
 def check_cluster_liveness(call: Invocation) -> None:
-    """The client asks for an answer, nothing else."""
+    """Answer: the client asks for nothing else."""
 
 
 @method("GetCurrentUser")

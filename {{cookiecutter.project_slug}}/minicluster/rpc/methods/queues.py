@@ -15,7 +15,7 @@ from .transactions import tablet_transaction
 
 
 def _limits(message: Any) -> tuple[int | None, int | None]:
-    """(rows, bytes of data weight) that an answer may hold at most."""
+    """Return (rows, bytes of data weight) that an answer may hold at most."""
     options = message.row_batch_read_options
     return (
         options.max_row_count if options.HasField("max_row_count") else None,

@@ -25,7 +25,7 @@ DEFAULT_PARTITION = 1 << 30
 
 @method("PartitionTables")
 def partition_tables(call: Invocation) -> None:
-    """One rich path per partition, in the textual form that YPaths have."""
+    """Answer with one rich path per partition, in the textual form that YPaths have."""
     message = call.message
     if message.enable_cookies:
         raise not_supported("Partition cookies (distributed reading)")
@@ -42,7 +42,7 @@ def partition_tables(call: Invocation) -> None:
 
 @method("ReadTable")
 async def read_rows(call: Invocation) -> None:
-    """Meta, blocks of rows, a null attachment, then the response."""
+    """Send meta, blocks of rows and a null attachment, then respond."""
     message = call.message
     if message.desired_rowset_format != WIRE:
         # It would need an Arrow library; SPYT asks for it when the table is optimized for scan.
@@ -65,7 +65,7 @@ async def read_rows(call: Invocation) -> None:
 
 
 def _pack(*parts: bytes) -> bytes:
-    """Parts as one attachment: their count (4 bytes), and before each its size (8 bytes)."""
+    """Return parts as one attachment: their count (4 bytes), then each after its size (8)."""
     return struct.pack("<I", len(parts)) + b"".join(
         struct.pack("<Q", len(part)) + part for part in parts
     )

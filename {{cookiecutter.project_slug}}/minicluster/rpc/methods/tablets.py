@@ -10,7 +10,7 @@ from .cypress import from_yson, to_yson
 
 
 def _tablets(call: Invocation) -> tuple[int | None, int | None]:
-    """(first, last) tablet, both included."""
+    """Return the (first, last) tablet, both included."""
     options = call.message.tablet_range_options
     return (
         options.first_tablet_index if options.HasField("first_tablet_index") else None,
@@ -46,7 +46,7 @@ def unfreeze_table(call: Invocation) -> None:
 
 @method("ReshardTable")
 def reshard_table(call: Invocation) -> None:
-    """Pivot keys come as a rowset, a count without one."""
+    """Cut a table anew: at the pivot keys of a rowset, or into a count of tablets."""
     message = call.message
     pivots = None
     if message.HasField("rowset_descriptor"):
@@ -93,7 +93,7 @@ def get_tablet_infos(call: Invocation) -> None:
 
 @method("GetTablePivotKeys")
 def get_table_pivot_keys(call: Invocation) -> None:
-    """As lists, or else as maps by column, which is the older form."""
+    """Answer with pivot keys as lists, or else as maps by column, which is the older form."""
     table_path = text(call.message.path)
     _, table = call.cluster.tables.sorted(table_path)
     keys = call.cluster.cypress.get(f"{table_path}/@pivot_keys")

@@ -7,7 +7,7 @@ address, and attaching, modifying or committing through another one fails.
 from __future__ import annotations
 
 from ... import ids
-from ...errors import YtError, generic
+from ...errors import generic
 from ...tables.transactions import Transaction
 from ..messages import guid, set_guid
 from ..service import Invocation, method
@@ -97,14 +97,17 @@ def abort_transaction(call: Invocation) -> None:
 def generate_timestamps(call: Invocation) -> None:
     count = call.message.count
     if not 1 <= count <= 1_000_000:
-        raise YtError(1, f"Cannot generate {count} timestamps")
+        raise generic(f"Cannot generate {count} timestamps")
     call.reply.timestamp = call.cluster.clock.timestamp()
     for _ in range(count - 1):
         call.cluster.clock.timestamp()
 
 
 def tablet_transaction(call: Invocation) -> Transaction | None:
-    """The tablet transaction that the message names, or None; another proxy's is refused."""
+    """Return the tablet transaction that the message names, or None.
+
+    Raises YtError for a transaction of another proxy.
+    """
     if not call.message.HasField("transaction_id"):
         return None
     transaction_id = guid(call.message.transaction_id)

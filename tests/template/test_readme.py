@@ -1,0 +1,117 @@
+"""The README of a generated project: it names what exists, and its commands do what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minicluster import testing
+from tests.project import Variant, generate, variant_answers
+from tests.ytstream.examples import example
+from ytstream import cli
+
+#: As many sample rows as the demo puts into each queue.
+DEMO_ROWS = 20_000
+LOCAL = "127.0.0.1:18080"
+
+
+def blocks(readme: Path, language: str) -> list[str]:
+    """Return the fenced blocks of ``language``."""
+    text = readme.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_every_target_it_names_exists(project: Path) -> None:
+    text = (project / "README.md").read_text(encoding="utf-8")
+    named = {
+        word
+        for words in re.findall(r"(?:`|^)make((?: +[a-z]+\b)+)", text, re.MULTILINE)
+        for word in words.split()
+    }
+    assert {"lint", "test", "demo", "rows", "status", "submit"} <= named
+    targets = re.findall(r"^([a-z]+):", (project / "Makefile").read_text(), re.MULTILINE)
+    assert named <= {*targets}
+
+
+def test_every_file_it_names_exists(project: Path) -> None:
+    text = (project / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", text))
+    assert {"sample/rows.py", "config/production.toml", "tests/test_job.py"} <= named
+    for name in named:
+        assert [*project.glob(name), *project.glob(f"s*/**/{name}")], name
+
+
+def test_every_command_it_names_exists(project: Path) -> None:
+    text = (project / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(rf"python -m {project.name.replace('-', '_')} (\w+)", text))
+    assert {"migrate", "rewind", "submit"} <= named
+    assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
+
+
+def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
+    text = (project / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^RESULT (.*)$", text, re.MULTILINE)
+    shown = dict(word.split("=") for word in line.split())
+    guarantee, processing, queues = shown["guarantee"], shown["processing"], int(shown["queues"])
+    assert f"| guarantee | `{guarantee}` |\n| processing | `{processing}` |\n" in text
+    assert queues == text.count("INFO recovery: new consumer")
+    found = example(guarantee, processing, queues)
+    sent = [row for queue in range(queues) for row in found.sample.make(DEMO_ROWS, queue + 1)]
+    sent += found.sample.closing(found.job, sent)
+    repeated = int(shown["duplicated"])
+    assert (repeated > 0) == (guarantee == "at_least_once")
+    assert int(shown["rows_in"]) == len(sent)
+    assert int(shown["rows_out"]) == found.sample.wanted(found.job, sent).total() + repeated
+    assert (shown["lost"], shown["kills"], shown["restarts"]) == ("0", "1", "1")
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        ("transactional", "map", "single"),
+        pytest.param(("at_least_once", "window", "multi"), marks=pytest.mark.slow),
+        pytest.param(("transactional", "join", "multi"), marks=pytest.mark.slow),
+        pytest.param(("at_least_once", "deduplicate", "single"), marks=pytest.mark.slow),
+    ],
+    ids="-".join,
+)
+def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: Variant) -> None:
+    project = generate(tmp_path, **variant_answers(variant))
+    scripts = blocks(project / "README.md", "sh")
+    (words,) = re.findall(r"^make (provision rows status)$", "".join(scripts), re.MULTILINE)
+    (own,) = [script for script in scripts if "insert-rows" in script]
+    with testing.start() as cluster:
+
+        def said(*command: str) -> str:
+            done = subprocess.run(
+                command,
+                cwd=project,
+                env={
+                    **os.environ,
+                    "PATH": f"{sys.prefix}/bin{os.pathsep}{os.environ['PATH']}",
+                    "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)]),
+                    "YT_PROXY": cluster.http,
+                },
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            )
+            return done.stdout
+
+        package = project.name.replace("-", "_")
+        shown = [said(sys.executable, "-m", package, word) for word in words.split()]
+        assert shown[-1].replace(cluster.http, LOCAL) in blocks(project / "README.md", "text")
+
+        lines = own.replace(LOCAL, cluster.http).replace(". .venv/bin/activate", "set -e")
+        assert LOCAL in own
+        said("sh", "-c", re.sub(r"sleep 5.*", "", lines))
+        queue = variant_answers(variant)["queue_paths"].split()[0]
+        query = f'event_id from [{queue}] where is_prefix("mine", event_id)'
+        found = said("yt", "--proxy", cluster.http, "select-rows", query, "--format", "json")
+        assert len(found.splitlines()) == (2 if "for " in own else 1)
