@@ -1,0 +1,67 @@
+"""What holds after every step."""
+
+from __future__ import annotations
+
+from .state import At, Folder, State, Step
+from .variants import Model
+
+#: The driver has nothing on its way: head and consumer agree.
+_AT_REST = (At.START, At.PLAN)
+
+
+def broken(model: Model, before: State, step: Step, state: State) -> str:
+    """Return what this step has broken, or nothing."""
+    if step.causeless:
+        return "the newest epoch is refused without cause"
+    head, out = state.head, state.out
+    if out is not before.out or head is not before.head:
+        if head.end < before.head.end:
+            return f"the head went back from row {before.head.end} to row {head.end}"
+        if 0 in out[: head.end]:
+            return f"row {out.index(0)} is missing, and the head has passed it"
+        if not model.replays and 2 in out:
+            row = out.index(2)
+            return f"row {row} is written twice" if row < model.rows else "windows close twice"
+    if model.stateful and (head is not before.head or state.folders is not before.folders):
+        wrong = _wrong_state(model, state)
+        if wrong:
+            return wrong
+    if state.consumer != head.end and not model.replays and _at_rest(model, state):
+        return f"the consumer is at row {state.consumer}, the head at row {head.end}"
+    return ""
+
+
+def drained(model: Model, state: State) -> bool:
+    """Say whether every row was read and every window closed."""
+    if state.head.end < model.rows:
+        return False
+    # Where outputs are replayed, a frozen driver's SPYT may move the consumer back.
+    if not model.replays and state.consumer < model.rows:
+        return False
+    return not model.stateful or _counts(state)[model.rows] > 0
+
+
+def _counts(state: State) -> tuple[int, ...]:
+    folder = state.folders[state.head.folder - 1] or Folder()
+    return dict(folder.states).get(state.head.batch + 1, ())
+
+
+def _wrong_state(model: Model, state: State) -> str:
+    head = state.head
+    between = any(driver.at is At.HEAD for driver in state.drivers)  # of head_outside
+    if head.batch < 0 or between:
+        return ""
+    counts = _counts(state)
+    if not counts:
+        return f"version {head.batch + 1} of the state is missing"
+    closed = counts[model.rows] if model.replays else state.out[model.rows]
+    if counts == (*(int(row < head.end) for row in range(model.rows)), closed):
+        return ""
+    return f"the state of batch {head.batch} has counted {counts[:-1]}, closed {counts[-1]}"
+
+
+def _at_rest(model: Model, state: State) -> bool:
+    if "skip" in model.kinds and state.consumer < state.head.end:
+        return False
+    newest = state.head.epoch
+    return any(driver.at in _AT_REST and driver.epoch == newest for driver in state.drivers)

@@ -1,0 +1,52 @@
+"""The protocol holds in every interleaving; without any one of its parts it does not."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from tests.model.__main__ import told
+from tests.model.search import search
+from tests.model.variants import FAULTS, GUARANTEES, JOBS, MUTANTS, STEPS, Model
+
+CASES = list(product(GUARANTEES, JOBS))
+
+
+@pytest.mark.parametrize(("guarantee", "job"), CASES)
+def test_no_fault_breaks_the_protocol(guarantee: str, job: str) -> None:
+    result = search(Model(guarantee, job, starts=2, faults=1))
+    assert not result.wrong, told(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("guarantee", "job"), CASES)
+def test_no_two_faults_in_three_starts_break_it(guarantee: str, job: str) -> None:
+    result = search(Model(guarantee, job))
+    assert not result.wrong, told(result)
+
+
+def test_head_and_consumer_part_only_where_spyt_skips_its_advance() -> None:
+    kinds = tuple(kind for kind in FAULTS if kind != "skip")
+    result = search(Model(kinds=kinds, starts=2, faults=1))
+    assert not result.wrong, told(result)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_part_is_needed(name: str) -> None:
+    result = search(MUTANTS[name].model(name, Model()))
+    print(told(result))
+    assert result.wrong
+    assert result.trace
+
+
+@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.faults])
+def test_a_mutant_has_the_fewest_faults_that_show_it(name: str) -> None:
+    mutant = MUTANTS[name]._replace(faults=MUTANTS[name].faults - 1)
+    result = search(mutant.model(name, Model(starts=2)))
+    assert not result.wrong, told(result)
+
+
+def test_the_table_names_the_steps_that_are_taken() -> None:
+    results = [search(Model(guarantee, starts=1, faults=1)) for guarantee in GUARANTEES]
+    assert set.union(*(set(result.names) for result in results)) == set(STEPS)

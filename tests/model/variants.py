@@ -1,0 +1,104 @@
+"""What can be asked of the model: the names of the steps, the faults, the mutants, the bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+#: The function that does a step. Those of Spark and SPYT are not ours to import.
+STEPS = {
+    "raise_epoch": "ytstream.recovery.epoch.raise_epoch",
+    "read_positions": "ytstream.recovery.snapshot.read",
+    "new_folder": "ytstream.recovery.folder.new_folder",
+    "begin": "ytstream.recovery.before_start.begin",
+    "verify_head": "ytstream.query.batch.verify_head",
+    "write_outputs": "ytstream.query.batch.write_outputs",
+    "audit": "ytstream.query.batch.audit",
+    "write_head": "ytstream.query.batch.write_head",
+    "watch": "ytstream.query.watch.look",
+    "read logs": "spark: MicroBatchExecution.populateStartOffsets",
+    "plan": "spark: MicroBatchExecution.constructNextBatch",
+    "write offsets": "spark: OffsetSeqLog.add",
+    "write state": "spark: StateStore.commit",
+    "write commits": "spark: CommitLog.add",
+    "confirm": "spyt: YtStreamingSource.commit, which moves the consumer without old_offset",
+    "open T": "spyt: MicroBatchExecutionDecorators, before runBatch",
+    "advance": "spyt: MicroBatchExecutionDecorators, AdvanceConsumer in T without old_offset",
+    "commit T": "spyt: MicroBatchExecutionDecorators, CommitTransaction",
+    "purge": "spyt: MicroBatchExecutionDecorators, CommitLog.purgeAfter",
+}
+
+FAULTS = {
+    "crash": "a driver's process is killed, before any step",
+    "lost": "a tablet transaction is applied and its reply is lost",
+    "late": "a commit has no reply; the cluster applies it later, if it still can, or never",
+    "error": "a request to a folder fails, done or not; so may the purge after a refusal",
+    "skip": "SPYT's advance does nothing, and T commits nevertheless",
+}
+
+JOBS = {
+    "stateful": "the folder is copied; a planned batch runs again over the same rows",
+    "stateless": "the folder is copied; a planned batch is removed",
+    "empty": "no state; every start has an empty folder",
+}
+
+GUARANTEES = {
+    "transactional": "outputs, head and consumer are written in SPYT's transaction T",
+    "replaying": "outputs first; then one transaction writes head and consumer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A variant of the protocol, and the bounds of the search."""
+
+    guarantee: str = "transactional"
+    job: str = "stateful"
+    mutant: str = ""
+    kinds: tuple[str, ...] = tuple(FAULTS)
+    rows: int = 3
+    most_rows: int = 2  #: of a batch
+    drivers: int = 2
+    starts: int = 3
+    faults: int = 2
+
+    @property
+    def replays(self) -> bool:
+        return self.guarantee == "replaying"
+
+    @property
+    def stateful(self) -> bool:
+        return self.job == "stateful"
+
+
+class Mutant(NamedTuple):
+    """A protocol that leaves one thing out, and the fewest faults that show it."""
+
+    text: str
+    faults: int = 0
+    guarantee: str = "transactional"
+    job: str = "stateful"
+
+    def model(self, name: str, bounds: Model) -> Model:
+        return replace(
+            bounds, mutant=name, faults=self.faults, guarantee=self.guarantee, job=self.job
+        )
+
+
+MUTANTS = {
+    "no_epoch": Mutant("no epoch is raised before a start"),
+    "shared_folder": Mutant("one folder for all epochs"),
+    "cached_check": Mutant("the head is read in the first batch of a query and then remembered"),
+    "no_check": Mutant("the head is not read in the batch"),
+    "head_outside": Mutant("the head is written after T, in a transaction of its own"),
+    "begin_unchecked": Mutant("`begin` does not check the epoch"),
+    "number_alone": Mutant("an epoch is known as one's own by its number, not by its owner", 2),
+    "no_repair": Mutant("the commit log is copied as it is"),
+    "planned_anew": Mutant("with state, a planned batch is removed and planned anew"),
+    "planned_behind": Mutant("a planned batch is copied although it ends before the head", 1),
+    "consumer_unchecked": Mutant("the consumer is not compared with the head", 1),
+    "no_watch": Mutant("an idle query's consumer is not compared with the head", 1),
+    "start_unchecked": Mutant(
+        "a batch's first row is not compared with the head", 1, "replaying", "empty"
+    ),
+}
