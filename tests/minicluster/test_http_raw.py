@@ -155,7 +155,7 @@ def test_halves_of_a_surrogate_pair(
         ("identity", b"\xff\xfe"),
         ("identity", b"["),
         ("gzip", b"not gzip"),
-        ("gzip", gzip.compress(b"{a=1};")[:-9]),
+        ("gzip", gzip.compress(b"{a=1};", mtime=0)[:-9]),
         ("gzip", zlib.compress(b"{a=1};" * 1000)[:-50]),
         ("z-lz4", b"x"),
         ("br", b"\xff\xff"),

@@ -273,6 +273,7 @@ def test_output_retention_is_given_to_the_output(connection: Connection) -> None
     provision(kept)
     output = kept.settings.output
     assert kept.client.get(f"{output}/@max_data_ttl") == 60_000
+    assert kept.client.get(f"{output}/@min_data_ttl") == 0
     assert kept.client.get(f"{output}/@min_data_versions") == 0
 
 

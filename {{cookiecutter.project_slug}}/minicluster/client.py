@@ -189,14 +189,14 @@ class Faults:
         return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
 
     def remove(self, rule: Fault | int) -> None:
-        """Removes a rule; the calls that it delays or holds go on."""
+        """Remove a rule; the calls that it delays or holds go on."""
         self._client.request("DELETE", f"/faults/{_id(rule)}")
 
     def clear(self) -> None:
         self._client.request("DELETE", "/faults")
 
     def release(self, rule: Fault | int, timeout: float = 60.0) -> Sequence[Entry]:
-        """Applies the calls that the rule holds, in their order. Returns their journal entries.
+        """Apply the calls that the rule holds, in their order; return their journal entries.
 
         The rule stays. Raises: ControlError when a call is not finished after `timeout` seconds.
         """

@@ -149,8 +149,10 @@ def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int])
     settings, columns = connection.settings, connection.job.output_columns[name]
     attributes = connection.guarantee.output_attributes(columns, settings, tablets)
     if settings.output_retention is not None:
-        # Rows may go once they are older than max_data_ttl (YTsaurus documentation, "TTL").
-        attributes |= {"min_data_versions": 0, "max_data_ttl": settings.output_retention}
+        # Rows may go once they are older than both: min_data_ttl is 30 minutes by default, and an
+        # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
+        kept = settings.output_retention
+        attributes |= {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": kept}
     return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
 
 

@@ -37,7 +37,7 @@ class Gate:
     def __init__(
         self, tick: Callable[[], None], committing: Committing = lambda _: nullcontext()
     ) -> None:
-        """`committing` keeps a transaction alive while its commit is held."""
+        """Take `committing`, which keeps a transaction alive while its commit is held."""
         self._tick = tick
         self._held = WaitingRoom(tick, committing)
         self.rules: dict[int, Rule] = {}
@@ -47,7 +47,7 @@ class Gate:
         self._changed = asyncio.Condition()
 
     async def enter(self, call: Call) -> None:
-        """Raises the injected `YtError`, `HangUp` or `Held`; otherwise the request may be applied
+        """Raise the injected `YtError`, `HangUp` or `Held`; otherwise the request may be applied
         now."""
         call.label = call.label or self.label
         self.journal.open(call)
@@ -60,7 +60,7 @@ class Gate:
         self._tick()
 
     async def leave(self, call: Call) -> None:
-        """Called when the request was applied, or has failed (then `call.error` says how)."""
+        """Note that the request was applied, or has failed (then `call.error` says how)."""
         failure: YtError | HangUp | None = call.error
         try:
             if self.rules:
@@ -85,20 +85,20 @@ class Gate:
         return rule.id
 
     def rule(self, rule_id: int) -> Rule:
-        """Raises: YtError when there is no such rule."""
+        """Raise YtError when there is no such rule."""
         if rule_id not in self.rules:
             raise generic(f"No such rule {rule_id}")
         return self.rules[rule_id]
 
     async def remove(self, rule_id: int | None = None) -> None:
-        """Removes one rule or all; calls that it delays or holds go on at once."""
+        """Remove one rule or all; calls that it delays or holds go on at once."""
         for removed in [rule_id] if rule_id is not None else list(self.rules):
             self.rules.pop(removed, None)
             self._held.let_go(removed)
         await self._notify()
 
     async def release(self, rule_id: int, timeout: float) -> list[dict[str, Any]]:
-        """Applies the calls that the rule holds. Returns their entries; raises YtError on timeout.
+        """Apply the calls that the rule holds; return their entries. Raises YtError on timeout.
 
         The rule stays in force for later calls.
         """

@@ -23,7 +23,7 @@ Invoked = TypeVar("Invoked")
 
 
 async def travel(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]]) -> Result:
-    """The result of `apply`, which is called once the gate has let the request in.
+    """Return the result of `apply`, which is called once the gate has let the request in.
 
     Raises: YtError, HangUp.
     """
@@ -39,7 +39,7 @@ async def travel(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]])
 
 
 async def _through(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]]) -> Result:
-    """The request leaves the gate whether it was applied or refused."""
+    """Leave the gate, whether the request was applied or refused."""
     try:
         result = await apply()
     except YtError as error:
@@ -51,7 +51,7 @@ async def _through(gate: Gate, call: Call, apply: Callable[[], Awaitable[Result]
 
 
 async def invoke(name: str, body: Callable[[Invoked], Any], invocation: Invoked) -> Any:
-    """The result of a command's body, plain or awaited. Raises: YtError."""
+    """Return the result of a command's body, plain or awaited. Raises YtError."""
     try:
         result = body(invocation)
         return await result if inspect.isawaitable(result) else result

@@ -69,7 +69,7 @@ class Retention:
 
 
 def trimmable(data: OrderedData, attributes: Mapping[str, Any], now: float) -> int:
-    """The index before which no row has to be kept; `min_data_versions` is known to be 0."""
+    """Return the first row that has to be kept; `min_data_versions` is known to be 0."""
     settings = {name: attributes.get(name, default) for name, default in DEFAULTS.items()}
     ttl = settings["min_data_ttl"]
     if settings["max_data_versions"] != 0:

@@ -92,7 +92,7 @@ class TabletTransactions:
         atomicity: str = "full",
         id: str | None = None,
     ) -> Transaction:
-        """Starts a transaction that only requests through `proxy` will find."""
+        """Start a transaction that only requests through `proxy` will find."""
         timeout = (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
         transaction = Transaction(
             id=id or ids.new(ids.TABLET_TRANSACTION),
@@ -109,7 +109,7 @@ class TabletTransactions:
         return transaction
 
     def get(self, transaction_id: str, proxy: str | None = None) -> Transaction:
-        """The transaction, its lease renewed as any request of it does.
+        """Return the transaction and renew its lease, as any request of it does.
 
         Raises: YtError 11000 when it is over, or was started through another proxy: it lives in the
         memory of that one alone (server/lib/transactions, sticky transaction pool); YtError 11003
@@ -137,7 +137,7 @@ class TabletTransactions:
         return transaction
 
     def find(self, transaction_id: str) -> Transaction | None:
-        """The transaction whatever its proxy, without renewing it."""
+        """Return the transaction whatever its proxy, without renewing it."""
         return self._alive.get(transaction_id)
 
     def ping(self, transaction_id: str, proxy: str | None = None) -> None:
@@ -147,7 +147,7 @@ class TabletTransactions:
         del self._alive[self.get(transaction_id, proxy).id]
 
     def commit(self, transaction_id: str, proxy: str | None = None) -> int:
-        """Applies everything and returns the commit timestamp; on failure nothing is applied.
+        """Apply everything and return the commit timestamp; on failure nothing is applied.
 
         Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1717 when there
         are too many rows for one tablet. The transaction is over in any case.
@@ -164,7 +164,7 @@ class TabletTransactions:
         return timestamp
 
     def _require_alive(self, node_id: str, buffered: Buffered) -> None:
-        """A removed table takes its tablets along; a moved one has a new node but the same."""
+        """Raise YtError when the table was removed; a moved one has a new node and its tablets."""
         nodes = self._store.nodes
         if node_id in nodes or any(node.payload is buffered.table for node in nodes.values()):
             return
@@ -174,7 +174,7 @@ class TabletTransactions:
     def within(
         self, transaction: Transaction | None, atomicity: str = "full"
     ) -> Iterator[Transaction]:
-        """The given transaction; or for None one of its own, committed at the end."""
+        """Yield the given transaction; or for None one of its own, committed at the end."""
         if transaction is not None:
             yield transaction
             return
@@ -258,7 +258,7 @@ def _column_id(schema: TableSchema, name: str) -> int | None:
 
 
 def merged(schema: TableSchema, old: Update, change: Update) -> bytes:
-    """The stored row after an update of `old`; columns in neither become null."""
+    """Return the stored row after an update of `old`; columns in neither become null."""
     pieces = old | change
     return wire.from_chunks(
         [
@@ -275,7 +275,7 @@ def _require_columns(schema: TableSchema, pieces: Update) -> None:
 
 
 def changes(buffered: Buffered, modifications: Iterable[Modification]) -> dict[Key, Change]:
-    """The changes by key that modifications of a sorted table make, on top of `buffered`."""
+    """Return the changes by key that modifications of a sorted table make, on top of `buffered`."""
     schema = buffered.table.schema
     key_of = key_reader(schema)
     fresh: dict[Key, Change] = {}
