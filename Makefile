@@ -68,9 +68,9 @@ journeys: setup ## the long tests: foreign data in every guarantee, every genera
 	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
 	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
 
-# A worker shares its clusters among its tests, so that more of them than cores would not pay.
+# Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal -m "not slow and not spark"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not spark"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance

@@ -9,7 +9,7 @@ import pytest
 from tools.fuzz import run as fuzz
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", fuzz.FAMILIES)
 def test_no_input_breaks_the_server(family: str, seed: int) -> None:
     counts: Counter[str] = Counter()

@@ -103,7 +103,7 @@ def test_the_runtime_stays_small() -> None:
         for path in (PROJECT / "ytstream").rglob("*.py")
         if path.relative_to(PROJECT / "ytstream").parts[0] not in ("demo", "testing")
     ]
-    assert sum(len(path.read_text().splitlines()) for path in parts) < 3_850
+    assert sum(len(path.read_text().splitlines()) for path in parts) < 3_900
 
 
 def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
@@ -239,6 +239,7 @@ def wheel(project: Path, folder: Path) -> tuple[list[str], Message]:
         return names, message_from_bytes(archive.read(metadata))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(generate: Generate, tmp_path: Path) -> None:
     project = generate()
     names, metadata = wheel(project, tmp_path)
@@ -249,6 +250,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(generate: Generate, tmp_pa
     assert metadata["Name"] == project.name
 
 
+@pytest.mark.slow
 def test_a_wheel_with_hostile_text_has_whole_metadata(hostile: Path, tmp_path: Path) -> None:
     _, metadata = wheel(hostile, tmp_path)
     assert metadata["Name"] == hostile.name

@@ -53,6 +53,7 @@ def test_every_command_it_names_exists(project: Path) -> None:
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
 
+@pytest.mark.slow
 def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     text = (project / "README.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^RESULT (.*)$", text, re.MULTILINE)
@@ -74,12 +75,13 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     "variant",
     [
         ("transactional", "map", "single"),
-        pytest.param(("at_least_once", "window", "multi"), marks=pytest.mark.slow),
-        pytest.param(("transactional", "join", "multi"), marks=pytest.mark.slow),
-        pytest.param(("at_least_once", "deduplicate", "single"), marks=pytest.mark.slow),
+        ("at_least_once", "window", "multi"),
+        ("transactional", "join", "multi"),
+        ("at_least_once", "deduplicate", "single"),
     ],
     ids="-".join,
 )
+@pytest.mark.slow
 def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: Variant) -> None:
     project = generate(tmp_path, **variant_answers(variant))
     scripts = blocks(project / "README.md", "sh")

@@ -47,6 +47,7 @@ def cruft(folder: Path, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, template: Path) -> None:
     answers = {"queue_paths": "//b/q //a/q", "author": 'О\'Нил "x"'}
     config = str(user_config(tmp_path))
@@ -72,6 +73,7 @@ def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, templat
     cruft(project, "check")
 
 
+@pytest.mark.slow
 def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
     tmp_path: Path, template: Path
 ) -> None:
