@@ -21,7 +21,9 @@ from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
+from ..positions import Begun
 from ..query import pipeline
+from ..query.batch import Batch
 from ..query.supervisor import read_reference
 from ..recovery import before_start
 
@@ -37,6 +39,7 @@ class Stream:
     spark: SparkSession
     sent: list[dict[str, Any]] = field(default_factory=list)
     _now: int = 1_704_067_200_000_000
+    _begun: Begun | None = None
 
     @property
     def client(self) -> Client:
@@ -74,8 +77,9 @@ class Stream:
         self.sent += rows
 
     def recover(self) -> list[str]:
-        """Return what recovery says it did."""
-        return before_start.prepare(self.connection)
+        """Return what recovery says it did; the next run begins where it says, and is audited."""
+        notes, self._begun = before_start.prepare(self.connection)
+        return notes
 
     def forget(self) -> None:
         """Remove what is in the checkpoint; its folder and its marker stay."""
@@ -85,8 +89,9 @@ class Stream:
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
-        """Run the query, stopped at the end."""
-        query = pipeline.start(self.rows(), self.connection)
+        """Run the query, stopped at the end; unless recover() came before, it is not audited."""
+        begun, self._begun = self._begun, None
+        query = pipeline.start(self.rows(), Batch(self.connection, begun))
         try:
             yield query
             settle(query)
