@@ -203,9 +203,12 @@ def test_the_consumer_is_moved_under_a_running_job(stream_of: StreamOf, cluster:
 
 
 @spark_test
-@with_and_without
 @pytest.mark.parametrize("queues", [1, 2])
-@pytest.mark.parametrize("processing", ["map", "window", "deduplicate"])
+@pytest.mark.parametrize(
+    ("processing", "cured"),
+    # Without the fence the window's state counts the batch twice. Stateless jobs are lucky here.
+    [("map", True), ("deduplicate", True), ("window", True), ("window", False)],
+)
 def test_a_commit_is_applied_after_recovery(
     stream_of: StreamOf,
     cluster: Running,
@@ -230,18 +233,22 @@ def test_a_commit_is_applied_after_recovery(
         wait_for_failure(query)
     faults.remove(advanced)
     stream.recover()
-    (entry,) = faults.release(late)
-    faults.clear()
+    if not cured:
+        stream._begun = None  # nothing is audited either
+    # The next batch has read the consumer and has not opened its transaction.
+    opening = faults.add(method="StartTransaction", where={"type": 1}, action="hold")
+    with stream.running() as query:
+        faults.wait(opening)
+        (entry,) = faults.release(late)
+        faults.clear()
+        wait(drained(stream.connection), query)
+    stream.close()
     if cured:
         assert entry.error is not None
         assert entry.error["code"] == TABLET_LOCK_CONFLICT
-        stream.close()
-        assert stream.is_exact()
     else:
         assert entry.error is None
-        stream._begun = None  # nothing is audited
-        stream.close()
-        assert not stream.is_exact()
+    assert stream.is_exact() == cured
 
 
 @spark_test

@@ -32,6 +32,7 @@ from ..job import Connection
 from ..positions import Begun, Rows
 from ..recovery import snapshot
 from .source import observed_name
+from .spark_errors import cause
 
 _START_SECONDS = 60.0
 
@@ -82,7 +83,7 @@ class Batch:
         except Exception as error:
             self.failure = error
         if self.failure is not None:
-            raise RuntimeError(f"batch {number} was not written")
+            raise RuntimeError(f"batch {number} failed: {cause(str(self.failure))}")
 
     def _run(self, rows: DataFrame, number: int) -> None:
         planned: Sequence[Mapping[int, Range]] = ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
@@ -91,10 +92,13 @@ class Stream:
     def running(self) -> Iterator[StreamingQuery]:
         """Run the query, stopped at the end; unless recover() came before, it is not audited."""
         begun, self._begun = self._begun, None
-        query = pipeline.start(self.rows(), Batch(self.connection, begun))
+        batch = Batch(self.connection, begun)
+        query = pipeline.start(self.rows(), batch)
         try:
             yield query
             settle(query)
+        except StreamingQueryException as error:
+            raise batch.failure or error from None
         finally:
             query.stop()
 
