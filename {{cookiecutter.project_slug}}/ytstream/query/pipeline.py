@@ -1,5 +1,7 @@
 """Queues -> transform() -> output table, as one streaming query."""
 
+from dataclasses import replace
+
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -7,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..blame import place
+from ..cluster import connect
 from ..errors import JobError
 from ..job import Connection
 from ..schema import unwritable
@@ -38,6 +41,8 @@ def start(rows: DataFrame, batch: Batch) -> StreamingQuery:
     """
     connection = batch.connection
     batch.uncounted = uncounted(rows, connection.settings.queues)
+    # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
+    batch.connection = replace(connection, client=connect(connection.settings))
     milliseconds = round(connection.settings.trigger_seconds * 1000)
     query = (
         rows.writeStream.foreachBatch(batch)
