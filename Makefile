@@ -65,7 +65,7 @@ test: setup test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
-	@$(BIN)/pytest tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
+	@$(BIN)/pytest tests/model tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
 	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.

@@ -18,4 +18,4 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
     """
     table = runpy.run_path(str(_TABLE))
     yield from table["of_session"](guarantee, stateful=processing in _STATEFUL, spark=spark)
-    yield from (*table["READER"], *table["WRITER"])
+    yield from (*table["READER"], *table["WRITER"], *table["SINK"])

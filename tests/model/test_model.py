@@ -11,6 +11,8 @@ from tests.model.search import search
 from tests.model.variants import FAULTS, GUARANTEES, JOBS, MUTANTS, STEPS, Model
 
 CASES = list(product(GUARANTEES, JOBS))
+#: The one whose whole bounds are searched in `make test`; all are in `make journeys`.
+SAMPLE = ("transactional", "stateful")
 
 
 @pytest.mark.parametrize(("guarantee", "job"), CASES)
@@ -19,8 +21,13 @@ def test_no_fault_breaks_the_protocol(guarantee: str, job: str) -> None:
     assert not result.wrong, told(result)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("guarantee", "job"), CASES)
+@pytest.mark.parametrize(
+    ("guarantee", "job"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case == SAMPLE else pytest.mark.journey)
+        for case in CASES
+    ],
+)
 def test_no_two_faults_in_three_starts_break_it(guarantee: str, job: str) -> None:
     result = search(Model(guarantee, job))
     assert not result.wrong, told(result)

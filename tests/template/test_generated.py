@@ -103,7 +103,7 @@ def test_the_runtime_stays_small() -> None:
         for path in (PROJECT / "ytstream").rglob("*.py")
         if path.relative_to(PROJECT / "ytstream").parts[0] not in ("demo", "testing")
     ]
-    assert sum(len(path.read_text().splitlines()) for path in parts) < 3_900
+    assert sum(len(path.read_text().splitlines()) for path in parts) < 4_300
 
 
 def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:

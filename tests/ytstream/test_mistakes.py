@@ -23,6 +23,7 @@ from tests.ytstream.examples import TEMPLATES
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream import cli, provision
 from ytstream.query import pipeline
+from ytstream.query.batch import Batch
 from ytstream.query.spark_errors import explained_spark
 
 MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__package}}/__main__.py"
@@ -408,6 +409,6 @@ def test_a_mistake_in_transform_gets_one_message(
 
     def start() -> None:
         with explained_spark():
-            pipeline.start(pipeline.rows_of(spark, connection), connection).stop()
+            pipeline.start(pipeline.rows_of(spark, connection), Batch(connection, None)).stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"

@@ -37,8 +37,8 @@ def test_changed_columns_are_said_once(
     prepare(connection)
     consumer = connection.settings.consumer
     connection.client.set(f"{consumer}/@{snapshot.MARKER}/schema", "of other columns")
-    assert prepare(connection) == ["tables.py has changed: rows written before stay as they are"]
-    assert prepare(connection) == []
+    assert prepare(connection)[0] == ["tables.py has changed: rows written before stay as they are"]
+    assert prepare(connection)[0] == []
 
 
 @pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])
@@ -121,7 +121,7 @@ def test_rewind_moves_the_partitions_that_are_named(provisioned_of: ConnectionOf
     rewind(connection, "latest", [])
     (found,) = snapshot.read(connection.client, connection.settings).queues
     assert found.consumed == dict.fromkeys(range(4), 20)
-    assert prepare(connection) == []
+    assert prepare(connection)[0] == []
 
 
 def test_migrate_without_a_change_says_so(provisioned_of: ConnectionOf) -> None:
@@ -141,8 +141,8 @@ def test_a_gap_before_the_first_batch_begins_the_checkpoint_behind_it(
     client: Any = connection.client
     client.trim_rows(connection.settings.queues[0], 0, 10)
     skipping = _configured(connection, on_data_loss="skip")
-    assert any("trimmed" in note for note in prepare(skipping))
-    assert prepare(skipping) == []
+    assert any("trimmed" in note for note in prepare(skipping)[0])
+    assert prepare(skipping)[0] == []
 
 
 def test_status_shows_each_partition_and_the_lag(provisioned_of: ConnectionOf) -> None:

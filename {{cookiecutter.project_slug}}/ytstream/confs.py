@@ -132,13 +132,17 @@ READER = (
          "Per tablet and micro-batch. Without it an outage's backlog comes as one batch."),
     Conf("parsing_type_v3", "true",
          "Composite columns arrive as YSON bytes otherwise."),
-    Conf("include_service_columns", "{include_service_columns}",
-         "The row's position in its queue: the key of `idempotent`; left out otherwise."),
+    Conf("include_service_columns", "true",
+         "The row's position in its queue: the key of `idempotent`, and what shows that a batch "
+         "has read the rows that were planned."),
 )
-#: Options of SPYT's writer and of the checkpoint.
+#: Options of the query.
 WRITER = (
     Conf("checkpointLocation", "{checkpoint_uri}",
          "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs)."),
+)
+#: Parameters of SPYT's sink, for each micro-batch.
+SINK = (
     Conf("write_type_v3", "true",
          "The sink does not read spark.yt.write.typeV3.enabled (YtDynamicTableWriter)."),
 )

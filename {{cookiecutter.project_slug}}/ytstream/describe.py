@@ -35,7 +35,7 @@ def conf_table(job: Job, settings: Settings) -> str:
         "a driver on this machine": confs.LOCAL,
         "spark-submit": confs.SUBMIT,
         "the reader of each queue": confs.READER,
-        "the writer": confs.WRITER,
+        "the writer": (*confs.WRITER, *confs.SINK),
     }
     rows = [
         (part, conf.key, value, conf.reason)

@@ -99,6 +99,8 @@ class Guarantee(Protocol):
     name: str
     #: Names that `accept` in the configuration may list.
     acceptable: Sequence[str]
+    #: Whether outputs and consumer offsets commit in one transaction, which SPYT opens.
+    in_transaction: bool
     #: Columns that a source adds to the queue's own: name -> SPYT's name (StreamingUtils).
     position: Mapping[str, str]
 
@@ -152,5 +154,4 @@ def conf_values(settings: Settings, job: Job, guarantee: Guarantee) -> dict[str,
         **vars(settings),
         **vars(job),
         "checkpoint_uri": settings.checkpoint_uri,
-        "include_service_columns": str(bool(guarantee.position)).lower(),
     }

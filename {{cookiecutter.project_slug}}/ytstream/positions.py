@@ -104,6 +104,14 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """Where a query begins, queue by queue: the object's id, and each partition's first row."""
+
+    ids: tuple[str, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True)
 class Start:
     """A guarantee's verdict: where each queue continues, and what its logs need for that."""
 

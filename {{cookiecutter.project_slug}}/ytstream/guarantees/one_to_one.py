@@ -42,7 +42,7 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
     plan = rows._jdf.queryExecution().analyzed()
     problems = list(_operators(plan, settings))
     problems += [f"{name} is not deterministic" for name in _nondeterministic(plan)]
-    sources = [node for node in _nodes(plan) if _name(node) in _SOURCES]
+    sources = [node for node in nodes(plan) if node_name(node) in _SOURCES]
     if len(sources) != len(settings.queues):
         problems.append(
             f"the plan reads {len(sources)} sources, the configuration names "
@@ -63,7 +63,7 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
 
 
 def _operators(plan: Any, settings: Settings) -> Iterator[str]:
-    for name in map(_name, _nodes(plan)):
+    for name in map(node_name, nodes(plan)):
         if name in _ALLOWED or ACCEPTABLE.get(name) in settings.accept:
             continue
         accept = f'; or accept = ["{ACCEPTABLE[name]}"]' if name in ACCEPTABLE else ""
@@ -72,7 +72,7 @@ def _operators(plan: Any, settings: Settings) -> Iterator[str]:
 
 def _nondeterministic(plan: Any) -> Iterator[str]:
     """Yield the names of the innermost expressions that Spark marks as not deterministic."""
-    pending = [expression for node in _nodes(plan) for expression in _each(node.expressions())]
+    pending = [expression for node in nodes(plan) for expression in _each(node.expressions())]
     while pending:
         expression = pending.pop()
         if not expression.deterministic():
@@ -84,17 +84,17 @@ def _nondeterministic(plan: Any) -> Iterator[str]:
 
 def _is_untouched(node: Any, wanted: int, source: str | None) -> bool:
     """Return whether the column with that expression id comes straight from the source's column."""
-    name = _name(node)
+    name = node_name(node)
     if name in _SOURCES:
         ids = {column.exprId().id(): str(column.name()) for column in _each(node.output())}
         return source is not None and ids.get(wanted) == source
     if name == "Project":
         for expression in _each(node.projectList()):
-            if expression.exprId().id() == wanted and _name(expression) == "Alias":
+            if expression.exprId().id() == wanted and node_name(expression) == "Alias":
                 child = expression.child()
-                if _name(child) == "Literal":
+                if node_name(child) == "Literal":
                     return source is None
-                if _name(child) != "AttributeReference":
+                if node_name(child) != "AttributeReference":
                     return False
                 wanted = child.exprId().id()
                 break
@@ -108,15 +108,17 @@ def _is_untouched(node: Any, wanted: int, source: str | None) -> bool:
     return any(_is_untouched(child, wanted, source) for child in children)
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def nodes(plan: Any) -> Iterator[Any]:
+    """Yield the operators of a logical plan, the topmost first."""
     yield plan
     for child in _each(plan.children()):
-        yield from _nodes(child)
+        yield from nodes(child)
 
 
 def _each(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def _name(node: Any) -> str:
+def node_name(node: Any) -> str:
+    """Return the name of an operator's class."""
     return str(node.getClass().getSimpleName())

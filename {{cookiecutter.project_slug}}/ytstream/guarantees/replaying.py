@@ -14,6 +14,8 @@ from ..positions import Snapshot, Start
 class Replaying:
     """Each ``modify_rows`` is a transaction of its own; a batch that was cut off is replayed."""
 
+    in_transaction = False
+
     def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
         """Return a number far below the 100 000 rows of a tablet that a transaction may touch."""
         return 10_000

@@ -40,6 +40,7 @@ class Transactional:
     """See the module."""
 
     name = "transactional"
+    in_transaction = True
     #: None: no refusal of this guarantee can be waived.
     acceptable: Sequence[str] = ()
     position: Mapping[str, str] = {}

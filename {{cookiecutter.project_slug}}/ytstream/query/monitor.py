@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..log import say
+from .source import observed_name
 from .state_store import remarks
 
 
@@ -31,7 +32,8 @@ class Monitor:
             self._reported = facts["batchId"]
             lines = list(remarks(facts, self.large_state_bytes))
             for name, counts in facts.get("observedMetrics", {}).items():
-                lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
+                if not name.startswith(observed_name("")):  # the audit's own
+                    lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
             if rows := facts["numInputRows"]:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
                 lines.insert(0, f"{rows} rows in {seconds:.2f} s")

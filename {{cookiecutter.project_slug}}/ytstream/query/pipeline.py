@@ -1,5 +1,7 @@
 """Queues -> transform() -> output table, as one streaming query."""
 
+from dataclasses import replace
+
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -7,9 +9,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..blame import place
+from ..cluster import connect
 from ..errors import JobError
 from ..job import Connection
 from ..schema import unwritable
+from .batch import Batch, uncounted, verify_sink
 from .source import events
 
 
@@ -17,6 +21,7 @@ def rows_of(
     spark: SparkSession, connection: Connection, reference: DataFrame | None = None
 ) -> DataFrame:
     """Return the rows to write; nothing runs yet. Raises JobError for rows that must not be."""
+    verify_sink(spark, connection)
     arguments = [events(spark, connection), *([reference] if reference is not None else [])]
     try:
         rows = connection.job.transform(*arguments)
@@ -29,19 +34,25 @@ def rows_of(
     return connection.guarantee.admit(rows, connection.settings)
 
 
-def start(rows: DataFrame, connection: Connection) -> StreamingQuery:
-    """Start the query. Only ``append`` exists in SPYT's sink (YtStreamingProviderImpl.createSink).
+def start(rows: DataFrame, batch: Batch) -> StreamingQuery:
+    """Start the query that hands its micro-batches to ``batch``.
 
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
-    settings = connection.settings
-    return (
-        rows.writeStream.format("yt")
+    connection = batch.connection
+    batch.uncounted = uncounted(rows, connection.settings.queues)
+    # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
+    batch.connection = replace(connection, client=connect(connection.settings))
+    milliseconds = round(connection.settings.trigger_seconds * 1000)
+    query = (
+        rows.writeStream.foreachBatch(batch)
         .outputMode("append")
         .options(**confs.filled(iter(confs.WRITER), connection.values))
-        .trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds")
-        .start(settings.output)
+        .trigger(processingTime=f"{milliseconds} milliseconds")
+        .start()
     )
+    batch.query.set_result(query)
+    return query
 
 
 def verify_columns(rows: DataFrame, connection: Connection) -> None:

@@ -1,5 +1,6 @@
 """The Spark session: opened with the settings of confs.py, and verified."""
 
+import logging
 import os
 import re
 import subprocess
@@ -38,6 +39,8 @@ def open_session(connection: Connection) -> SparkSession:
     if local:
         _require_java()
         _prepare_local_environment(connection.settings)
+    # It logs the whole trace of a batch that fails; the supervisor says why in one line.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName(connection.job.name)
     wanted = settings_of(connection)
     more = confs.filled(iter(confs.LOCAL if local else ()), {})

@@ -8,6 +8,9 @@ from pyspark.sql import functions as F
 from .. import confs
 from ..job import Connection
 
+#: SPYT's name of a row's number in its tablet (StreamingUtils).
+_ROW = "__spyt_streaming_src_row_index"
+
 
 def events(spark: SparkSession, connection: Connection) -> DataFrame:
     """Return the rows of all queues with the columns of tables.QUEUE.
@@ -27,8 +30,19 @@ def events(spark: SparkSession, connection: Connection) -> DataFrame:
     return reduce(DataFrame.unionByName, sources)
 
 
+def observed_name(queue: str) -> str:
+    """Return the name under which the plan observes which rows of ``queue`` it reads."""
+    return f"ytstream:{queue}"
+
+
 def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame:
     options = confs.filled(iter(confs.READER), connection.values)
-    stream = spark.readStream.format("yt").options(**options).load(queue)
+    # try_sum: null instead of an error where row numbers are beyond what a sum can hold.
+    stream = (
+        spark.readStream.format("yt")
+        .options(**options)
+        .load(queue)
+        .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(_ROW).alias("sum"))
+    )
     position = (F.col(old).alias(new) for new, old in connection.guarantee.position.items())
     return stream.select(*position, *(column.name for column in connection.job.queue_columns))

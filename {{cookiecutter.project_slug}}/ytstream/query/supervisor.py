@@ -21,6 +21,7 @@ from ..log import say
 from ..recovery import before_start
 from ..recovery.lock import InstanceLock
 from . import pipeline, reference
+from .batch import Batch, lock_lost
 from .monitor import Monitor
 from .session import open_session
 from .spark_errors import explained_spark
@@ -89,19 +90,21 @@ class Life:
         """Run one query until stopped, or until the reference has to be read anew."""
         settings, job = self.connection.settings, self.connection.job
         with explained(settings):
-            for note in before_start.prepare(self.connection):
-                say(f"recovery: {note}")
+            notes, begun = before_start.prepare(self.connection)
+        for note in notes:
+            say(f"recovery: {note}")
+        batch = Batch(self.connection, begun, is_alone=lambda: self.lock.is_held)
         with explained(settings), explained_spark():
             rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
-            query = pipeline.start(rows, self.connection)
+            query = pipeline.start(rows, batch)
         say(f"running: {', '.join(settings.queues)} -> {settings.output}")
         monitor = Monitor(query, job.large_state_bytes)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         try:
             while time.monotonic() < end and not self.stop.wait(_POLL_SECONDS):
                 monitor.report()
-                self._verify_alive(query)
-            _drain(query, monitor.report)
+                self._verify_alive(query, batch)
+            _drain(query, batch, monitor.report)
         finally:
             if query.isActive:
                 query.stop()
@@ -119,16 +122,12 @@ class Life:
             say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
         return self.reference
 
-    def _verify_alive(self, query: StreamingQuery) -> None:
+    def _verify_alive(self, query: StreamingQuery, batch: Batch) -> None:
         if not query.isActive:
-            with explained_spark():
-                query.awaitTermination()  # raises what ended it
+            _raise_failure(query, batch)
             raise RestartableError("the query ended by itself")
         if not self.lock.is_held:
-            raise JobError(
-                "the instance lock was lost: the cluster did not answer pings",
-                "another instance may run by now; start again once the cluster answers",
-            )
+            raise lock_lost()
 
 
 def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:
@@ -139,14 +138,25 @@ def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | N
     return reference.read(spark, connection.client, path, job.reference_columns, job.reference_rows)
 
 
-def _drain(query: StreamingQuery, report: Callable[[], None]) -> None:
-    """Let the running micro-batch finish, then stop.
+def _raise_failure(query: StreamingQuery, batch: Batch) -> None:
+    """Raise what ended the query, if anything did."""
+    with explained_spark():
+        if batch.failure is not None:
+            raise batch.failure
+        query.awaitTermination()
+
+
+def _drain(query: StreamingQuery, batch: Batch, report: Callable[[], None]) -> None:
+    """Let the running micro-batch finish, then stop. Raises what ended the query, if anything did.
 
     A trigger that begins in between spends its first milliseconds asking for the queues' ends.
     """
     with explained_spark():
         while query.isActive and query.status["isTriggerActive"]:
             time.sleep(_POLL_SECONDS)
+    if not query.isActive:
+        _raise_failure(query, batch)
+    with explained_spark():
         query.stop()
         report()
     say("stopped; the next start continues from here")

@@ -11,22 +11,26 @@ from dataclasses import replace
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
-from ..positions import Queue, Rows, Snapshot
-from . import decision, ownership, snapshot, state
+from ..positions import Begun, Queue, Rows, Snapshot
+from . import decision, fence, ownership, snapshot, state
 from .decision import Decision
 
 
-def prepare(connection: Connection) -> list[str]:
-    """Bring the job's positions into order and return what was found and done, a line each.
+def prepare(connection: Connection) -> tuple[list[str], Begun]:
+    """Bring the job's positions into order; return what was done, a line each, and where it begins.
 
     Raises JobError when only a person can decide; nothing was changed then.
     """
     client, settings = connection.client, connection.settings
     found = snapshot.read(client, settings)
     ownership.verify_owner(connection, found)
+    if connection.guarantee.in_transaction:
+        fence.raise_fence(connection, found)
+        found = snapshot.read(client, settings)
     decided = decide(connection, found)
     decision.apply(client, settings, found.queues, decided)
-    return [*decided.notes, *ownership.mark(connection, snapshot.read(client, settings))]
+    notes = [*decided.notes, *ownership.mark(connection, snapshot.read(client, settings))]
+    return notes, Begun(tuple(queue.id for queue in found.queues), decided.starts)
 
 
 def preview(connection: Connection) -> tuple[str, ...]:
@@ -62,6 +66,7 @@ def decide(connection: Connection, found: Snapshot) -> Decision:
             rows = _first_rows(queue, settings)
             decided = _begun(queue, rows, settings, decided)
         starts.append(rows)
+    decided = replace(decided, starts=tuple(starts))
     if not gaps:
         return decided
     if settings.on_data_loss == "fail":

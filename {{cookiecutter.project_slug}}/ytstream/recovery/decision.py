@@ -23,6 +23,8 @@ class Decision:
     #: An entry of the offset log, and the ends it is to have instead.
     rebase: tuple[Planned, Rows] | None = None
     notes: tuple[str, ...] = ()
+    #: The first row that the next batch reads, by queue and partition.
+    starts: Rows = field(default=(), compare=False)
 
 
 def apply(client: Client, settings: Settings, queues: Sequence[Queue], decision: Decision) -> None:
@@ -55,9 +57,9 @@ def advance(
     consumed = {queue.path: queue.consumed for queue in queues}
     done = []
     for (queue, partition), row in rows.items():
-        old = consumed[queue].get(partition)
-        if (old or 0) != row:
+        old = consumed[queue].get(partition, 0)
+        if old != row:
             # With old_offset the move fails if the consumer has been moved meanwhile.
             client.advance_queue_consumer(settings.consumer, queue, partition, old, row)
-            done.append(f"{queue}, partition {partition}: consumer from row {old or 0} to {row}")
+            done.append(f"{queue}, partition {partition}: consumer from row {old} to {row}")
     return done

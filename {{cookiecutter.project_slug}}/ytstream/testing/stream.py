@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
@@ -21,7 +22,9 @@ from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
+from ..positions import Begun
 from ..query import pipeline
+from ..query.batch import Batch
 from ..query.supervisor import read_reference
 from ..recovery import before_start
 
@@ -37,6 +40,7 @@ class Stream:
     spark: SparkSession
     sent: list[dict[str, Any]] = field(default_factory=list)
     _now: int = 1_704_067_200_000_000
+    _begun: Begun | None = None
 
     @property
     def client(self) -> Client:
@@ -74,8 +78,9 @@ class Stream:
         self.sent += rows
 
     def recover(self) -> list[str]:
-        """Return what recovery says it did."""
-        return before_start.prepare(self.connection)
+        """Return what recovery says it did; the next run begins where it says, and is audited."""
+        notes, self._begun = before_start.prepare(self.connection)
+        return notes
 
     def forget(self) -> None:
         """Remove what is in the checkpoint; its folder and its marker stay."""
@@ -85,11 +90,15 @@ class Stream:
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
-        """Run the query, stopped at the end."""
-        query = pipeline.start(self.rows(), self.connection)
+        """Run the query, stopped at the end; unless recover() came before, it is not audited."""
+        begun, self._begun = self._begun, None
+        batch = Batch(self.connection, begun)
+        query = pipeline.start(self.rows(), batch)
         try:
             yield query
             settle(query)
+        except StreamingQueryException as error:
+            raise batch.failure or error from None
         finally:
             query.stop()
 
