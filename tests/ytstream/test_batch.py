@@ -70,6 +70,8 @@ class _Queue:
         ("id", 100, (3, 18), None),
         # Not counted: the plan reads the queue twice, or Spark has optimised the source away.
         ("id", 5, None, None),
+        # A lost executor: Spark has counted what it computed again a second time.
+        ("id", 5, (5, 29), None),
         ("id", 6, None, "trimmed to row 6"),
         ("id", 6, (3, 21), "trimmed to row 6"),
         ("id", 6, (2, 13), "trimmed to row 6"),
@@ -90,7 +92,7 @@ def test_the_audit(id_: str, trimmed: int, seen: tuple[int, int] | None, said: s
 
     if said is None:
         audited()
-        assert client.looks == (seen is None)
+        assert client.looks == (seen != (3, 18))
     else:
         with pytest.raises(RestartableError, match=said):
             audited()

@@ -59,7 +59,7 @@ class Range:
 class Batch:
     """The function that Spark calls with the rows and the number of each micro-batch.
 
-    Without ``begun`` it writes and audits nothing.
+    Without ``begun`` it writes the rows and does not audit them.
     """
 
     connection: Connection
@@ -238,7 +238,8 @@ def audit(
                     f"{path}, partition {partition} was trimmed to row "
                     f"{info['trimmed_row_count']} while batch {number} read from row {rows.first}"
                 )
-        if seen is not None and seen[1] is not None:
+        # More rows than planned: Spark has computed a part a second time, after a lost executor.
+        if seen is not None and seen[1] is not None and seen[0] <= wanted:
             raise RestartableError(
                 f"batch {number} read {seen[0]} rows of {path}, planned were {wanted}, or others"
             )
