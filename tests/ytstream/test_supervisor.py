@@ -9,11 +9,15 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.ytstream.examples import example
-from tests.ytstream.helpers import StreamOf, refusal
+from tests.ytstream.helpers import StreamOf, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.batch import Batch
+from ytstream.query.supervisor import Life, _drain, supervise
+from ytstream.recovery import before_start
 from ytstream.recovery.lock import InstanceLock
 
 
@@ -69,13 +73,50 @@ def test_a_refusal_is_not_tried_again(job: Job) -> None:
     assert len(starts) == 1
 
 
+def test_a_failure_after_a_stop_is_not_swallowed() -> None:
+    stop = threading.Event()
+
+    def one_query() -> None:
+        stop.set()
+        raise RestartableError("batch 7 failed")
+
+    with pytest.raises(RestartableError, match="batch 7 failed"):
+        supervise(example("transactional", "map").job, one_query, stop)
+
+
+def test_a_failure_while_draining_is_raised() -> None:
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False))
+    batch = cast(Batch, SimpleNamespace(failure=RestartableError("batch 7 failed")))
+    with pytest.raises(RestartableError, match="batch 7 failed"):
+        _drain(query, batch, lambda: None)
+
+
+class _LostLater(InstanceLock):
+    """A lock that is held when the query starts and lost when it runs."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def is_held(self) -> bool:
+        self.looks += 1
+        return self.looks == 1
+
+
 @pytest.mark.spark
 def test_a_lost_lock_ends_the_query(stream_of: StreamOf) -> None:
     stream = stream_of("at_least_once")
-    lock = cast(InstanceLock, SimpleNamespace(is_held=False))
-    life = Life(stream.connection, stream.spark, lock, threading.Event())
+    life = Life(stream.connection, stream.spark, _LostLater(), threading.Event())
     assert "the instance lock was lost" in refusal(life.run)
     assert not stream.spark.streams.active
+
+
+def test_nothing_is_recovered_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(before_start, "prepare", lambda _: pytest.fail("recovery ran"))
+    connection = unconnected("transactional")
+    lock = cast(InstanceLock, SimpleNamespace(is_held=False))
+    life = Life(connection, cast(SparkSession, None), lock, threading.Event())
+    assert "the instance lock was lost" in refusal(life.run)
 
 
 @pytest.mark.spark

@@ -48,13 +48,16 @@ def run(connection: Connection, lock: InstanceLock) -> None:
 def supervise(job: Job, one_query: Callable[[], None], stop: threading.Event) -> None:
     """Start queries until ``stop`` is set, with a pause after each failure.
 
-    Raises JobError after the job's most failures within its period.
+    Raises JobError after the job's most failures within its period, and RestartableError when the
+    batch that ``stop`` waited for fails.
     """
     failures: deque[float] = deque()
     while not stop.is_set():
         try:
             one_query()
         except RestartableError as error:
+            if stop.is_set():  # its last batch failed: the next start runs it again
+                raise
             now = time.monotonic()
             failures.append(now)
             while failures[0] < now - job.failure_period_seconds:
@@ -89,6 +92,8 @@ class Life:
     def run(self) -> None:
         """Run one query until stopped, or until the reference has to be read anew."""
         settings, job = self.connection.settings, self.connection.job
+        if not self.lock.is_held:  # it may have been lost during the pause after a failure
+            raise lock_lost()
         with explained(settings):
             notes, begun = before_start.prepare(self.connection)
         for note in notes:
@@ -105,6 +110,8 @@ class Life:
                 monitor.report()
                 self._verify_alive(query, batch)
             _drain(query, batch, monitor.report)
+            if self.stop.is_set():
+                say("stopped; the next start continues from here")
         finally:
             if query.isActive:
                 query.stop()
@@ -159,7 +166,6 @@ def _drain(query: StreamingQuery, batch: Batch, report: Callable[[], None]) -> N
     with explained_spark():
         query.stop()
         report()
-    say("stopped; the next start continues from here")
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
