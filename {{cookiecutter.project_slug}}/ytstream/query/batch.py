@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -74,6 +75,11 @@ class Batch:
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
+    @cached_property
+    def cluster(self) -> str:
+        """The cluster's name, asked once and not for each batch."""
+        return cluster_name(self.connection.client)
+
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
         try:
@@ -90,7 +96,7 @@ class Batch:
         if self.begun is not None:
             execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
             planned = ranges(number, self.begun.rows, ends_of(execution, number))
-            verify_start(self.connection, number, self.begun)
+            verify_start(self.connection, self.cluster, number, self.begun)
         write_outputs(rows, self.connection, number)
         if self.begun is not None:
             metrics = metrics_of(execution)
@@ -188,7 +194,7 @@ def moved(begun: Rows, planned: Sequence[Mapping[int, Range]]) -> list[Mapping[i
     ]
 
 
-def verify_start(connection: Connection, number: int, begun: Begun) -> None:
+def verify_start(connection: Connection, cluster: str, number: int, begun: Begun) -> None:
     """Raise RestartableError unless the consumer stands where the batch begins.
 
     Read after the transaction was opened: a consumer that moves later is a conflict at its commit.
@@ -197,7 +203,6 @@ def verify_start(connection: Connection, number: int, begun: Begun) -> None:
     if not connection.guarantee.in_transaction:
         return
     client, settings = connection.client, connection.settings
-    cluster = cluster_name(client)
     for path, starts in zip(settings.queues, begun.rows, strict=True):
         found = snapshot.consumed(client, cluster, settings.consumer, path)
         for partition in sorted({*found, *starts}):
