@@ -74,6 +74,7 @@ def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int 
         queues=tuple(f"{root}/queue-{number}" for number in range(queues)),
         consumer=f"{root}/consumer",
         checkpoint=f"{root}/checkpoint",
+        ledger=f"{root}/ledger",
         outputs={name: f"{root}/{name}" for name in job.outputs},
         reference=f"{root}/reference" if job.reference else None,
         create_queues=True,

@@ -8,6 +8,7 @@ go down only:
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
     guarantees/  recovery/  provision  declaration  blame
     job                                the values that everything is handed
+    tablets  ledger
     schema  cluster
     columns  config  shipped
     confs  positions  table  log  errors  entry  version

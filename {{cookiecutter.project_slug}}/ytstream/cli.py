@@ -12,7 +12,7 @@ from . import blame, describe, log, provision, shipped, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
-from .errors import JobError, RestartableError
+from .errors import JobError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import pipeline, session, supervisor
@@ -60,15 +60,16 @@ def _status(connection: Connection, _: argparse.Namespace) -> None:
 
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
-    """After the guarantee was changed: take consumer and checkpoint over."""
+    """After the guarantee or the outputs were changed: take ledger and checkpoint over."""
     with alone(connection):
-        print(*operator.migrate(connection), sep="\n")
+        print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
-    """Move the consumer, with a new checkpoint: rows are read again or skipped."""
+    """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
     with alone(connection):
-        print(*operator.rewind(connection, given.to, given.rows), sep="\n")
+        tablets = session.open_tablets(connection)
+        print(*operator.rewind(connection, tablets, given.to, given.rows), sep="\n")
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
@@ -122,7 +123,8 @@ HERE: dict[str, Callable[[Job, Settings], int]] = {
 def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None = None) -> int:
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
-    Returns the exit code: 0, or 1 for a refusal or failure; argparse exits with 2 for wrong usage.
+    Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since.
+    argparse exits with 2 for wrong usage.
     """
     given = _parser(package).parse_args(words)
     log.set_up()
@@ -148,7 +150,7 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     except (JobError, RestartableError) as error:
         hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"
         print(f"error: {error}{hint}", file=sys.stderr)
-        return 1
+        return 3 if isinstance(error, SupersededError) else 1
     except KeyboardInterrupt:
         print(
             "interrupted: steps that were done stay; the command can be repeated", file=sys.stderr

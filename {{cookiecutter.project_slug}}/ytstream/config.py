@@ -114,6 +114,7 @@ class Settings:
     queues: tuple[str, ...] = field(metadata=_PATHS)
     consumer: str = field(metadata=_PATH)
     checkpoint: str = field(metadata=_PATH)
+    ledger: str = field(metadata=_PATH)
     #: Name of an output in tables.OUTPUTS -> its table.
     outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
     #: For a join: the table that rows are enriched from, and the seconds until it is read again.
@@ -156,7 +157,7 @@ class Settings:
 
     @property
     def checkpoint_uri(self) -> str:
-        """The checkpoint as Spark names it; with three slashes SPYT's YtFs renames atomically."""
+        """The checkpoint's folder as Spark names it; below it is one for each epoch."""
         return f"yt:/{self.checkpoint}"
 
 

@@ -46,7 +46,7 @@ COMMON = (
 )
 STATELESS = (
     Conf("spark.sql.streaming.minBatchesToRetain", "5",
-         "Recovery reads the last two entries of both logs; more only costs Cypress nodes."),
+         "Each start begins with an empty checkpoint; more entries only cost Cypress nodes."),
 )
 STATEFUL = (
     Conf("spark.sql.shuffle.partitions", "{shuffle_partitions}",
@@ -83,10 +83,6 @@ GUARANTEES: Mapping[str, Sequence[Conf]] = {
              "A fetch failure runs a stage again without counting as a task failure."),
         Conf("spark.dynamicAllocation.enabled", "false",
              "Tasks of a decommissioned executor run again without counting as failures."),
-        Conf("spark.sql.streaming.noDataMicroBatches.enabled", "false",
-             "A batch without rows, which Spark runs to write closed windows, moves no consumer: "
-             "after a crash nothing shows whether its transaction committed. Windows wait for "
-             "the next row."),
     ),
     "idempotent": (
         Conf("spark.yt.streaming.transactional", "false",
@@ -139,7 +135,8 @@ READER = (
 #: Options of the query.
 WRITER = (
     Conf("checkpointLocation", "{checkpoint_uri}",
-         "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs)."),
+         "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs). Each "
+         "start has a folder of its own in it, named by its epoch."),
 )
 #: Parameters of SPYT's sink, for each micro-batch.
 SINK = (

@@ -5,7 +5,7 @@ import json
 import pyspark
 from yt.yson import yson_to_json
 
-from . import confs
+from . import confs, ledger
 from .columns import Column
 from .config import Settings
 from .guarantees import guarantee_of
@@ -22,6 +22,7 @@ def tables(job: Job, settings: Settings) -> str:
     ]
     if settings.reference is not None:
         described.append(("reference", settings.reference, job.reference_columns))
+    described.append(("ledger", settings.ledger, ledger.COLUMNS))
     return "\n\n".join(_table(name, path, columns) for name, path, columns in described)
 
 

@@ -18,3 +18,7 @@ class JobError(Exception):
 
 class RestartableError(Exception):
     """A failure that a restart may end: the supervisor counts it and tries again."""
+
+
+class SupersededError(JobError):
+    """Another process has started the job: this one must not write any more."""

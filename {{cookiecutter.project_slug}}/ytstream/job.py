@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .cluster import Client
 from .columns import Column, Described, resolved
 from .config import Settings
-from .positions import Snapshot, Start
 from .version import __version__
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
@@ -122,15 +121,6 @@ class Guarantee(Protocol):
         self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
     ) -> str | None:
         """Return why full batches could hit the limit of a tablet; None when they cannot."""
-
-    def resume(self, snapshot: Snapshot) -> Start:
-        """Return where each queue continues. Raises JobError for offsets that no crash leaves."""
-
-    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
-        """Return where the consumer must be before this guarantee takes over from ``former``.
-
-        Raises JobError when the job was not stopped in a state that allows it.
-        """
 
 
 @dataclass(frozen=True)

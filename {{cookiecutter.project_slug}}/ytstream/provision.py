@@ -12,6 +12,7 @@ import yt.type_info as ti
 from yt.common import YtError
 from yt.wrapper.schema import TableSchema
 
+from . import ledger
 from .cluster import Client, facts, first_line
 from .columns import Column
 from .config import Settings
@@ -97,6 +98,7 @@ def check(connection: Connection) -> str:
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
     rows.append(("checkpoint", settings.checkpoint, "ok"))
+    rows.append(("ledger", settings.ledger, "ok"))
     tablets = queue_tablets(client, settings)
     return (
         f"{table(('object', 'path', 'state'), rows)}\n\n"
@@ -142,6 +144,9 @@ def findings(connection: Connection) -> Iterator[Finding]:
     if settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
+    yield from inspect(
+        Wanted("ledger", settings.ledger, "table", ledger.COLUMNS, attributes=ledger.ATTRIBUTES)
+    )
 
 
 def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
@@ -187,7 +192,9 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
     more = {column.name for column in found.columns} - {column.name for column in wanted.columns}
     ignore = frozenset(more if wanted.service_columns else ())
     remedy = f"correct {_NAMES_IN_TABLES.get(wanted.name, 'OUTPUTS')} in tables.py"
-    if wanted.is_ours:
+    if wanted.name == "ledger":
+        remedy = "it is of another layout: name another table, or run the version that made it"
+    elif wanted.is_ours:
         remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
     for line in differences(table_schema(wanted.columns), found, ignore=ignore):
         yield Finding(label, line, remedy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..config import Settings
+from ..recovery.folder import path_of
 
 #: Tasks that write at the same time, on the two cores of the demonstration.
 _WRITERS = 2
@@ -32,7 +33,7 @@ def _between_the_logs(faults: Any, settings: Settings, pgid: int) -> Any:
     """
     return faults.add(
         method="MoveNode",
-        where={"destination_path": f"{settings.checkpoint}/commits/1"},
+        where={"destination_path": f"{path_of(settings, 1)}/commits/1"},
         when="after",
         action="kill",
         pgid=pgid,
@@ -47,7 +48,7 @@ def _between_two_writes(faults: Any, settings: Settings, pgid: int) -> Any:
     """
     first_batch_is_done = faults.add(
         method="MoveNode",
-        where={"destination_path": f"{settings.checkpoint}/commits/0"},
+        where={"destination_path": f"{path_of(settings, 1)}/commits/0"},
         when="after",
         action="delay",
         seconds=0,

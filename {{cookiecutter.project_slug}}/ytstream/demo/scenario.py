@@ -106,19 +106,15 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
 
 
 def drained(connection: Connection) -> Callable[[], bool]:
-    """Return a function that is true once every row is in a batch that Spark counts as done."""
+    """Return a function that is true once every row is in a batch of the ledger."""
 
     def is_drained() -> bool:
         now = snapshot.read(connection.client, connection.settings)
-        done = now.checkpoint.done
-        return (
-            now.checkpoint.is_last_committed
-            and done is not None
-            and all(
-                done.ends[index].get(partition, 0) >= upper
-                for index, queue in enumerate(now.queues)
-                for partition, upper in enumerate(queue.upper)
-            )
+        ends = now.begun.ends if now.begun is not None else {}
+        return all(
+            ends.get(queue.path, {}).get(partition, 0) >= upper
+            for queue in now.queues
+            for partition, upper in enumerate(queue.upper)
         )
 
     return is_drained

@@ -1,13 +1,12 @@
 """Exactly once, any transformation: output rows and offsets in one tablet transaction per batch.
 
 SPYT opens the transaction, its tasks write into it, and the consumer moves in it. SPYT leaves three
-gaps, which this class closes. A task that Spark starts again would write its rows a second time
-into the same transaction. A batch may be too large for a tablet. And SPYT commits the transaction
-AFTER Spark has written ``commits/N`` (MicroBatchExecutionDecorators.runBatch): a driver that dies
-in between leaves a batch that Spark counts as done and that never happened. A backlogged job then
-stalls, one with several queues loses rows, a stateful one counts rows twice. When the transaction
-did commit but its reply was lost, SPYT deletes ``commits/N`` of a batch that did happen. The
-consumer moves in that very transaction, so it shows which of the two it was.
+gaps. A task that Spark starts again would write its rows a second time into the same transaction,
+and a batch may be too large for a tablet: this class closes these two. And SPYT commits the
+transaction AFTER Spark has written ``commits/N`` (MicroBatchExecutionDecorators.runBatch): a driver
+that dies in between leaves a batch that Spark counts as done and that never happened; when only the
+reply was lost, SPYT deletes ``commits/N`` of a batch that did happen. The head of the ledger is
+written in that very transaction, so it shows which of the two it was (recovery/before_start.py).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from ..columns import Column, key_of
 from ..config import Settings
 from ..errors import JobError
-from ..positions import Planned, Rows, Snapshot, Start
 from . import sizing
 
 if TYPE_CHECKING:
@@ -81,69 +79,6 @@ class Transactional:
         write = settings.dyn_batch_size or self.write_batch(settings, tablets)
         return sizing.problem(_batch_rows(settings, tablets), write, output_tablets)
 
-    def resume(self, snapshot: Snapshot) -> Start:
-        """Continue where the consumer is, and make the commit log agree with it.
-
-        Raises JobError when the consumer is at neither end of the newest batch.
-        """
-        last, before = snapshot.checkpoint.last, snapshot.checkpoint.before_last
-        is_logged = snapshot.checkpoint.is_last_committed
-        consumed = [queue.consumed for queue in snapshot.queues]
-        starts = before.ends if before is not None else snapshot.begun
-        # An empty batch does not move the consumer, so nothing shows whether it committed. Leave it
-        # out of the log; rerunning it is harmless.
-        if last is None or _difference(last, last.ends, starts) is None:
-            return Start(consumed)
-        if _difference(last, consumed, last.ends) is None:
-            if is_logged:
-                return Start(consumed)
-            note = (
-                f"batch {last.batch} was committed on the cluster but missing from Spark's commit "
-                "log: added, so it will not run again"
-            )
-            return Start(consumed, commit=last, notes=(note,))
-        if moved := _difference(last, consumed, starts):
-            index, partition, row, start = moved
-            raise JobError(
-                f"the consumer was moved: {snapshot.queues[index].path}, partition {partition} is "
-                f"at row {row}, batch {last.batch} was to take it from {start} to "
-                f"{last.ends[index][partition]}",
-                "move it back, or use `rewind`, which starts a new checkpoint",
-            )
-        if not is_logged:
-            return Start(consumed)
-        note = (
-            f"batch {last.batch} was in the commit log, but its transaction never committed: "
-            "removed from the log; the batch will run again"
-        )
-        return Start(consumed, uncommit=last.batch, notes=(note,))
-
-    def adopt(self, snapshot: Snapshot, former: str) -> dict[tuple[str, int], int]:
-        """Move the consumer to the end of the checkpoint.
-
-        Without transactions it is one batch behind; left there, SPYT would see "no new data" for
-        ever. A batch that was cut off stays planned and runs again in a transaction: the rows that
-        ``former`` had written of it stay too.
-        """
-        done = snapshot.checkpoint.done
-        if done is None:
-            return {}
-        return {
-            (queue.path, partition): end
-            for queue, ends in zip(snapshot.queues, done.ends, strict=True)
-            for partition, end in ends.items()
-        }
-
 
 def _batch_rows(settings: Settings, tablets: Mapping[str, int]) -> int:
     return settings.max_rows_per_partition * sum(tablets.values())
-
-
-def _difference(last: Planned, found: Rows, wanted: Rows) -> tuple[int, int, int, int] | None:
-    """Return a queue, a partition of the batch and both rows where ``found`` is not ``wanted``."""
-    for index, ends in enumerate(last.ends):
-        for partition in ends:
-            row, other = found[index].get(partition, 0), wanted[index].get(partition, 0)
-            if row != other:
-                return index, partition, row, other
-    return None

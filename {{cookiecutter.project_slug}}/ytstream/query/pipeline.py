@@ -12,8 +12,10 @@ from ..blame import place
 from ..cluster import connect
 from ..errors import JobError
 from ..job import Connection
+from ..recovery.folder import path_of
 from ..schema import unwritable
-from .batch import Batch, uncounted, verify_sink
+from .audit import uncounted
+from .batch import Batch, verify_sink
 from .source import events
 
 
@@ -43,11 +45,13 @@ def start(rows: DataFrame, batch: Batch) -> StreamingQuery:
     batch.uncounted = uncounted(rows, connection.settings.queues)
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
     batch.connection = replace(connection, client=connect(connection.settings))
+    folder = path_of(connection.settings, batch.epoch.number)
+    values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(connection.settings.trigger_seconds * 1000)
     query = (
         rows.writeStream.foreachBatch(batch)
         .outputMode("append")
-        .options(**confs.filled(iter(confs.WRITER), connection.values))
+        .options(**confs.filled(iter(confs.WRITER), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
         .start()
     )

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
 
@@ -17,6 +18,7 @@ from .. import confs
 from ..config import Settings, token
 from ..errors import JobError
 from ..job import Connection
+from ..tablets import Tablets
 
 
 def settings_of(connection: Connection) -> dict[str, str]:
@@ -49,6 +51,17 @@ def open_session(connection: Connection) -> SparkSession:
     spark = builder.getOrCreate()
     verify_session(spark, wanted)
     return spark
+
+
+def open_tablets(connection: Connection) -> Tablets:
+    """Start the JVM with SPYT's jars and no Spark in it, for tablet transactions.
+
+    Raises JobError without Java.
+    """
+    _require_java()
+    _prepare_local_environment(connection.settings)
+    SparkContext._ensure_initialized()
+    return Tablets(SparkContext._jvm, connection.settings)
 
 
 def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:

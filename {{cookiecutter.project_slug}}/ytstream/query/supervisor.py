@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,9 +19,11 @@ from ..errors import JobError, RestartableError
 from ..job import Connection, Job
 from ..log import say
 from ..recovery import before_start
+from ..recovery.epoch import Epoch
 from ..recovery.lock import InstanceLock
+from ..tablets import Tablets
 from . import pipeline, reference
-from .batch import Batch, lock_lost
+from .batch import Batch
 from .monitor import Monitor
 from .session import open_session
 from .spark_errors import explained_spark
@@ -38,7 +40,7 @@ def run(connection: Connection, lock: InstanceLock) -> None:
     say("starting Spark with SPYT (10 to 20 s)")
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    life = Life(connection, spark, lock, stop)
+    life = Life(connection, spark, Tablets(spark._jvm, connection.settings), lock, stop)
     try:
         supervise(connection.job, life.run, stop)
     finally:
@@ -84,8 +86,11 @@ class Life:
 
     connection: Connection
     spark: SparkSession
+    tablets: Tablets
     lock: InstanceLock
     stop: threading.Event
+    #: Raised before every start.
+    epoch: Epoch = field(default_factory=Epoch)
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
 
@@ -93,16 +98,17 @@ class Life:
         """Run one query until stopped, or until the reference has to be read anew."""
         settings, job = self.connection.settings, self.connection.job
         if not self.lock.is_held:  # it may have been lost during the pause after a failure
-            raise lock_lost()
+            raise _lock_lost()
         with explained(settings):
-            notes, begun = before_start.prepare(self.connection)
+            self.epoch, notes = before_start.prepare(self.connection, self.tablets, self.epoch)
         for note in notes:
             say(f"recovery: {note}")
-        batch = Batch(self.connection, begun, is_alone=lambda: self.lock.is_held)
+        batch = Batch(self.connection, self.tablets, self.epoch)
         with explained(settings), explained_spark():
             rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
             query = pipeline.start(rows, batch)
-        say(f"running: {', '.join(settings.queues)} -> {settings.output}")
+        into = ", ".join(settings.outputs.values())
+        say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         try:
@@ -134,7 +140,7 @@ class Life:
             _raise_failure(query, batch)
             raise RestartableError("the query ended by itself")
         if not self.lock.is_held:
-            raise lock_lost()
+            raise _lock_lost()
 
 
 def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:
@@ -178,3 +184,11 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
+
+
+def _lock_lost() -> JobError:
+    """Return the error of a process that may not be alone any more."""
+    return JobError(
+        "the instance lock was lost: the cluster did not answer pings",
+        "another instance may run by now; start again once the cluster answers",
+    )

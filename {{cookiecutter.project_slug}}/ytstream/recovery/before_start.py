@@ -1,133 +1,199 @@
-"""Before every start: make checkpoint, consumer and queues agree, or refuse.
+"""Before every start: one transaction that says where the query begins, and whose it is.
 
 SPYT does not check whether the rows an offset names still exist: a read below a queue's first row
 returns the first rows there are, again and without an error (YtQueueUtils). And whether Spark's
-logs or the consumer tell the truth depends on where a driver died. So this module compares them
-while the job is stopped.
+logs tell the truth depends on where a driver died. So the head of the ledger decides, and the
+checkpoint and the consumer are made to agree with it:
+
+1. Read and decide; a refusal changes nothing.
+2. Raise the epoch: from here on no older process can commit.
+3. Read and decide again, and make the epoch's checkpoint folder.
+4. In one transaction write the head and move the consumer: the only commit point.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from .. import ledger
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
-from ..positions import Begun, Queue, Rows, Snapshot
-from . import decision, fence, ownership, snapshot, state
-from .decision import Decision
+from ..ledger import Head
+from ..positions import Queue, Rows, ahead, behind
+from ..tablets import Tablets
+from . import before_ledger, epoch, folder, ownership, snapshot, state
+from .epoch import Epoch
+from .snapshot import Snapshot
 
 
-def prepare(connection: Connection) -> tuple[list[str], Begun]:
-    """Bring the job's positions into order; return what was done, a line each, and where it begins.
+@dataclass(frozen=True)
+class Plan:
+    """Where the next batch begins."""
+
+    #: Of each queue and partition.
+    rows: Rows
+    #: The head as it was found; of an empty folder without a batch where there was none.
+    head: Head
+    notes: tuple[str, ...] = ()
+
+
+def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
+    """Commit a start; return its epoch, and what was done, a line each.
 
     Raises JobError when only a person can decide; nothing was changed then.
     """
-    client, settings = connection.client, connection.settings
-    found = snapshot.read(client, settings)
-    ownership.verify_owner(connection, found)
-    if connection.guarantee.in_transaction:
-        fence.raise_fence(connection, found)
-        found = snapshot.read(client, settings)
-    decided = decide(connection, found)
-    decision.apply(client, settings, found.queues, decided)
-    notes = [*decided.notes, *ownership.mark(connection, snapshot.read(client, settings))]
-    return notes, Begun(tuple(queue.id for queue in found.queues), decided.starts)
+    decide(connection, snapshot.read(connection.client, connection.settings))
+    mine = epoch.raise_epoch(connection.settings.ledger, tablets, mine)
+    found = snapshot.read(connection.client, connection.settings)
+    plan = decide(connection, found)
+    begin(connection, tablets, mine, found, plan)
+    return mine, plan.notes
 
 
 def preview(connection: Connection) -> tuple[str, ...]:
     """Return what prepare() would do now, a line each, and do none of it. Raises as it would."""
-    found = snapshot.read(connection.client, connection.settings)
-    ownership.verify_owner(connection, found)
-    return decide(connection, found).notes
+    return decide(connection, snapshot.read(connection.client, connection.settings)).notes
 
 
-def decide(connection: Connection, found: Snapshot) -> Decision:
-    """Return the decision for these positions; reads and writes nothing.
+def decide(connection: Connection, found: Snapshot) -> Plan:
+    """Return where the next batch begins; writes nothing.
 
-    Raises JobError for offsets that no crash leaves behind, for a queue that is shorter than them,
-    and, under ``on_data_loss = "fail"``, for rows trimmed before they were read.
+    Raises JobError for a ledger or a consumer of another job, for a state that does not fit, for a
+    queue that is shorter than the job has read, and, under ``on_data_loss = "fail"``, for rows
+    trimmed before they were read.
     """
-    job, settings = connection.job, connection.settings
-    if found.checkpoint.last is None and found.checkpoint.committed:
-        raise JobError(
-            f"{settings.checkpoint} has a commit log and no offset log",
-            "restore the checkpoint, or use `rewind`, which starts a new one",
+    settings = connection.settings
+    head = found.begun or before_ledger.head_of(connection, found)
+    if head is None:
+        ownership.verify_consumer(connection, found)
+        ownership.verify_ledger(connection, found)
+        plan = _first(settings, found)
+    else:
+        ownership.verify_job(connection, head)
+        ownership.verify_consumer(connection, found)
+        ownership.verify_declaration(connection, head)
+        ownership.verify_queues(connection, found, head)
+        if head.folder is not None:
+            path = folder.path_of(settings, head.folder)
+            state.verify_state(connection.client, connection.job, head, path)
+        plan = _continued(connection, found, head)
+    return _after_gaps(settings, found, plan)
+
+
+def begin(
+    connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: Plan
+) -> None:
+    """Make the folder, then name it in the head and move the consumer, in one transaction.
+
+    Raises SupersededError for a foreign epoch, RestartableError when the consumer moves meanwhile.
+    """
+    client, settings = connection.client, connection.settings
+    stateful = connection.job.kind.is_stateful
+    batch = folder.new_folder(
+        client, settings, plan.head, mine.number, plan.rows, stateful=stateful
+    )
+    with tablets.transaction() as transaction:
+        head = epoch.verify_epoch(epoch.read_head(settings.ledger, transaction), mine)
+        after = Head(
+            head.epoch,
+            head.owner,
+            mine.number,
+            batch,
+            head.number,
+            {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)},
+            {queue.path: queue.id for queue in found.queues},
+            ownership.marker_of(connection),
         )
-    lost = state.lost_checkpoint(found, settings, job)
-    state.verify_partitions(found, job)
-    start = connection.guarantee.resume(found)
-    decided = Decision(uncommit=start.uncommit, commit=start.commit, notes=(*lost, *start.notes))
-    has_run = found.checkpoint.last is not None or found.consumer_marker is not None
-    starts, gaps = [], []
-    for queue, resumed in zip(found.queues, start.rows, strict=True):
-        if has_run or queue.consumed:
-            rows, lost_rows = _continued(queue, dict(resumed))
-            gaps += lost_rows
+        transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after)])
+        for queue, rows in zip(found.queues, plan.rows, strict=True):
+            for partition, row in rows.items():
+                if (old := queue.consumed.get(partition, 0)) != row:
+                    transaction.advance(settings.consumer, queue.path, partition, old, row)
+    ownership.mark_consumer(connection)
+    folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})
+
+
+def _first(settings: Settings, found: Snapshot) -> Plan:
+    """Return the first start: where the consumer is, or where the configuration says."""
+    head, notes, rows = found.head or Head(), [], []
+    for queue in found.queues:
+        if queue.consumed:
+            rows.append({**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed})
         else:
-            rows = _first_rows(queue, settings)
-            decided = _begun(queue, rows, settings, decided)
+            first = _first_rows(queue, settings)
+            rows.append(first)
+            notes.append(_new(queue, first, settings))
+    return Plan(rows, replace(head, batch=-1), tuple(notes))
+
+
+def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
+    """Return the start where the head is.
+
+    Raises JobError when the consumer is beyond it: then a person has moved it.
+    """
+    settings = connection.settings
+    rows, notes = [], ownership.remarks(connection, head)
+    for queue in found.queues:
+        if queue.path not in head.ends:
+            rows.append(first := _first_rows(queue, settings))
+            notes.append(_new(queue, first, settings))
+            continue
+        ends = head.ends[queue.path]
+        if moved := ahead(queue, ends):
+            places = ", ".join(
+                f"partition {p}: row {queue.consumed[p]}, the ledger has {ends.get(p, 0)}"
+                for p in moved
+            )
+            raise JobError(
+                f"the consumer was moved forward on {queue.path}, {places}",
+                "to skip those rows use `rewind rows`; to read them move the consumer back (yt "
+                "advance-queue-consumer)",
+            )
+        # Without transactions SPYT moves it one batch behind.
+        if connection.guarantee.in_transaction and (moved := behind(queue, ends)):
+            notes.append(
+                f"the consumer was behind the ledger on {queue.path}, partition "
+                f"{', '.join(map(str, moved))}: moved to where the ledger is"
+            )
+        rows.append(dict(ends))
+    return Plan(rows, head, tuple(notes))
+
+
+def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
+    """Return the plan behind rows that were trimmed, for all partitions."""
+    starts, gaps = [], []
+    for queue, begins in zip(found.queues, plan.rows, strict=True):
+        rows = dict(begins)
+        bounds = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+        for partition in sorted({*rows, *bounds}):
+            row = rows.setdefault(partition, 0)
+            lower, upper = bounds.get(partition, (0, 0))
+            if row > upper:
+                raise JobError(
+                    f"queue {queue.path}, partition {partition} ends at row {upper}, the job has "
+                    f"read up to row {row}: the queue or its tablets were recreated",
+                    "use `rewind`: `earliest` reads all its rows, `latest` the next ones",
+                )
+            if row < lower:
+                gaps.append(
+                    f"{lower - row} rows of {queue.path} were trimmed before this job read them: "
+                    f"partition {partition}, rows {row} to {lower - 1}"
+                )
+                rows[partition] = lower
         starts.append(rows)
-    decided = replace(decided, starts=tuple(starts))
-    if not gaps:
-        return decided
-    if settings.on_data_loss == "fail":
+    if gaps and settings.on_data_loss == "fail":
         raise JobError(
             "; ".join(gaps),
             'they cannot be recovered; set on_data_loss = "skip" to continue after the gap',
         )
-    return _skipped(found, starts, replace(decided, notes=(*decided.notes, *gaps)))
-
-
-def _continued(queue: Queue, rows: dict[int, int]) -> tuple[dict[int, int], list[str]]:
-    """Return where each partition continues, after the rows that were trimmed, and those gaps."""
-    gaps = []
-    bounds = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
-    for partition in sorted({*rows, *bounds}):
-        row = rows.setdefault(partition, 0)
-        lower, upper = bounds.get(partition, (0, 0))
-        if row > upper:
-            raise JobError(
-                f"queue {queue.path}, partition {partition} ends at row {upper}, the job has "
-                f"read up to row {row}: the queue or its tablets were recreated",
-                "configure a new consumer and a new checkpoint",
-            )
-        if row < lower:
-            gaps.append(
-                f"{lower - row} rows of {queue.path} were trimmed before this job read them: "
-                f"partition {partition}, rows {row} to {lower - 1}"
-            )
-            rows[partition] = lower
-    return rows, gaps
+    return replace(plan, rows=starts, notes=(*plan.notes, *gaps))
 
 
 def _first_rows(queue: Queue, settings: Settings) -> dict[int, int]:
     return dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
 
 
-def _begun(queue: Queue, rows: dict[int, int], settings: Settings, decided: Decision) -> Decision:
-    """Return the decision with a new consumer placed at ``rows``."""
-    moves = {(queue.path, partition): row for partition, row in rows.items() if row}
-    note = (
+def _new(queue: Queue, rows: dict[int, int], settings: Settings) -> str:
+    return (
         f"new consumer: {queue.path} from its {settings.start_from} rows, by partition "
         f"{', '.join(map(str, rows.values()))}"
     )
-    return replace(decided, advance={**decided.advance, **moves}, notes=(*decided.notes, note))
-
-
-def _skipped(found: Snapshot, starts: Rows, decided: Decision) -> Decision:
-    """Return the decision with consumer and checkpoint moved past the gap, for all partitions.
-
-    The checkpoint is moved and not dropped: it may hold state, and its other partitions are exact
-    where the consumer's may be a batch behind.
-    """
-    moves = {
-        (queue.path, partition): row
-        for queue, start in zip(found.queues, starts, strict=True)
-        for partition, row in start.items()
-    }
-    last, done, unplan = found.checkpoint.last, found.checkpoint.done, None
-    if decided.uncommit is not None:
-        done, unplan = found.checkpoint.before_last, decided.uncommit
-    elif last is not None and not found.checkpoint.is_last_committed:
-        unplan = last.batch
-    rebase = (done, starts) if done is not None else None
-    return replace(decided, advance={**decided.advance, **moves}, unplan=unplan, rebase=rebase)

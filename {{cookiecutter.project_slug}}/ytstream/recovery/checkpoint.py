@@ -9,40 +9,35 @@ import json
 
 from ..cluster import Client
 from ..errors import JobError
-from ..positions import Checkpoint, Planned
-
-EMPTY = Checkpoint((), frozenset())
+from ..positions import Planned
 
 
-def read(client: Client, path: str) -> Checkpoint:
-    """Read the checkpoint folder ``path``; one that is absent or new gives an empty Checkpoint.
-
-    Raises JobError for a log that is cut short or not in the format of version 1.
-    """
-    try:
-        planned = tuple(
-            _planned(batch, bytes(client.read_file(f"{path}/offsets/{batch}").read()).decode())
-            for batch in _numbers(client, f"{path}/offsets")[-2:]
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise JobError(
-            f"the newest entries of {path}/offsets cannot be read: {error}",
-            "restore the checkpoint, or use `rewind`, which starts a new one",
-        ) from error
-    return Checkpoint(planned, frozenset(_numbers(client, f"{path}/commits")))
-
-
-def _numbers(client: Client, folder: str) -> list[int]:
+def numbers(client: Client, folder: str) -> list[int]:
+    """Return the batches that have an entry in the log ``folder``; none if it is absent."""
     if not client.exists(folder):
         return []
     # Other names are Spark's temporary files.
     return sorted(int(name) for name in client.list(folder) if str(name).isdigit())
 
 
+def planned(client: Client, path: str, batch: int) -> Planned:
+    """Return the entry ``offsets/batch`` of the checkpoint ``path``.
+
+    Raises JobError for one that is cut short or not in the format of version 1.
+    """
+    try:
+        return _planned(batch, bytes(client.read_file(f"{path}/offsets/{batch}").read()).decode())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JobError(
+            f"{path}/offsets/{batch} cannot be read: {error}",
+            "restore the checkpoint, or use `rewind`, which starts a new one",
+        ) from error
+
+
 def _planned(batch: int, text: str) -> Planned:
     lines = text.splitlines()
     if len(lines) < 3 or lines[0] != "v1":
-        raise ValueError(f"entry {batch} is cut short or of an unknown version: {text[:60]!r}")
+        raise ValueError(f"it is cut short or of an unknown version: {text[:60]!r}")
     sources, metadata = tuple(lines[2:]), json.loads(lines[1])
     metadata.get("conf", {}).items()  # both must be maps, or AttributeError
     return Planned(batch, tuple(map(_ends, sources)), metadata, sources)

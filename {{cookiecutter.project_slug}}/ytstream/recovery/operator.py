@@ -1,92 +1,121 @@
-"""Operator commands for a stopped job: `rewind` and `migrate`."""
+"""Operator commands for a stopped job, each a start that nothing follows: `rewind`, `migrate`."""
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 
-from ..cluster import Client
-from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
-from ..positions import Queue
-from . import ownership, snapshot
-from .decision import advance
-from .snapshot import MARKER
+from ..ledger import Head
+from ..positions import Queue, Rows
+from ..tablets import Tablets
+from . import before_ledger, before_start, ownership, snapshot
+from .before_start import Plan
+from .epoch import Epoch, raise_epoch
+from .snapshot import Snapshot
 
 
-def rewind(connection: Connection, to: str, rows: Sequence[str]) -> list[str]:
-    """Move the consumer and set the checkpoint aside, so that the next start begins there.
+def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str]) -> list[str]:
+    """Move the job to other rows, with an empty checkpoint; return what was done.
 
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
-    partitions stay where they are. Returns what was done. Raises JobError before any change.
+    partitions stay where they are. Raises JobError before any change.
     """
-    client, settings = connection.client, connection.settings
-    found = snapshot.read(client, settings, logs=False)  # the logs may be damaged
-    ownership.verify_owner(connection, found)
-    targets = _targets({queue.path: queue for queue in found.queues}, to, rows)
-    done = [_set_aside(client, settings)] if client.list(settings.checkpoint) else []
-    done += advance(client, settings, found.queues, targets)
-    moved = snapshot.read(client, settings)
-    ownership.mark_new_checkpoint(connection, moved)
-    # From here on the consumer's rows count, not start_from.
-    client.set(f"{settings.consumer}/@{MARKER}", ownership.marker_of(connection, moved.queues))
-    return done or ["the consumer is there already"]
+    found = snapshot.read(connection.client, connection.settings)
+    if found.begun is not None:
+        ownership.verify_job(connection, found.begun)
+    ownership.verify_consumer(connection, found)
+    before = _stands(found)
+    targets = _targets(found.queues, before, to, rows)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch())
+    found = snapshot.read(connection.client, connection.settings)
+    plan = Plan(targets, replace(found.head or Head(), batch=-1))
+    before_start.begin(connection, tablets, mine, found, plan)
+    return [
+        f"{queue.path}, partition {partition}: from row {was.get(partition, 0)} to row {row}"
+        for queue, was, now in zip(found.queues, before, targets, strict=True)
+        for partition, row in now.items()
+        if was.get(partition, 0) != row
+    ] or ["the job was there already; its checkpoint is empty now"]
 
 
-def migrate(connection: Connection) -> list[str]:
-    """Take checkpoint and consumer over from the former guarantee. Returns what was done.
+def migrate(connection: Connection, tablets: Tablets) -> list[str]:
+    """Take the job over with another guarantee, other outputs or fewer queues.
 
-    Raises JobError when the new guarantee cannot continue from where the job was stopped.
+    Returns what was done. Raises JobError when anything else has changed.
     """
-    client, settings = connection.client, connection.settings
-    found = snapshot.read(client, settings)
-    mine = ownership.marker_of(connection, found.queues)
-    # Both are looked at: a `migrate` that was cut off has changed the first one alone.
-    markers = [marker for marker in (found.checkpoint_marker, found.consumer_marker) if marker]
-    others = [marker for marker in markers if marker.get("guarantee") != mine["guarantee"]]
-    if not others:
+    found = snapshot.read(connection.client, connection.settings)
+    head = found.begun or before_ledger.head_of(connection, found)
+    mine = ownership.marker_of(connection)
+    if head is None:
+        return ["nothing to do: the job has not started yet"]
+    done = _changes(head.marker, mine, set(head.ids), set(connection.settings.queues))
+    if not done:
         return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
-    marker, former = others[0], str(others[0]["guarantee"])
-    # Everything but the guarantee, and the output that belongs to it, has to be the same job.
-    taken_over = {"guarantee": mine["guarantee"], "output": mine["output"]}
-    ownership.compare("checkpoint", settings.checkpoint, mine, {**marker, **taken_over})
-    done = advance(client, settings, found.queues, connection.guarantee.adopt(found, former))
-    for path, marked in (
-        (settings.checkpoint, found.checkpoint_marker),
-        (settings.consumer, found.consumer_marker),
-    ):
-        client.set(f"{path}/@{MARKER}", {**(marked or {}), **mine})
-    return [*done, f"the job's guarantee was {former} and is {mine['guarantee']} now"]
+    before_start.decide(connection, _taken_over(connection, found, head))
+    epoch = raise_epoch(connection.settings.ledger, tablets, Epoch())
+    found = snapshot.read(connection.client, connection.settings)
+    head = found.begun or before_ledger.head_of(connection, found) or head
+    found = _taken_over(connection, found, head)
+    before_start.begin(connection, tablets, epoch, found, before_start.decide(connection, found))
+    return done
+
+
+def _taken_over(connection: Connection, found: Snapshot, head: Head) -> Snapshot:
+    """Return the snapshot as if the job had been declared as it is now."""
+    taken = ("guarantee", "outputs")
+    mine = ownership.marker_of(connection)
+    queues = [queue.path for queue in found.queues]
+    head = replace(
+        head,
+        marker={**head.marker, **{key: mine[key] for key in taken}},
+        ids={path: id_ for path, id_ in head.ids.items() if path in queues}
+        if not connection.job.kind.is_stateful
+        else head.ids,
+    )
+    return replace(found, head=head)
+
+
+def _changes(
+    was: Mapping[str, object], mine: Mapping[str, object], had: set[str], has: set[str]
+) -> list[str]:
+    done = []
+    if was.get("guarantee") != mine["guarantee"]:
+        done.append(
+            f"the job's guarantee was {was.get('guarantee')} and is {mine['guarantee']} now"
+        )
+    if was.get("outputs") != mine["outputs"]:
+        done.append("the job's outputs are those of the configuration now")
+    return done + [f"{path} is not read any more" for path in sorted(had - has)]
+
+
+def _stands(found: Snapshot) -> Rows:
+    """Return where the job is, by its ledger, or without one by its consumer."""
+    head = found.begun
+    return [
+        head.ends[queue.path] if head is not None and queue.path in head.ends else queue.consumed
+        for queue in found.queues
+    ]
 
 
 def _targets(
-    queues: Mapping[str, Queue], to: str, rows: Sequence[str]
-) -> dict[tuple[str, int], int]:
-    example = f"rows {next(iter(queues))}:0=42"
-    if bool(rows) != (to == "rows"):
+    queues: Sequence[Queue], stands: Rows, to: str, rows: Sequence[str]
+) -> list[dict[int, int]]:
+    example = f"rows {queues[0].path}:0=42"
+    if rows and to != "rows":
         raise JobError("rows go with `rewind rows`, and only with it", f"e.g. rewind {example}")
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
-        return {
-            (queue.path, partition): row
-            for queue in queues.values()
-            for partition, row in enumerate(getattr(queue, ends[to]))
-        }
-    targets = {}
+        return [dict(enumerate(getattr(queue, ends[to]))) for queue in queues]
+    targets = {queue.path: dict(was) for queue, was in zip(queues, stands, strict=True)}
+    by_path = {queue.path: queue for queue in queues}
     for text in rows:
         match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
-        if match is None or match[1] not in queues:
+        if match is None or match[1] not in by_path:
             raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
-        queue, partition, row = queues[match[1]], int(match[2]), int(match[3])
+        queue, partition, row = by_path[match[1]], int(match[2]), int(match[3])
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
-        targets[queue.path, partition] = row
-    return targets
-
-
-def _set_aside(client: Client, settings: Settings) -> str:
-    aside = f"{settings.checkpoint}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    client.move(settings.checkpoint, aside)
-    client.create("map_node", settings.checkpoint)
-    return f"the checkpoint was moved to {aside}"
+        targets[queue.path][partition] = row
+    return list(targets.values())

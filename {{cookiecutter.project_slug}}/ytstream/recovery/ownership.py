@@ -1,86 +1,121 @@
-"""Marks the job that owns a checkpoint and a consumer; checked before every start."""
+"""Whose ledger and whose consumer these are; checked before every start."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from ..errors import JobError
 from ..job import Connection
-from ..positions import Queue, Snapshot
-from .snapshot import MARKER
+from ..ledger import Head
+from .snapshot import MARKER, Snapshot
+
+_ANEW = "configure a new consumer, checkpoint and ledger"
 
 
-def marker_of(connection: Connection, queues: Sequence[Queue]) -> dict[str, Any]:
-    """Return this job's marker: name, kind, output, columns, and its queues with their ids."""
+def marker_of(connection: Connection) -> dict[str, Any]:
+    """Return what the head of this job's ledger says of the job."""
     job = connection.job
-    columns = (*job.queue_columns, *job.output_columns["output"])
+    columns = [c for listed in (job.queue_columns, *job.output_columns.values()) for c in listed]
     described = [f"{column.name} {column.type} {column.required}" for column in columns]
     return {
         "job": job.name,
         "guarantee": connection.guarantee.name,
         "processing": job.processing,
-        "output": connection.settings.output,
+        "outputs": dict(connection.settings.outputs),
         "schema": sha256("\n".join(described).encode()).hexdigest(),
-        "queues": [{"path": queue.path, "id": queue.id} for queue in queues],
     }
 
 
-def verify_owner(connection: Connection, found: Snapshot) -> None:
-    """Raise JobError when checkpoint or consumer belong to another job, guarantee or queue."""
-    mine = marker_of(connection, found.queues)
-    for where, path, marker in (
-        ("checkpoint", connection.settings.checkpoint, found.checkpoint_marker),
-        ("consumer", connection.settings.consumer, found.consumer_marker),
-    ):
-        if marker is not None:
-            compare(where, path, mine, marker)
+def verify_consumer(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError when another job reads by this consumer."""
+    settings, marker = connection.settings, found.consumer_marker
+    if marker is None:
+        return
+    path, job = marker.get("ledger", settings.ledger), marker.get("job")
+    if job != connection.job.name or path != settings.ledger:
+        raise JobError(
+            f"the consumer {settings.consumer} belongs to the job {job!r} with the ledger {path}, "
+            f"this is {connection.job.name!r} with {settings.ledger}",
+            "give this job a consumer of its own, or correct `ledger` in the configuration",
+        )
 
 
-def mark(connection: Connection, found: Snapshot) -> list[str]:
-    """Write the marker where it is missing or outdated; return what to tell."""
-    mine, marker = marker_of(connection, found.queues), found.consumer_marker
-    if found.checkpoint_marker is None or found.checkpoint.last is None:
-        mark_new_checkpoint(connection, found)
-    if marker is not None and marker.get("schema") == mine["schema"]:
-        return []
-    connection.client.set(f"{connection.settings.consumer}/@{MARKER}", mine)
-    return ["tables.py has changed: rows written before stay as they are"] if marker else []
+def verify_ledger(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError when the job has run and its ledger has no head."""
+    if found.begun is None and found.consumer_marker is not None:
+        raise JobError(
+            f"the ledger {connection.settings.ledger} has no head row, though the job has run",
+            "restore the table; or use `rewind rows`, which writes a new head where the consumer "
+            "is: at most one micro-batch behind, with an empty state",
+        )
 
 
-def mark_new_checkpoint(connection: Connection, found: Snapshot) -> None:
-    """Mark a new checkpoint with the rows it begins at: an empty one is right only there."""
-    begun = [{str(p): row for p, row in rows.items()} for rows in found.stands]
-    mine = {**marker_of(connection, found.queues), "begun": begun}
-    connection.client.set(f"{connection.settings.checkpoint}/@{MARKER}", mine)
+def mark_consumer(connection: Connection) -> None:
+    """Write the consumer's marker where it is missing or outdated."""
+    settings = connection.settings
+    mine = {"job": connection.job.name, "ledger": settings.ledger}
+    if connection.client.get_attribute(settings.consumer, MARKER, None) != mine:
+        connection.client.set(f"{settings.consumer}/@{MARKER}", mine)
 
 
-def compare(where: str, path: str, mine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Raise JobError, naming ``where``, unless the marker ``found`` there is this job's."""
-    for key in ("job", "output", "processing"):
-        if found.get(key) != mine[key]:
+def verify_job(connection: Connection, head: Head) -> None:
+    """Raise JobError when the ledger is another job's."""
+    mine, marker, path = marker_of(connection), head.marker, connection.settings.ledger
+    for key in ("job", "processing"):
+        if marker.get(key) != mine[key]:
             raise JobError(
-                f"the {where} {path} belongs to another job: its {key} is {found.get(key)!r}, "
+                f"the ledger {path} belongs to another job: its {key} is {marker.get(key)!r}, "
                 f"this job's is {mine[key]!r}",
-                f"give this job a {where} of its own in the configuration",
+                f"give this job its own: {_ANEW}",
             )
-    if found.get("guarantee") != mine["guarantee"]:
+
+
+def verify_declaration(connection: Connection, head: Head) -> None:
+    """Raise JobError for a changed guarantee or output: `migrate` takes those over."""
+    mine, path = marker_of(connection), connection.settings.ledger
+    for key, name in (("guarantee", "guarantee"), ("outputs", "[outputs]")):
+        if (was := head.marker.get(key)) != mine[key]:
+            raise JobError(
+                f"the job's {name} was {_shown(was)} and is {_shown(mine[key])} now, by its ledger "
+                f"{path}",
+                "run `migrate` with the job stopped, or go back to the former one",
+            )
+
+
+def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
+    """Raise JobError for a queue that was recreated, or that this checkpoint cannot do without.
+
+    A job without state takes a new queue as it comes: its checkpoint is new at every start.
+    """
+    for queue in found.queues:
+        if (was := head.ids.get(queue.path, queue.id)) != queue.id:
+            raise JobError(
+                f"queue {queue.path} was dropped and recreated (object {was} is now {queue.id}): "
+                "its rows are numbered from 0, the ledger's mean nothing",
+                "use `rewind`: `earliest` reads all its rows, `latest` the next ones",
+            )
+    had, has = set(head.ids), {queue.path for queue in found.queues}
+    if had != has and connection.job.kind.is_stateful:
         raise JobError(
-            f"the {where} {path} was written under guarantee {found.get('guarantee')!r}, "
-            f"this job's is {mine['guarantee']!r}: the consumer may be a batch behind",
-            "run `migrate` with the job stopped, or go back to the former guarantee",
+            f"the state is of the queues {', '.join(sorted(had))}, the configuration names "
+            f"{', '.join(sorted(has))}; a checkpoint knows its queues by position",
+            "put them back, or use `rewind`, which starts with an empty state",
         )
-    old = {str(queue["path"]): str(queue["id"]) for queue in found.get("queues", [])}
-    new = {queue["path"]: queue["id"] for queue in mine["queues"]}
-    anew = "configure a new consumer and a new checkpoint"
-    if list(old) != list(new):
+    if gone := sorted(had - has):
         raise JobError(
-            f"the {where} {path} is for the queues {', '.join(old)}, the configuration names "
-            f"{', '.join(new)}; a checkpoint knows its queues by position",
-            anew,
+            f"the job has read {', '.join(gone)}, which the configuration does not name any more",
+            "put it back, or run `migrate`, which leaves its further rows unread",
         )
-    for queue in [queue for queue in new if old[queue] != new[queue]]:
-        raise JobError(
-            f"queue {queue} was dropped and recreated (object {old[queue]} is now {new[queue]}): "
-            "its rows are numbered from 0, the stored offsets mean nothing",
-            anew,
-        )
+
+
+def remarks(connection: Connection, head: Head) -> list[str]:
+    """Return what to tell of a declaration that has changed harmlessly."""
+    if head.marker.get("schema") == marker_of(connection)["schema"]:
+        return []
+    return ["tables.py has changed: rows written before stay as they are"]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {path}" for name, path in value.items())
+    return str(value)

@@ -1,43 +1,60 @@
-"""Reads where everything stands: queues, consumer, checkpoint, and the markers on them."""
+"""Reads where everything stands: queues, consumer, and the head of the ledger."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from .. import ledger
 from ..cluster import Client, cluster_name
 from ..config import Settings
-from ..errors import JobError
-from ..positions import Queue, Snapshot, begun_by
-from . import checkpoint
+from ..ledger import Head
+from ..positions import Queue
 
-#: Attribute of the checkpoint folder and of the consumer: which job they belong to.
+#: Attribute of the consumer: the job that reads by it, and that job's ledger.
 MARKER = "ytstream_job"
 
 
-def read(client: Client, settings: Settings, *, logs: bool = True) -> Snapshot:
-    """Read all positions; without ``logs``, as of an empty checkpoint.
+@dataclass(frozen=True)
+class Snapshot:
+    """Read in one go. Only the head may be trusted while another process may run."""
 
-    Raises JobError for a marker or a log that is damaged.
-    """
-    cluster = cluster_name(client)
+    queues: tuple[Queue, ...]
+    #: None before the first start of the job.
+    head: Head | None
+    consumer_marker: Mapping[str, Any] | None
+
+    @property
+    def begun(self) -> Head | None:
+        """The head, once a start was committed."""
+        return self.head if self.head is not None and self.head.folder is not None else None
+
+
+def read(client: Client, settings: Settings) -> Snapshot:
+    """Read all positions. Raises JobError for a head that is damaged."""
+    found = consumed(client.select_rows, cluster_name(client), settings.consumer)
     return Snapshot(
-        tuple(_queue(client, cluster, settings.consumer, path) for path in settings.queues),
-        checkpoint.read(client, settings.checkpoint) if logs else checkpoint.EMPTY,
-        _marker(client, settings.checkpoint),
-        _marker(client, settings.consumer),
+        tuple(_queue(client, path, found.get(path, {})) for path in settings.queues),
+        ledger.head_of(settings.ledger, client.select_rows(ledger.head_query(settings.ledger))),
+        client.get_attribute(settings.consumer, MARKER, None),
     )
 
 
-def consumed(client: Client, cluster: str, consumer: str, queue: str) -> dict[int, int]:
-    """Return the consumer's offsets on one queue: partition -> next row."""
-    rows = client.select_rows(
-        f"partition_index, [offset] from [{consumer}] "
-        f'where queue_cluster = "{cluster}" and queue_path = "{queue}"'
+def consumed(
+    select: Callable[[str], Iterable[Mapping[str, Any]]], cluster: str, consumer: str
+) -> dict[str, dict[int, int]]:
+    """Return the consumer's offsets: queue -> partition -> next row."""
+    rows = select(
+        f'queue_path, partition_index, [offset] from [{consumer}] where queue_cluster = "{cluster}"'
     )
-    return {int(row["partition_index"]): int(row["offset"]) for row in rows}
+    found: dict[str, dict[int, int]] = {}
+    for row in rows:
+        found.setdefault(str(row["queue_path"]), {})[int(row["partition_index"])] = int(
+            row["offset"]
+        )
+    return found
 
 
-def _queue(client: Client, cluster: str, consumer: str, path: str) -> Queue:
+def _queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
     tablets = range(int(client.get(f"{path}/@tablet_count")))
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
     infos = client.get_tablet_infos(path, list(tablets))["tablets"]
@@ -46,17 +63,5 @@ def _queue(client: Client, cluster: str, consumer: str, path: str) -> Queue:
         str(client.get(f"{path}/@id")),
         tuple(int(info["trimmed_row_count"]) for info in infos),
         tuple(int(info["total_row_count"]) for info in infos),
-        consumed(client, cluster, consumer, path),
-    )
-
-
-def _marker(client: Client, path: str) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = client.get_attribute(path, MARKER, None)
-    with suppress(KeyError, TypeError, ValueError, AttributeError):
-        if found is not None:
-            _ = found["guarantee"], begun_by(found), [(q["path"], q["id"]) for q in found["queues"]]
-        return found
-    raise JobError(
-        f"the attribute {MARKER} of {path} is not as the job writes it: {found}",
-        f"restore it; if {path} is this job's for certain, remove it: yt remove {path}/@{MARKER}",
+        offsets,
     )

@@ -1,25 +1,36 @@
-"""State and offsets belong together: refuses a checkpoint whose state does not fit its offsets.
+"""State and offsets belong together: refuses a checkpoint whose state does not fit the ledger.
 
-Offsets without their state, or state that is older than its offsets, give wrong figures and no
+Offsets without their state, or a state that is older than its offsets, give wrong figures and no
 error.
 """
 
-from ..config import Settings
+from ..cluster import Client
 from ..errors import JobError
 from ..job import Job
-from ..positions import Snapshot
+from ..ledger import Head
+from . import checkpoint
+
+_REWIND = (
+    "restore the checkpoint as it was, or use `rewind`: `earliest` reads all rows again into an "
+    "empty state (and writes their results again), `latest` begins with the next row"
+)
 
 
-def verify_partitions(found: Snapshot, job: Job) -> None:
-    """Raise JobError when the checkpoint has another number of state partitions than the job.
-
-    Spark would keep the checkpoint's number, whatever the session says.
-    """
-    last = found.checkpoint.last
-    if not job.kind.is_stateful or last is None:
+def verify_state(client: Client, job: Job, head: Head, folder: str) -> None:
+    """Raise JobError unless ``folder`` holds the state after the head's batch."""
+    if not job.kind.is_stateful or head.batch < 0:
         return
+    if not client.exists(f"{folder}/offsets/{head.batch}"):
+        read = sum(sum(rows.values()) for rows in head.ends.values())
+        raise JobError(
+            f"the ledger is at batch {head.batch}, after {read} rows, and the checkpoint {folder} "
+            "does not have that batch: it is gone, or older, and the state with it",
+            _REWIND,
+        )
+    metadata = checkpoint.planned(client, folder, head.batch).metadata
     wanted = str(job.shuffle_partitions)
-    frozen = last.metadata.get("conf", {}).get("spark.sql.shuffle.partitions", wanted)
+    # Spark would keep the checkpoint's number, whatever the session says.
+    frozen = metadata.get("conf", {}).get("spark.sql.shuffle.partitions", wanted)
     if frozen != wanted:
         raise JobError(
             f"the state in the checkpoint has {frozen} partitions, the job's shuffle_partitions is "
@@ -27,23 +38,3 @@ def verify_partitions(found: Snapshot, job: Job) -> None:
             f"set shuffle_partitions={frozen} in job.py, or use `rewind`, which starts a new "
             "checkpoint with an empty state",
         )
-
-
-def lost_checkpoint(found: Snapshot, settings: Settings, job: Job) -> list[str]:
-    """Return what to say of a checkpoint that is gone; nothing when it is there.
-
-    Raises JobError for a stateful job: rows before the consumer's are in the state alone.
-    """
-    if not found.is_checkpoint_lost:
-        return []
-    if not job.kind.is_stateful:
-        return [
-            f"the checkpoint {settings.checkpoint} is gone: continuing from the consumer, which "
-            "is at most one micro-batch behind"
-        ]
-    read = sum(sum(queue.consumed.values()) for queue in found.queues)
-    raise JobError(
-        f"the checkpoint is gone and the state with it, after {read} rows",
-        "restore the checkpoint as it was, or use `rewind`: `earliest` reads all rows again into "
-        "an empty state (and writes their results again), `latest` begins with the next row",
-    )

@@ -107,6 +107,7 @@ def in_folder(settings: Settings, root: str) -> Settings:
         queues=tuple(f"{root}/queue-{number}" for number in range(len(settings.queues))),
         consumer=f"{root}/consumer",
         checkpoint=f"{root}/checkpoint",
+        ledger=f"{root}/ledger",
         outputs={name: f"{root}/{name}" for name in settings.outputs},
         reference=settings.reference and f"{root}/reference",
     )

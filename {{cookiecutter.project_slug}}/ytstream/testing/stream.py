@@ -22,11 +22,13 @@ from ..demo.sample import Counted, Sample, compared
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
-from ..positions import Begun
 from ..query import pipeline
 from ..query.batch import Batch
 from ..query.supervisor import read_reference
 from ..recovery import before_start
+from ..recovery.epoch import Epoch
+from ..recovery.folder import path_of
+from ..tablets import Tablets
 
 PATIENCE_SECONDS = 120.0
 
@@ -40,7 +42,10 @@ class Stream:
     spark: SparkSession
     sent: list[dict[str, Any]] = field(default_factory=list)
     _now: int = 1_704_067_200_000_000
-    _begun: Begun | None = None
+    #: This process, as the ledger knows it.
+    epoch: Epoch = field(default_factory=Epoch)
+    #: Whether recover() has committed a start that no query has used.
+    _is_ready: bool = False
 
     @property
     def client(self) -> Client:
@@ -77,22 +82,29 @@ class Stream:
         tables.produce(self.client, queue, rows, tablets)
         self.sent += rows
 
-    def recover(self) -> list[str]:
-        """Return what recovery says it did; the next run begins where it says, and is audited."""
-        notes, self._begun = before_start.prepare(self.connection)
-        return notes
+    @property
+    def tablets(self) -> Tablets:
+        """Tablet transactions, through the session's JVM."""
+        return Tablets(self.spark._jvm, self.settings)
 
-    def forget(self) -> None:
-        """Remove what is in the checkpoint; its folder and its marker stay."""
-        for name in self.client.list(self.settings.checkpoint):
-            path = f"{self.settings.checkpoint}/{name}"
-            self.client.remove(path, recursive=True, force=True)
+    @property
+    def folder(self) -> str:
+        """The checkpoint folder of the last start."""
+        return path_of(self.settings, self.epoch.number)
+
+    def recover(self) -> list[str]:
+        """Commit a start as the job does; return what it says it did. The next run is its query."""
+        self.epoch, notes = before_start.prepare(self.connection, self.tablets, self.epoch)
+        self._is_ready = True
+        return list(notes)
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
-        """Run the query, stopped at the end; unless recover() came before, it is not audited."""
-        begun, self._begun = self._begun, None
-        batch = Batch(self.connection, begun)
+        """Run the query, stopped at the end; start it as the job does, unless recover() has."""
+        if not self._is_ready:
+            self.recover()
+        self._is_ready = False
+        batch = Batch(self.connection, self.tablets, self.epoch)
         query = pipeline.start(self.rows(), batch)
         try:
             yield query

@@ -1,0 +1,161 @@
+"""The ledger: one table that says where the job stands, and what each micro-batch did.
+
+The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
+folder, the last batch that happened and the row where each partition stands after it. Below it is a
+row for each batch, written in the same transaction. Values only: recovery/ and query/ read and
+write them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import yt.type_info as ti
+
+from .columns import Column
+from .errors import JobError
+from .positions import Rows
+
+#: Batch rows that stay; each batch removes the one that is older by so many.
+KEPT = 500_000
+
+COLUMNS = (
+    Column("kind", ti.Utf8, required=True, key=True),
+    Column("number", ti.Int64, required=True, key=True),
+    Column("epoch", ti.Int64, required=True),
+    Column("batch", ti.Int64, required=True),
+    Column("queues", ti.Yson),
+    Column("rows_read", ti.Int64),
+    Column("rows_written", ti.Yson),
+    Column("started", ti.Timestamp),
+    Column("ended", ti.Timestamp, required=True),
+    Column("state", ti.Yson),
+)
+#: Rows are never removed by age (YTsaurus, "Dynamic tables: TTL"): the head may be old.
+ATTRIBUTES: Mapping[str, Any] = {"min_data_versions": 1, "max_data_versions": 1}
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head row."""
+
+    epoch: int = 0
+    #: The process that raised the epoch.
+    owner: str = ""
+    #: The epoch whose checkpoint folder is in use; None until the first start is committed.
+    folder: int | None = None
+    #: The last batch of that folder that happened, by Spark's number; -1: none.
+    batch: int = -1
+    #: The number of the last batch row.
+    number: int = 0
+    #: Queue -> partition -> the row that the next batch reads first.
+    ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    #: Queue -> its object id.
+    ids: Mapping[str, str] = field(default_factory=dict)
+    #: Whose ledger this is: see ownership.
+    marker: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, queues: tuple[str, ...]) -> Rows:
+        """Return ``ends`` in the order of ``queues``."""
+        return [self.ends.get(path, {}) for path in queues]
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """What one batch did."""
+
+    #: Queue -> partition -> its first row and the row after its last one.
+    ranges: Mapping[str, Mapping[int, tuple[int, int]]]
+    #: Output -> rows.
+    written: Mapping[str, int]
+    started: datetime
+    ended: datetime
+
+    @property
+    def read(self) -> int:
+        """How many rows the batch has read."""
+        return sum(end - first for rows in self.ranges.values() for first, end in rows.values())
+
+
+def head_query(ledger: str) -> str:
+    """Return the query that reads the head row."""
+    return f'epoch, batch, queues, state from [{ledger}] where kind = "head"'
+
+
+def head_of(ledger: str, rows: Iterator[Mapping[str, Any]]) -> Head | None:
+    """Return the head out of the answer to ``head_query``; None before the first start.
+
+    Raises JobError for a row that this runtime did not write.
+    """
+    found = list(rows)
+    if not found:
+        return None
+    try:
+        row, state = found[0], found[0]["state"]
+        return Head(
+            int(row["epoch"]),
+            str(state["owner"]),
+            None if state["folder"] is None else int(state["folder"]),
+            int(row["batch"]),
+            int(state["number"]),
+            {str(q["path"]): _rows(q["ends"]) for q in row["queues"]},
+            {str(q["path"]): str(q["id"]) for q in row["queues"]},
+            {str(key): value for key, value in state["marker"].items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JobError(
+            f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",
+            "restore the row, or use `rewind`, which writes it anew",
+        ) from error
+
+
+def head_row(head: Head) -> dict[str, Any]:
+    """Return the table's row of ``head``."""
+    return {
+        "kind": "head",
+        "number": 0,
+        "epoch": head.epoch,
+        "batch": head.batch,
+        "queues": [
+            {"path": path, "id": head.ids[path], "ends": _texts(head.ends.get(path, {}))}
+            for path in head.ids
+        ],
+        "ended": _microseconds(datetime.now(UTC)),
+        "state": {
+            "owner": head.owner,
+            "folder": head.folder,
+            "number": head.number,
+            "marker": dict(head.marker),
+        },
+    }
+
+
+def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
+    """Return the table's row of the batch that ``head`` ends with."""
+    return {
+        "kind": "batch",
+        "number": head.number,
+        "epoch": head.epoch,
+        "batch": head.batch,
+        "queues": [
+            {"path": path, "rows": {str(p): list(pair) for p, pair in ranges.items()}}
+            for path, ranges in done.ranges.items()
+        ],
+        "rows_read": done.read,
+        "rows_written": dict(done.written),
+        "started": _microseconds(done.started),
+        "ended": _microseconds(done.ended),
+    }
+
+
+def _rows(texts: Mapping[str, Any]) -> dict[int, int]:
+    return {int(partition): int(row) for partition, row in texts.items()}
+
+
+def _texts(rows: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): row for partition, row in sorted(rows.items())}
+
+
+def _microseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000)

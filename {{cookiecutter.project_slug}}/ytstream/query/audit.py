@@ -1,0 +1,137 @@
+"""What a micro-batch has to read, and whether it did.
+
+SPYT reads a queue by row numbers and does not look at the rows' own: below the first row that is
+left it takes as many later ones, without an error (YtQueueUtils). The audit looks after the rows
+were read and before anything commits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ..cluster import Client
+from ..errors import RestartableError
+from ..guarantees.one_to_one import node_name, nodes
+from .source import observed_name
+
+
+@dataclass(frozen=True)
+class Range:
+    """The rows of one partition that a batch has to read: from ``first`` to before ``end``."""
+
+    first: int
+    end: int
+
+    @property
+    def count(self) -> int:
+        """How many rows these are."""
+        return self.end - self.first
+
+    @property
+    def sum(self) -> int:
+        """The sum of their row numbers."""
+        return (self.first + self.end - 1) * self.count // 2
+
+
+#: Queue -> partition -> the rows to read.
+Ranges = Mapping[str, Mapping[int, Range]]
+#: Name of an observation -> the number of rows and the sum of their row numbers.
+Metrics = Mapping[str, tuple[int, int | None]]
+
+
+def ends_of(execution: Any, number: int) -> list[dict[int, int]]:
+    """Return where each queue's partitions end after the batch, by Spark's offset log.
+
+    The log keeps its newest entries in memory (Spark, HDFSMetadataLog), so this is no request.
+    """
+    offsets = execution.offsetLog().get(number).get().offsets()
+    ends = []
+    for index in range(offsets.size()):
+        offset = offsets.apply(index)  # empty for a queue that has not had a row yet
+        partitions = json.loads(offset.get().json())["partitions"] if offset.isDefined() else {}
+        ends.append({int(partition): last + 1 for partition, last in partitions.items()})
+    return ends
+
+
+def ranges(
+    number: int,
+    queues: Sequence[str],
+    begins: Mapping[str, Mapping[int, int]],
+    ends: Sequence[Mapping[int, int]],
+) -> dict[str, dict[int, Range]]:
+    """Return the rows that the batch has to read; none is left out.
+
+    Raises RestartableError for a batch that ends before it begins.
+    """
+    found = {}
+    for path, wanted in zip(queues, ends, strict=True):
+        partitions = {
+            partition: Range(begins[path].get(partition, 0), end)
+            for partition, end in wanted.items()
+        }
+        if wrong := [f"{p}: {rows}" for p, rows in partitions.items() if rows.count < 0]:
+            raise RestartableError(
+                f"batch {number} was planned to end before its first row, partition {wrong[0]}"
+            )
+        found[path] = {partition: rows for partition, rows in partitions.items() if rows.count}
+    return found
+
+
+def audit(
+    client: Client, number: int, ids: Mapping[str, str], planned: Ranges, metrics: Metrics
+) -> None:
+    """Raise RestartableError unless the batch has read the rows that were planned.
+
+    The next start then says which rows are missing, and heeds ``on_data_loss``. ``ids`` are the
+    queues' object ids; a queue that is absent in ``metrics`` was not counted.
+    """
+    for path, partitions in planned.items():
+        if str(client.get(f"{path}/@id")) != ids[path]:
+            raise RestartableError(f"{path} was dropped and recreated before batch {number} ended")
+        wanted = sum(rows.count for rows in partitions.values())
+        seen = metrics.get(observed_name(path))
+        if not wanted or seen == (wanted, sum(rows.sum for rows in partitions.values())):
+            continue
+        # Trimming only grows, so a look after the reading is exact.
+        infos = client.get_tablet_infos(path, list(partitions))["tablets"]
+        for (partition, rows), info in zip(partitions.items(), infos, strict=True):
+            if int(info["trimmed_row_count"]) > rows.first:
+                raise RestartableError(
+                    f"{path}, partition {partition} was trimmed to row "
+                    f"{info['trimmed_row_count']} while batch {number} read from row {rows.first}"
+                )
+        # More rows than planned: Spark has computed a part a second time, after a lost executor.
+        if seen is not None and seen[1] is not None and seen[0] <= wanted:
+            raise RestartableError(
+                f"batch {number} read {seen[0]} rows of {path}, planned were {wanted}, or others"
+            )
+
+
+def metrics_of(execution: Any) -> dict[str, tuple[int, int | None]]:
+    """Return what the batch's plan observed of each queue."""
+    return {
+        name: (int(row.get(0)), None if row.isNullAt(1) else int(row.get(1)))
+        for name, row in observed(execution.lastExecution())
+        if name.startswith(observed_name(""))
+    }
+
+
+def observed(execution: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the observations of one execution: name, and a JVM row of the figures."""
+    metrics = execution.observedMetrics()
+    names = metrics.keys().iterator()
+    while names.hasNext():
+        name = str(names.next())
+        yield name, metrics.apply(name)
+
+
+def uncounted(rows: DataFrame, queues: Sequence[str]) -> frozenset[str]:
+    """Return the queues that the plan does not read exactly once: their counts mean nothing."""
+    plan = rows._jdf.queryExecution().analyzed()
+    names = [str(node.name()) for node in nodes(plan) if node_name(node) == "CollectMetrics"]
+    return frozenset(path for path in queues if names.count(observed_name(path)) != 1)

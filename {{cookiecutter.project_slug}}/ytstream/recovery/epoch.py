@@ -1,0 +1,79 @@
+"""The epoch: which process may write. Raised before every start, checked in every batch.
+
+Each batch writes the head row of the ledger in its transaction. So a transaction that was opened
+before the epoch was raised cannot commit afterwards ("Row lock conflict due to concurrent write"),
+and one that is opened later finds a foreign epoch in the head. Neither depends on a clock.
+"""
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field, replace
+
+from .. import ledger
+from ..errors import RestartableError, SupersededError
+from ..ledger import Head
+from ..tablets import ConflictError, Tablets, Transaction
+
+#: A conflict means that an older batch has just committed; its next one will not.
+_ATTEMPTS = 5
+
+
+def this_process() -> str:
+    """Name this process for people; the last word makes the name unique."""
+    operation = os.environ.get("YT_OPERATION_ID")
+    where = f"process {os.getpid()} on {socket.gethostname()}"
+    return f"{where}{f', operation {operation}' if operation else ''}, {uuid.uuid4().hex[:8]}"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What a process knows of its own epoch; 0: it has not raised one yet."""
+
+    number: int = 0
+    owner: str = field(default_factory=this_process)
+
+
+def raise_epoch(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
+    """Write the next epoch into the ledger at ``path``, and return it.
+
+    A process raises it freely once, while it holds the lock; later from its own epoch alone. Raises
+    SupersededError when another process has raised it since, RestartableError when the cluster
+    refuses.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            with tablets.transaction() as transaction:
+                head = read_head(path, transaction) or Head()
+                # Told by the owner: the reply to an earlier raise of our own may have been lost.
+                if mine.number and head.owner != mine.owner:
+                    raise superseded(head)
+                raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
+                transaction.modify(path, ledger.COLUMNS, [ledger.head_row(raised)])
+            return replace(mine, number=raised.epoch)
+        except ConflictError as error:
+            last = error
+            if attempt + 1 == _ATTEMPTS:
+                break
+    raise RestartableError(f"the ledger {path} does not stop changing: {last}")
+
+
+def read_head(path: str, transaction: Transaction) -> Head | None:
+    """Return the head row as of the transaction's start. Raises JobError for one not ours."""
+    return ledger.head_of(path, iter(transaction.select(ledger.head_query(path))))
+
+
+def verify_epoch(head: Head | None, mine: Epoch) -> Head:
+    """Return the head. Raises SupersededError unless it is of this process' epoch."""
+    if head is None or (head.epoch, head.owner) != (mine.number, mine.owner):
+        raise superseded(head)
+    return head
+
+
+def superseded(head: Head | None) -> SupersededError:
+    """Return the error of a process whose epoch is over."""
+    by = f"epoch {head.epoch} of {head.owner}" if head is not None else "a new ledger"
+    return SupersededError(
+        f"another instance of this job has started: {by}",
+        "this one ends and has written nothing since; let one instance run",
+    )

@@ -1,0 +1,108 @@
+"""The checkpoint folder of an epoch: each start of a query has its own.
+
+An older driver keeps the folder it knows. In a shared one SPYT, cleaning up after a refused commit,
+would remove its successor's commits (MicroBatchExecutionDecorators: ``CommitLog.purgeAfter``).
+"""
+
+from yt.common import YtError
+
+from ..cluster import Client
+from ..config import Settings
+from ..ledger import Head
+from ..positions import Rows
+from . import checkpoint
+
+#: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
+_PARTS = ("metadata", "offsets", "commits", "state", "sources")
+
+
+def path_of(settings: Settings, epoch: int) -> str:
+    """Return the folder of ``epoch``; 0 is the one that jobs had before there was a ledger."""
+    return f"{settings.checkpoint}/{epoch}" if epoch else settings.checkpoint
+
+
+def new_folder(
+    client: Client, settings: Settings, head: Head, epoch: int, rows: Rows, *, stateful: bool
+) -> int:
+    """Make the folder of ``epoch``; return the batch that it ends with, -1 if it is empty.
+
+    Without state it is empty: the consumer is where the next batch begins. Else it is a copy of the
+    head's folder, repaired so that it ends with the head's batch at ``rows``. All in one master
+    transaction: a crash leaves no folder, or one that no head names.
+    """
+    path = path_of(settings, epoch)
+    with client.Transaction():
+        client.remove(path, recursive=True, force=True)
+        client.create("map_node", path, recursive=True)
+        if not stateful or head.batch < 0 or head.folder is None:
+            return -1
+        source = path_of(settings, head.folder)
+        for part in _PARTS:
+            if client.exists(f"{source}/{part}"):
+                client.copy(f"{source}/{part}", f"{path}/{part}")
+        _repair(client, path, head.batch, head.rows(settings.queues), rows)
+    return head.batch
+
+
+def remove_old(client: Client, settings: Settings, kept: set[int]) -> None:
+    """Remove the folders of other epochs; one that somebody holds a lock on stays for now."""
+    for name in client.list(settings.checkpoint):
+        if str(name).isdigit() and int(name) not in kept:
+            try:
+                client.remove(f"{settings.checkpoint}/{name}", recursive=True, force=True)
+            except YtError:
+                continue
+
+
+def _repair(client: Client, path: str, batch: int, ends: Rows, rows: Rows) -> None:
+    """Make the logs end with ``batch``; a batch planned after it stays if it fits."""
+    for log in ("offsets", "commits"):
+        if client.exists(f"{path}/{log}"):
+            for name in client.list(f"{path}/{log}"):
+                if not str(name).isdigit():  # a file that Spark was writing when it died
+                    client.remove(f"{path}/{log}/{name}")
+    last, log = checkpoint.planned(client, path, batch), f"{path}/commits"
+    commits = checkpoint.numbers(client, log)
+    for number in commits:
+        if number > batch:
+            client.remove(f"{log}/{number}")
+    if batch not in commits:
+        client.create("map_node", log, recursive=True, ignore_existing=True)
+        client.write_file(f"{log}/{batch}", last.commit_text().encode(), force_create=True)
+    is_moved = any(dict(end) != dict(row) for end, row in zip(ends, rows, strict=True))
+    if is_moved:
+        text = last.moved(rows).encode()
+        client.write_file(f"{path}/offsets/{batch}", text, force_create=True)
+    later = [number for number in checkpoint.numbers(client, f"{path}/offsets") if number > batch]
+    if later and (is_moved or not _fits(client, path, later[0], rows)):
+        for number in later:
+            client.remove(f"{path}/offsets/{number}")
+        _remove_states(client, path, batch + 1)
+
+
+def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
+    """Return whether the planned batch ends after ``rows``, where it begins.
+
+    One that was planned while the consumer was behind the head would move it back.
+    """
+    ends = checkpoint.planned(client, path, number).ends
+    return all(
+        end.get(partition, row) >= row
+        for end, begins in zip(ends, rows, strict=True)
+        for partition, row in begins.items()
+    )
+
+
+def _remove_states(client: Client, path: str, version: int) -> None:
+    """Remove later versions of the state: Spark prefers a snapshot that it finds to a new delta."""
+    state = f"{path}/state"
+    if not client.exists(state):
+        return
+    for operator in client.list(state):
+        for partition in client.list(f"{state}/{operator}"):
+            folder = f"{state}/{operator}/{partition}"
+            if str(partition).isdigit():
+                for name in client.list(folder):
+                    number = str(name).partition(".")[0]
+                    if number.isdigit() and int(number) > version:
+                        client.remove(f"{folder}/{name}")

@@ -1,0 +1,188 @@
+"""Tablet transactions, through the client in SPYT's jars.
+
+There are none over HTTP (YTsaurus documentation, "Dynamic tables: FAQ"), so ytsaurus-client alone
+cannot write two tables at once, or write what nobody else has written meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from yt import yson
+
+from .columns import Column
+from .config import Settings, token
+from .errors import RestartableError
+from .schema import table_schema
+
+#: Of one request, and of a transaction without pings.
+_TIMEOUT_SECONDS = 300
+
+#: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
+_CONFLICT = '"code"=1700'
+
+
+class ConflictError(RestartableError):
+    """Another transaction has written one of the rows since this one began."""
+
+
+class Transaction:
+    """One tablet transaction: it reads as of its start."""
+
+    def __init__(self, jvm: Any, transaction: Any) -> None:
+        self._jvm, self._transaction = jvm, transaction
+
+    def select(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of ``query``. Raises RestartableError."""
+        with _explained():
+            rows = self._transaction.selectRows(query).join().getYTreeRows()
+            text = self._text.serialize(self._jvm.tech.ytsaurus.ysontree.YTree.node(rows))
+        found: list[dict[str, Any]] = yson.yson_to_json(yson.loads(text.encode()))
+        return found
+
+    def modify(
+        self,
+        path: str,
+        columns: Sequence[Column],
+        rows: Iterable[Mapping[str, Any]],
+        deleted: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        """Write ``rows`` into the table at ``path`` and delete those with the keys ``deleted``."""
+        with _explained():
+            schema = self._node(table_schema(columns).to_yson_type())
+            tables = self._jvm.tech.ytsaurus.core.tables
+            request = (
+                self._jvm.tech.ytsaurus.client.request.ModifyRowsRequest.builder()
+                .setPath(path)
+                .setSchema(tables.TableSchema.fromYTree(schema))
+            )
+            for row in rows:
+                request.addInsert(self._node(row).asMap())
+            for key in deleted:
+                request.addDelete(self._node(key).asMap())
+            self._transaction.modifyRows(request.build()).join()
+
+    def advance(self, consumer: str, queue: str, partition: int, old: int, new: int) -> None:
+        """Move the consumer; refused unless it is at row ``old``."""
+        paths = self._jvm.tech.ytsaurus.core.cypress.YPath
+        with _explained():
+            request = (
+                self._jvm.tech.ytsaurus.client.request.AdvanceConsumer.builder()
+                .setConsumerPath(paths.simple(consumer))
+                .setQueuePath(paths.simple(queue))
+                .setPartitionIndex(partition)
+                .setOldOffset(old)
+                .setNewOffset(new)
+                .build()
+            )
+            self._transaction.advanceConsumer(request).join()
+
+    def commit(self) -> None:
+        """Commit. Raises ConflictError, or RestartableError when it may have committed or not."""
+        with _explained():
+            self._transaction.commit().join()
+
+    def abort(self) -> None:
+        """Abort; a transaction that is over, or that nobody can reach, stays as it is."""
+        try:
+            self._transaction.abort().join()
+        except Py4JJavaError:
+            return
+
+    @property
+    def _text(self) -> Any:
+        return self._jvm.tech.ytsaurus.ysontree.YTreeTextSerializer
+
+    def _node(self, value: object) -> Any:
+        return self._text.deserialize(yson.dumps(value, yson_format="text").decode("latin-1"))
+
+
+@dataclass
+class Tablets:
+    """Makes transactions; ``jvm`` is one with SPYT's jars in it."""
+
+    jvm: Any
+    settings: Settings
+    _clients: dict[str | None, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Start a transaction; commit it at the end, abort it on an exception."""
+        start = self.jvm.tech.ytsaurus.client.request.StartTransaction.tablet()
+        with _explained():
+            started = self._client(None).startTransaction(start).join()
+        transaction = Transaction(self.jvm, started)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.abort()
+            raise
+        transaction.commit()
+
+    def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
+        """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
+        wrapper = self.jvm.tech.ytsaurus.spyt.wrapper.YtWrapper
+        with _explained():
+            found = wrapper.attachTransaction(
+                transaction_id, False, self._none, self._client(proxy)
+            )
+        return Transaction(self.jvm, found)
+
+    @property
+    def _none(self) -> Any:
+        return self.jvm.scala.Option.empty()
+
+    def _client(self, proxy: str | None) -> Any:
+        """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
+        if proxy not in self._clients:
+            package = self.jvm.tech.ytsaurus.spyt.wrapper.client
+            settings = self.settings
+            base = package.YtClientConfiguration.create(
+                settings.proxy,
+                # As SPYT names the user of this process; a token of another is refused.
+                package.YtClientConfiguration.default(settings.proxy).user(),
+                token(settings),
+                self.jvm.java.time.Duration.ofSeconds(_TIMEOUT_SECONDS),
+                settings.proxy_role,
+                False,
+                self._none,
+            )
+            configuration = base if proxy is None else self._at(base, proxy)
+            self._clients[proxy] = package.YtClientProvider.ytRpcClient(
+                configuration, self._none
+            ).yt()
+        return self._clients[proxy]
+
+    def _at(self, base: Any, proxy: str) -> Any:
+        return base.copy(
+            base.proxy(),
+            base.user(),
+            base.token(),
+            base.timeout(),
+            base.proxyRole(),
+            base.extendedFileTimeout(),
+            base.proxyNetworkName(),
+            base.useCommonProxies(),
+            self.jvm.scala.Option.apply(proxy),
+            base.retry(),
+        )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn the client's exceptions into one line."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        text = str(error)
+        # 'message' <== 'inner message' <== ...; full error: {...} (Java client, YTsaurusError)
+        found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
+        line = (found[1] if found else text).partition("; full error: ")[0]
+        innermost = line.rpartition("<== ")[2].strip("'")
+        kind = ConflictError if _CONFLICT in text else RestartableError
+        raise kind(innermost) from error
