@@ -20,6 +20,7 @@ from ytstream.cluster import Client, connect
 from ytstream.demo.tables import fill_reference
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.tablets import Tablets
 from ytstream.testing.stream import Stream
 
 
@@ -73,16 +74,22 @@ def provisioned_of(connection_of: ConnectionOf) -> ConnectionOf:
 
 
 @pytest.fixture(scope="session")
-def spark(client: Client, cluster: minicluster.Running) -> Iterator[SparkSession]:
-    """Open the session of a transactional job, with SPYT in it: the strictest Spark context."""
+def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
+    """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
     # Half the time: no JVM of these tests lives long enough for its second compiler to pay.
     options = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", options)
-    job = example("transactional", "map").job
-    settings = settings_of(job, "//home/none", proxy=cluster.http)
-    opened = session.open_session(Connection(client, settings, job, guarantee_of(job)))
+    return session.open_tablets(_of_a_transactional_job(client, cluster))
+
+
+@pytest.fixture(scope="session")
+def spark(client: Client, cluster: minicluster.Running, tablets: Tablets) -> Iterator[SparkSession]:
+    """Open the session of a transactional job, with SPYT in it: the strictest Spark context."""
+    from ytstream.query import session
+
+    opened = session.open_session(_of_a_transactional_job(client, cluster))
     yield opened
     opened.stop()
 
@@ -97,3 +104,9 @@ def stream_of(provisioned_of: ConnectionOf, spark: SparkSession) -> StreamOf:
         return Stream(connection, example(guarantee, processing, queues).sample, spark)
 
     return streaming
+
+
+def _of_a_transactional_job(client: Client, cluster: minicluster.Running) -> Connection:
+    job = example("transactional", "map").job
+    settings = settings_of(job, "//home/none", proxy=cluster.http)
+    return Connection(client, settings, job, guarantee_of(job))
