@@ -18,7 +18,7 @@ def read_logs(model: Model, state: State, number: int) -> Steps:
     again = last >= 0 and last not in folder.commits[-1:]
     batch = last if again else last + 1
     if model.stateful and batch and batch not in dict(folder.states):
-        yield refused(state, number, names, f"version {batch} of the state is missing")
+        yield refused(model, state, number, names, f"version {batch} of the state is missing")
         return
     # SPYT reads from the consumer; in the other modes from the logs, unless the consumer is ahead.
     start = state.consumer
@@ -47,7 +47,7 @@ def plan(model: Model, state: State, number: int) -> Steps:
         yield from _watch(model, state, number)
         return
     if batch in dict(folder.offsets):
-        yield refused(state, number, names, f"offsets/{batch} exists")
+        yield refused(model, state, number, names, f"offsets/{batch} exists")
         return
     if model.replays and batch:
         names = ("plan", "write offsets", "confirm")
@@ -68,7 +68,7 @@ def plan(model: Model, state: State, number: int) -> Steps:
 def _watch(model: Model, state: State, number: int) -> Steps:
     """End an idle query whose consumer is not where the head is: Spark sees nothing to do."""
     if not model.replays and state.consumer != state.head.end and model.mutant != "no_watch":
-        yield refused(state, number, ("watch",), "the consumer is not where the head is")
+        yield refused(model, state, number, ("watch",), "the consumer is not where the head is")
 
 
 def verify_head(model: Model, state: State, number: int) -> Steps:
@@ -77,7 +77,7 @@ def verify_head(model: Model, state: State, number: int) -> Steps:
     cached = model.mutant == "cached_check" and driver.checked
     names = ("verify_head",) if model.replays else ("open T", "verify_head")
     if not (cached or model.mutant == "no_check" or _is_next(model, state, driver)):
-        yield refused(state, number, names, "the head is not the one before", At.PURGE)
+        yield refused(model, state, number, names, "the head is not the one before", At.PURGE)
         return
     if model.replays:
         at = At.OUTPUT
@@ -106,7 +106,7 @@ def write_commits(model: Model, state: State, number: int) -> Steps:
     names = ("write commits",) if model.replays else ("write commits", "advance")
     if batch in folder.commits:
         at = At.RAISE if model.replays else At.PURGE
-        yield refused(state, number, names, f"commits/{batch} exists", at)
+        yield refused(model, state, number, names, f"commits/{batch} exists", at)
         return
     then = _next_batch(model, driver) if model.replays else driver._replace(at=At.COMMIT)
     written = folder._replace(commits=(*folder.commits, batch))
@@ -130,7 +130,7 @@ def commit(model: Model, state: State, number: int) -> Steps:
     """Commit T: outputs, head and consumer change together, or not at all."""
     driver = state.drivers[number]
     if driver.conflict:
-        yield refused(state, number, ("commit T",), "row lock conflict", At.PURGE)
+        yield refused(model, state, number, ("commit T",), "row lock conflict", At.PURGE)
         return
     outside = model.mutant == "head_outside"
     head = None if outside else _head(model, driver, number)
@@ -150,7 +150,7 @@ def write_head_outside(model: Model, state: State, number: int) -> Steps:
     """Write the head after T, as the mutant head_outside does."""
     driver, names = state.drivers[number], ("write_head",)
     if state.head.epoch != driver.epoch:
-        yield refused(state, number, names, "the epoch is not mine")
+        yield refused(model, state, number, names, "the epoch is not mine")
         return
     write = Write("write_head", number, _head(model, driver, number))
     step = Step(number, names, f"batch {driver.batch}")
@@ -188,13 +188,13 @@ def write_outputs(model: Model, state: State, number: int) -> Steps:
 
 
 def record(model: Model, state: State, number: int) -> Steps:
-    """Check the head once more, and write it with the consumer, in one transaction."""
+    """Check the head once more, and write it, in one transaction. SPYT moves the consumer later."""
     driver, names = state.drivers[number], ("audit", "verify_head", "write_head")
     if not _is_next(model, state, driver) and model.mutant != "no_check":
-        yield refused(state, number, names, "the head is not the one before")
+        yield refused(model, state, number, names, "the head is not the one before")
         return
     head = _head(model, driver, number)
-    write = Write("write_head", number, head, head.end)
+    write = Write("write_head", number, head)
     step = Step(number, names, f"batch {driver.batch}")
     yield from transact(model, state, step, write, driver._replace(at=At.RECORDED))
 

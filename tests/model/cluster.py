@@ -60,11 +60,14 @@ def _conflict(one: Write, other: Write) -> bool:
 
 
 def refused(
-    state: State, number: int, names: tuple[str, ...], why: str, at: At = At.RAISE
+    model: Model, state: State, number: int, names: tuple[str, ...], why: str, at: At = At.RAISE
 ) -> tuple[Step, State]:
-    """End the query. It has no cause if the epoch is the newest and the consumer in its place."""
+    """End the query. It has no cause if the epoch is the newest and the consumer in its place.
+
+    Where outputs are replayed the consumer is behind the head, and has no place.
+    """
     own = state.head.epoch == state.drivers[number].epoch
-    causeless = own and state.consumer == state.head.end
+    causeless = own and (model.replays or state.consumer == state.head.end)
     return Step(number, names, f"refused: {why}", causeless), failed(state, number, at)
 
 

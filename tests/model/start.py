@@ -49,7 +49,7 @@ def new_folder(model: Model, state: State, number: int) -> Steps:
     driver, names = state.drivers[number], ("new_folder",)
     old = state.folders[driver.folder - 1] if driver.folder else Folder()
     if old is None:
-        yield refused(state, number, names, f"folder {driver.folder} is gone")
+        yield refused(model, state, number, names, f"folder {driver.folder} is gone")
         return
     offsets, commits, states = old
     batch = driver.batch
@@ -79,9 +79,9 @@ def begin(model: Model, state: State, number: int) -> Steps:
     driver, names = state.drivers[number], ("begin",)
     unchecked = model.mutant in ("no_epoch", "begin_unchecked")
     if state.head.epoch != driver.epoch and not unchecked:
-        yield refused(state, number, names, "the epoch is not mine")
+        yield refused(model, state, number, names, "the epoch is not mine")
     elif state.consumer != driver.consumer:
-        step, after = refused(state, number, names, "the consumer has moved")
+        step, after = refused(model, state, number, names, "the consumer has moved")
         # A frozen driver's SPYT confirms its batch without a look: that is a cause.
         yield step._replace(causeless=step.causeless and not model.replays), after
     else:

@@ -13,9 +13,9 @@ STEPS = {
     "begin": "ytstream.recovery.before_start.begin",
     "verify_head": "ytstream.query.batch.verify_head",
     "write_outputs": "ytstream.query.batch.write_outputs",
-    "audit": "ytstream.query.batch.audit",
+    "audit": "ytstream.query.audit.audit",
     "write_head": "ytstream.query.batch.write_head",
-    "watch": "ytstream.query.watch.look",
+    "watch": "ytstream.query.watch.Watch",
     "read logs": "spark: MicroBatchExecution.populateStartOffsets",
     "plan": "spark: MicroBatchExecution.constructNextBatch",
     "write offsets": "spark: OffsetSeqLog.add",
@@ -44,7 +44,7 @@ JOBS = {
 
 GUARANTEES = {
     "transactional": "outputs, head and consumer are written in SPYT's transaction T",
-    "replaying": "outputs first; then one transaction writes head and consumer",
+    "replaying": "outputs first; then one transaction writes the head; SPYT moves the consumer",
 }
 
 

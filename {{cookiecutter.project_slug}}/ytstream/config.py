@@ -130,6 +130,8 @@ class Settings:
     dyn_batch_size: int | None = field(
         default=None, metadata=_whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
+    #: A query that finishes no batch for so long, though rows wait, is started anew.
+    stall_seconds: float = field(default=600.0, metadata=_seconds(60, 24 * 3600))
     account: str | None = field(default=None, metadata=_TEXT)
     tablet_cell_bundle: str | None = field(default=None, metadata=_TEXT)
     medium: str | None = field(default=None, metadata=_TEXT)

@@ -11,9 +11,8 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -33,6 +32,7 @@ from ..job import Connection
 from ..ledger import BatchRow, Head
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
+from ..recovery.snapshot import Select
 from ..tablets import Tablets, Transaction
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .source import observed_name
@@ -76,8 +76,9 @@ class Batch:
         started = datetime.now(UTC)
         connection, queues = self.connection, self.connection.settings.queues
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
-        with self._transaction(rows.sparkSession, number) as transaction:
-            head = self._verify(transaction, number)
+        transaction = self._spyts(rows.sparkSession, number)
+        select = transaction.select if transaction else connection.client.select_rows
+        head = self._verify(select, number)
         planned = ranges(number, queues, head.ends, ends_of(execution, number))
         written = write_outputs(rows, connection, number)
         metrics = metrics_of(execution)
@@ -88,25 +89,25 @@ class Batch:
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in planned.items()
         }
-        with self._transaction(rows.sparkSession, number) as transaction:
-            if not connection.guarantee.in_transaction:  # this one has begun after the outputs
-                self._verify(transaction, number)
-            done = BatchRow(pairs, written, started, datetime.now(UTC))
-            write_head(transaction, connection.settings.ledger, moved(head, number, planned), done)
+        done = BatchRow(pairs, written, started, datetime.now(UTC))
+        after, path = moved(head, number, planned), connection.settings.ledger
+        if transaction is not None:
+            write_head(transaction, path, after, done)
+            return
+        with self.tablets.transaction() as own:
+            self._verify(own.select, number)  # the outputs took their time
+            write_head(own, path, after, done)
 
-    def _verify(self, transaction: Transaction, number: int) -> Head:
-        return verify_head(self.connection, transaction, self.epoch, self.cluster, number)
+    def _verify(self, select: Select, number: int) -> Head:
+        return verify_head(self.connection, select, self.epoch, self.cluster, number)
 
-    @contextmanager
-    def _transaction(self, spark: SparkSession, number: int) -> Iterator[Transaction]:
-        """Yield the batch's transaction, which SPYT commits; without one, one of our own.
+    def _spyts(self, spark: SparkSession, number: int) -> Transaction | None:
+        """Return the transaction that SPYT has opened and will commit; None without one.
 
-        Raises JobError when SPYT has opened none for a guarantee that needs it.
+        Raises JobError when a guarantee needs it and there is none.
         """
         if not self.connection.guarantee.in_transaction:
-            with self.tablets.transaction() as transaction:
-                yield transaction
-            return
+            return None
         context = _context(spark)
         if context.isEmpty():
             raise JobError(
@@ -114,28 +115,28 @@ class Batch:
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
         proxy = context.get().stickyAddress()
-        yield self.tablets.attached(
+        return self.tablets.attached(
             str(context.get().txId()), str(proxy.get()) if proxy.isDefined() else None
         )
 
 
 def verify_head(
-    connection: Connection, transaction: Transaction, mine: Epoch, cluster: str, number: int
+    connection: Connection, select: Select, mine: Epoch, cluster: str, number: int
 ) -> Head:
-    """Return the head as of the transaction's start, if this batch is the next one after it.
+    """Return the head, if this batch is the next one after it.
 
     Raises SupersededError for a foreign epoch, RestartableError for another batch, or for a
     consumer that something else has moved.
     """
     settings = connection.settings
-    head = verify_epoch(read_head(settings.ledger, transaction), mine)
+    head = verify_epoch(read_head(settings.ledger, select), mine)
     if (head.folder, head.batch) != (mine.number, number - 1):
         raise RestartableError(
             f"batch {number} of epoch {mine.number} does not follow batch {head.batch} of epoch "
             f"{head.folder}, the last one in the ledger"
         )
     if connection.guarantee.in_transaction:  # elsewhere SPYT moves the consumer one batch behind
-        found = snapshot.consumed(transaction.select, cluster, settings.consumer)
+        found = snapshot.consumed(select, cluster, settings.consumer)
         for path, ends in head.ends.items():
             for partition in sorted({*ends, *found.get(path, {})}):
                 row, end = found.get(path, {}).get(partition, 0), ends.get(partition, 0)
@@ -186,7 +187,7 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
         _sink(spark, connection)
         _context(spark).isEmpty()
         with Tablets(spark._jvm, connection.settings).transaction() as transaction:
-            read_head(connection.settings.ledger, transaction)
+            read_head(connection.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
         raise JobError(
             f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",

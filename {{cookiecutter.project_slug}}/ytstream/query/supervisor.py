@@ -27,6 +27,7 @@ from .batch import Batch
 from .monitor import Monitor
 from .session import open_session
 from .spark_errors import explained_spark
+from .watch import Watch
 
 _POLL_SECONDS = 0.2
 
@@ -110,12 +111,15 @@ class Life:
         into = ", ".join(settings.outputs.values())
         say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
+        watch = Watch(self.connection, self.epoch, query)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         try:
             while time.monotonic() < end and not self.stop.wait(_POLL_SECONDS):
                 monitor.report()
                 self._verify_alive(query, batch)
-            _drain(query, batch, monitor.report)
+                watch.look(time.monotonic())
+            _drain(query, batch, watch)
+            monitor.report()
             if self.stop.is_set():
                 say("stopped; the next start continues from here")
         finally:
@@ -159,19 +163,19 @@ def _raise_failure(query: StreamingQuery, batch: Batch) -> None:
         query.awaitTermination()
 
 
-def _drain(query: StreamingQuery, batch: Batch, report: Callable[[], None]) -> None:
+def _drain(query: StreamingQuery, batch: Batch, watch: Watch) -> None:
     """Let the running micro-batch finish, then stop. Raises what ended the query, if anything did.
 
     A trigger that begins in between spends its first milliseconds asking for the queues' ends.
     """
     with explained_spark():
         while query.isActive and query.status["isTriggerActive"]:
+            watch.look(time.monotonic())
             time.sleep(_POLL_SECONDS)
     if not query.isActive:
         _raise_failure(query, batch)
     with explained_spark():
         query.stop()
-        report()
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

@@ -92,7 +92,7 @@ def begin(
         client, settings, plan.head, mine.number, plan.rows, stateful=stateful
     )
     with tablets.transaction() as transaction:
-        head = epoch.verify_epoch(epoch.read_head(settings.ledger, transaction), mine)
+        head = epoch.verify_epoch(epoch.read_head(settings.ledger, transaction.select), mine)
         after = Head(
             head.epoch,
             head.owner,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from .. import ledger
 from ..errors import RestartableError, SupersededError
 from ..ledger import Head
-from ..tablets import ConflictError, Tablets, Transaction
+from ..tablets import ConflictError, Tablets
+from .snapshot import Select
 
 #: A conflict means that an older batch has just committed; its next one will not.
 _ATTEMPTS = 5
@@ -44,7 +45,7 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
     for attempt in range(_ATTEMPTS):
         try:
             with tablets.transaction() as transaction:
-                head = read_head(path, transaction) or Head()
+                head = read_head(path, transaction.select) or Head()
                 # Told by the owner: the reply to an earlier raise of our own may have been lost.
                 if mine.number and head.owner != mine.owner:
                     raise superseded(head)
@@ -58,9 +59,9 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
 
 
-def read_head(path: str, transaction: Transaction) -> Head | None:
-    """Return the head row as of the transaction's start. Raises JobError for one not ours."""
-    return ledger.head_of(path, iter(transaction.select(ledger.head_query(path))))
+def read_head(path: str, select: Select) -> Head | None:
+    """Return the head row. Raises JobError for one that is not ours."""
+    return ledger.head_of(path, iter(select(ledger.head_query(path))))
 
 
 def verify_epoch(head: Head | None, mine: Epoch) -> Head:

@@ -13,6 +13,9 @@ from ..positions import Queue
 #: Attribute of the consumer: the job that reads by it, and that job's ledger.
 MARKER = "ytstream_job"
 
+#: A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start.
+Select = Callable[[str], Iterable[Mapping[str, Any]]]
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -39,9 +42,7 @@ def read(client: Client, settings: Settings) -> Snapshot:
     )
 
 
-def consumed(
-    select: Callable[[str], Iterable[Mapping[str, Any]]], cluster: str, consumer: str
-) -> dict[str, dict[int, int]]:
+def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int, int]]:
     """Return the consumer's offsets: queue -> partition -> next row."""
     rows = select(
         f'queue_path, partition_index, [offset] from [{consumer}] where queue_cluster = "{cluster}"'
