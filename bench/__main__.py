@@ -1,6 +1,6 @@
 """``make bench``: figures of this machine, as tables.
 
-python -m bench [generation] [rows] [million]    all of them without a name
+python -m bench [generation] [rows] [million] [batch]    all of them without a name
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import sys
 
 from rich.console import Console
 
-from bench import generation, million, rows
+from bench import batch, generation, million, rows
 
 BENCHMARKS = {
     "generation": generation.tables,
     "rows": rows.tables,
     "million": million.tables,
+    "batch": batch.tables,
 }
 
 

@@ -27,6 +27,7 @@ from ytstream.demo.process import ROOT, run_command, running
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.recovery.folder import path_of
 
 CHUNK = 50_000
 
@@ -56,7 +57,7 @@ def main(outcome: Path, rows: int) -> None:
         "spark": after.job - before.job,
         "minicluster": after.minicluster - before.minicluster,
         "clock": after.clock - before.clock,
-        "requests": per_batch(asked, f"{settings.checkpoint}/commits/"),
+        "requests": per_batch(asked, f"{path_of(settings, 1)}/commits/"),
     }
     outcome.write_text(json.dumps(figures))
 

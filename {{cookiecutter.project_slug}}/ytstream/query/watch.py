@@ -6,19 +6,21 @@ should know is said once.
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from ..cluster import facts, first_line
+from ..cluster import cluster_name, facts, first_line
 from ..errors import RestartableError
 from ..job import Connection
 from ..ledger import Head
 from ..log import say
 from ..positions import Queue
 from ..recovery import snapshot
-from ..recovery.epoch import Epoch, verify_epoch
+from ..recovery.epoch import Epoch, read_head, verify_epoch
 
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch for so long is called stalled.
@@ -47,50 +49,52 @@ class Watch:
         if now < self._next:
             return
         self._next = now + LOOK_SECONDS
+        client, settings = self.connection.client, self.connection.settings
         try:
-            if closed := self._closed_queues():  # a tablet that is not mounted tells no bounds
-                self._say_once(closed)
-                return
-            found = snapshot.read(self.connection.client, self.connection.settings)
-            head = verify_epoch(found.head, self.epoch)
-            for queue in found.queues:
-                if head.ids.get(queue.path) != queue.id:
-                    raise RestartableError(f"queue {queue.path} was dropped and recreated")
-            self._verify_consumer(found, head)
+            # The head first: a batch that commits in between moves the consumer on.
+            head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
+            queues = snapshot.queues(client, settings, self.cluster)
+            self._verify(queues, head)
         except (YtError, OSError) as error:
             # An outage is a reason to wait: Spark's own requests end the query when they must.
-            self._say_once([f"the cluster does not answer: {first_line(error)}"])
+            self._say_once([self._reason(first_line(error))])
             return
-        self._say_once(self._stalled(found.queues, head, now))
+        self._say_once(self._stalled(queues, head, now))
 
-    def _closed_queues(self) -> list[str]:
-        client, lines = self.connection.client, []
+    @cached_property
+    def cluster(self) -> str:
+        """The cluster's name, asked once."""
+        return cluster_name(self.connection.client)
+
+    def _reason(self, error: str) -> str:
+        """Return why the cluster refuses to tell: mostly a tablet that is not mounted."""
         for path in self.connection.settings.queues:
-            found = facts(client, path, ["tablet_state"])
-            state = "missing" if found is None else str(found["tablet_state"])
-            if state not in ("mounted", "frozen"):
-                lines.append(f"queue {path} is {state}: its rows cannot be read")
-        return lines
+            with suppress(YtError, OSError):
+                found = facts(self.connection.client, path, ["tablet_state"])
+                state = "missing" if found is None else str(found["tablet_state"])
+                if state not in ("mounted", "frozen"):
+                    return f"queue {path} is {state}: its rows cannot be read"
+        return f"the cluster does not answer: {error}"
 
-    def _verify_consumer(self, found: snapshot.Snapshot, head: Head) -> None:
-        """Compare the consumer with the head; only one transaction moves both.
+    def _verify(self, queues: tuple[Queue, ...], head: Head) -> None:
+        """Compare ids and consumer with the head. Only one transaction moves head and consumer.
 
-        Spark sees nothing to read when SPYT's consumer is at the end of a queue.
+        Spark sees nothing to read while the consumer is at the end of a queue, whoever moved it.
         """
-        if not self.connection.guarantee.in_transaction:
-            return
-        wrong = [
+        for queue in queues:
+            if head.ids.get(queue.path) != queue.id:
+                raise RestartableError(f"queue {queue.path} was dropped and recreated")
+        moved = [
             queue.path
-            for queue in found.queues
+            for queue in queues
             if _at(queue.consumed) != _at(head.ends.get(queue.path, {}))
         ]
-        if not wrong:
+        if not moved or not self.connection.guarantee.in_transaction:
             return
-        # A batch may have committed between the two readings.
-        again = snapshot.read(self.connection.client, self.connection.settings)
-        if again.begun is not None and again.begun.number == head.number:
+        again = read_head(self.connection.settings.ledger, self.connection.client.select_rows)
+        if again == head:
             raise RestartableError(
-                f"the consumer is not where the ledger is on {', '.join(wrong)}: something else "
+                f"the consumer is not where the ledger is on {', '.join(moved)}: something else "
                 "moved it"
             )
 

@@ -34,12 +34,17 @@ class Snapshot:
 
 def read(client: Client, settings: Settings) -> Snapshot:
     """Read all positions. Raises JobError for a head that is damaged."""
-    found = consumed(client.select_rows, cluster_name(client), settings.consumer)
     return Snapshot(
-        tuple(_queue(client, path, found.get(path, {})) for path in settings.queues),
+        queues(client, settings, cluster_name(client)),
         ledger.head_of(settings.ledger, client.select_rows(ledger.head_query(settings.ledger))),
         client.get_attribute(settings.consumer, MARKER, None),
     )
+
+
+def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:
+    """Return each queue's bounds, and where the consumer is. Raises YtError for one not mounted."""
+    found = consumed(client.select_rows, cluster, settings.consumer)
+    return tuple(_queue(client, path, found.get(path, {})) for path in settings.queues)
 
 
 def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int, int]]:
@@ -56,12 +61,12 @@ def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int,
 
 
 def _queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
-    tablets = range(int(client.get(f"{path}/@tablet_count")))
+    queue = client.get(f"{path}/@", attributes=["id", "tablet_count"])
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
-    infos = client.get_tablet_infos(path, list(tablets))["tablets"]
+    infos = client.get_tablet_infos(path, list(range(int(queue["tablet_count"]))))["tablets"]
     return Queue(
         path,
-        str(client.get(f"{path}/@id")),
+        str(queue["id"]),
         tuple(int(info["trimmed_row_count"]) for info in infos),
         tuple(int(info["total_row_count"]) for info in infos),
         offsets,
