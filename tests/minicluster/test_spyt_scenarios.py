@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -252,7 +253,7 @@ def test_several_queues_flow_into_one_output_with_transactions(stage: Stage) -> 
     """
     queues = [stage.table(f"queue-{n}") for n in range(3)]
     output, consumer = start_on_each(stage, queues, transactional=True)
-    rounds = iter(range(0, 10_000, 10))
+    rounds = count(0, 10)
 
     def feed() -> None:
         first = next(rounds)
