@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import yt.wrapper as yt
 from minicluster import testing
 from minicluster.cluster import Cluster
 from minicluster.cypress.commands import Cypress
+from tests.minicluster import spyt_lab
 
 
 @pytest.fixture
@@ -67,3 +69,18 @@ def root(client: Any, request: pytest.FixtureRequest) -> str:
     client.remove(path, recursive=True, force=True)
     client.create("map_node", path, recursive=True)
     return path
+
+
+@pytest.fixture(scope="module", params=["4.1", "3.5"])
+def lab(
+    request: pytest.FixtureRequest,
+    environments: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[spyt_lab.Lab]:
+    """A cluster and a Spark session on it, for all tests of a module and one version of Spark."""
+    environment = environments[request.param]
+    if not environment.exists():
+        pytest.skip(f"no environment for Spark {request.param}: `make setup` makes it")
+    with spyt_lab.start(environment, tmp_path_factory.mktemp("spyt")) as started:
+        assert started.worker.ask("version").startswith(request.param)
+        yield started

@@ -53,6 +53,8 @@ class Worker:
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel("ERROR")
+        self.queries: dict[str, Any] = {}
+        self.batches: dict[str, list[Any]] = {}
 
     def stream(
         self,
@@ -101,6 +103,58 @@ class Worker:
             query.stop()
         return {"batches": [item["numInputRows"] for item in progress if item["numInputRows"]]}
 
+    def start(
+        self,
+        name: str,
+        checkpoint: str,
+        output: str | None = None,
+        queue: str | None = None,
+        source: str = "yt",
+        select: list[str] | None = None,
+        where: str = "true",
+        transactional: bool = False,
+        reading: dict[str, str] | None = None,
+        writing: dict[str, str] | None = None,
+    ) -> None:
+        """Start a query that runs on; without an output, `take` gives the rows of its batches."""
+        from pyspark.sql import functions as F
+
+        # SPYT reads it at every batch (YtStreamingSource), so queries that run together must agree.
+        self.spark.conf.set("spark.yt.streaming.transactional", str(transactional).lower())
+        frame = self.spark.readStream.format(source).options(**(reading or {})).load(queue)
+        writer = (
+            frame.where(where)
+            .selectExpr(*(select or ["*"]))
+            .writeStream.options(**(writing or {}))
+            .option("checkpointLocation", f"yt:/{checkpoint}")
+            .queryName(name)
+        )
+        if output is None:
+            batches = self.batches[name] = []
+
+            def keep(batch: Any, number: int) -> None:
+                rows = batch.select(F.spark_partition_id(), F.struct("*")).collect()
+                batches.append([[partition, row.asDict()] for partition, row in rows])
+
+            self.queries[name] = writer.foreachBatch(keep).start()
+        else:
+            self.queries[name] = writer.format("yt").start(output)
+
+    def drain(self, name: str) -> None:
+        """Wait until a query has processed all that is there now."""
+        self.queries[name].processAllAvailable()
+
+    def wait_failure(self, name: str, seconds: float) -> None:
+        """Raise the error that a query ends with."""
+        self.queries[name].awaitTermination(seconds)
+
+    def stop(self, name: str) -> None:
+        self.queries.pop(name).stop()
+
+    def take(self, name: str) -> list[Any]:
+        """Return the batches that a query without output was given: [partition, row] each."""
+        return [batch for batch in self.batches[name] if batch]
+
     def read(
         self,
         path: str,
@@ -112,6 +166,11 @@ class Worker:
         reader = self.spark.read.format("yt").options(**(options or {}))
         frame = reader.load(f"yt:/{path}").where(where)
         return [list(row) for row in frame.select(*(columns or ["*"])).collect()]
+
+    def schema(self, path: str, options: dict[str, str] | None = None) -> dict[str, str]:
+        """Return the Spark type of each column of a table."""
+        frame = self.spark.read.format("yt").options(**(options or {})).load(f"yt:/{path}")
+        return {field.name: field.dataType.simpleString() for field in frame.schema}
 
     def count(self, path: str) -> int:
         return int(self.spark.read.format("yt").load(f"yt:/{path}").count())
