@@ -12,12 +12,12 @@ from . import blame, describe, log, provision, shipped, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
-from .errors import JobError, RestartableError, SupersededError
+from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import pipeline, session, supervisor
 from .query.spark_errors import explained_spark
-from .recovery import before_start, operator
+from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
 
@@ -50,8 +50,13 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
 
 def _run(connection: Connection, _: argparse.Namespace) -> None:
     """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
-    with alone(connection) as lock:
-        supervisor.run(connection, lock)
+    with alone(connection):
+        supervisor.run(connection)
+
+
+def _stop(connection: Connection, _: argparse.Namespace) -> None:
+    """Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it."""
+    print(stopping.stop(connection, print))
 
 
 def _status(connection: Connection, _: argparse.Namespace) -> None:
@@ -113,7 +118,7 @@ def _confs(job: Job, settings: Settings) -> int:
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
     function.__name__.lstrip("_"): function
-    for function in (_provision, _check, _rows, _run, _status, _migrate, _rewind, _submit)
+    for function in (_provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _submit)
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)
@@ -148,7 +153,12 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
                 provision.require(connection)
             ON_THE_CLUSTER[given.command](connection, given)
     except (JobError, RestartableError) as error:
-        hint = "" if isinstance(error, JobError) else "\n  -> try again; nothing was lost"
+        hint = ""
+        if isinstance(error, RestartableError):
+            remedy = (
+                error.remedy if isinstance(error, OutageError) else "try again; nothing was lost"
+            )
+            hint = f"\n  -> {remedy}"
         print(f"error: {error}{hint}", file=sys.stderr)
         return 3 if isinstance(error, SupersededError) else 1
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import yt.wrapper as yt
 from yt.common import YtError
 
 from .config import Settings, is_loopback, token
-from .errors import JobError, RestartableError
+from .errors import JobError, OutageError, RestartableError
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
 
@@ -23,6 +23,9 @@ class Client(Protocol):
 
     Transaction: Any
 
+    def start_transaction(self, timeout: float, attributes: dict[str, str]) -> Any: ...
+    def ping_transaction(self, transaction: str) -> Any: ...
+    def abort_transaction(self, transaction: str) -> Any: ...
     def get(self, path: str, attributes: list[str] | None = None) -> Any: ...
     def get_attribute(self, path: str, attribute: str, default: Any = ...) -> Any: ...
     def set(self, path: str, value: Any) -> Any: ...
@@ -49,7 +52,7 @@ class Client(Protocol):
 def connect(settings: Settings) -> Client:
     """Return a client of the cluster that has answered once.
 
-    Raises JobError when the proxy cannot be reached or refuses the token.
+    Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
     """
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)
@@ -73,7 +76,8 @@ def connect(settings: Settings) -> Client:
 def explained(settings: Settings) -> Iterator[None]:
     """Turn ytsaurus-client's errors into one line each.
 
-    Raises JobError for errors that a person has to fix, RestartableError for those that may pass.
+    Raises JobError for errors that a person has to fix, OutageError for a cluster that does not
+    answer, RestartableError for others that may pass.
     """
     try:
         yield
@@ -99,7 +103,7 @@ def _explanation(error: Exception, proxy: str) -> Exception:
         return JobError(f"not permitted on {proxy}: {line}", remedy)
     if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
         return RestartableError(f"{proxy}: {line}")
-    return JobError(
+    return OutageError(
         f"cannot reach the cluster at {proxy}: {line}",
         "start `python -m minicluster` in another terminal"
         if is_loopback(proxy)

@@ -20,5 +20,16 @@ class RestartableError(Exception):
     """A failure that a restart may end: the supervisor counts it and tries again."""
 
 
+class OutageError(RestartableError):
+    """The cluster does not answer: a command ends, a running job waits.
+
+    ``remedy`` is for the person at a command.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
 class SupersededError(JobError):
     """Another process has started the job: this one must not write any more."""

@@ -2,8 +2,8 @@
 
 The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
 folder, the last batch that happened and the row where each partition stands after it. Below it is a
-row for each batch, written in the same transaction. Values only: recovery/ and query/ read and
-write them.
+row for each batch, written in the same transaction. Two more say that somebody asks the job to
+stop, and how its last process ended. Values only: recovery/ and query/ read and write them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,6 +55,8 @@ class Head:
     ids: Mapping[str, str] = field(default_factory=dict)
     #: Whose ledger this is: see ownership.
     marker: Mapping[str, Any] = field(default_factory=dict)
+    #: The epoch whose process is asked to stop; a row of its own, so that it disturbs no batch.
+    stopped: int = 0
 
     def rows(self, queues: tuple[str, ...]) -> Rows:
         """Return ``ends`` in the order of ``queues``."""
@@ -79,8 +81,8 @@ class BatchRow:
 
 
 def head_query(ledger: str) -> str:
-    """Return the query that reads the head row."""
-    return f'epoch, batch, queues, state from [{ledger}] where kind = "head"'
+    """Return the query that reads the head row, and the one that asks the job to stop."""
+    return f'kind, epoch, batch, queues, state from [{ledger}] where kind in ("head", "stop")'
 
 
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]]) -> Head | None:
@@ -88,11 +90,11 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]]) -> Head | None:
 
     Raises JobError for a row that this runtime did not write.
     """
-    found = list(rows)
-    if not found:
+    found = {str(row["kind"]): row for row in rows}
+    if "head" not in found:
         return None
     try:
-        row, state = found[0], found[0]["state"]
+        row, state = found["head"], found["head"]["state"]
         return Head(
             int(row["epoch"]),
             str(state["owner"]),
@@ -102,6 +104,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]]) -> Head | None:
             {str(q["path"]): _rows(q["ends"]) for q in row["queues"]},
             {str(q["path"]): str(q["id"]) for q in row["queues"]},
             {str(key): value for key, value in state["marker"].items()},
+            int(found["stop"]["epoch"]) if "stop" in found else 0,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise JobError(
@@ -129,6 +132,28 @@ def head_row(head: Head) -> dict[str, Any]:
             "marker": dict(head.marker),
         },
     }
+
+
+def stop_row(epoch: int) -> dict[str, Any]:
+    """Return the row that asks the process of ``epoch`` to stop."""
+    return {
+        "kind": "stop",
+        "number": 0,
+        "epoch": epoch,
+        "batch": -1,
+        "ended": _microseconds(datetime.now(UTC)),
+    }
+
+
+def end_row(epoch: int, owner: str, how: str) -> dict[str, Any]:
+    """Return the row that says how the process ``owner`` ended."""
+    state = {"owner": owner, "how": how}
+    return {**stop_row(epoch), "kind": "end", "state": state}
+
+
+def end_query(ledger: str) -> str:
+    """Return the query that reads how the last process ended."""
+    return f'epoch, state, ended from [{ledger}] where kind = "end"'
 
 
 def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from yt import yson
 
 from .columns import Column
 from .config import Settings, token
-from .errors import RestartableError
+from .errors import OutageError, RestartableError
 from .schema import table_schema
 
 #: Of one request, and of a transaction without pings.
@@ -25,6 +25,9 @@ _TIMEOUT_SECONDS = 300
 
 #: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
 _CONFLICT = '"code"=1700'
+
+#: Timeout, transport error, unavailable (YTsaurus, yt/yt/core/misc/error_code and rpc/public.h).
+_UNREACHABLE = (3, 100, 105)
 
 
 class ConflictError(RestartableError):
@@ -184,5 +187,10 @@ def _explained() -> Iterator[None]:
         found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
         line = (found[1] if found else text).partition("; full error: ")[0]
         innermost = line.rpartition("<== ")[2].strip("'")
-        kind = ConflictError if _CONFLICT in text else RestartableError
-        raise kind(innermost) from error
+        if _CONFLICT in text:
+            raise ConflictError(innermost) from error
+        # An error of the cluster's own has a code; without one nobody has answered.
+        code = re.search(r'full error: \{"code"=(\d+)', text)
+        if code is None or int(code[1]) in _UNREACHABLE:
+            raise OutageError(f"the RPC proxies do not answer: {innermost}") from error
+        raise RestartableError(innermost) from error

@@ -11,6 +11,7 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,10 @@ from .spark_errors import cause
 _START_SECONDS = 60.0
 
 
+class ClosedError(Exception):
+    """The query is closing: this batch has written nothing."""
+
+
 @dataclass
 class Batch:
     """The function that Spark calls with the rows and the number of each micro-batch."""
@@ -53,6 +58,10 @@ class Batch:
     uncounted: frozenset[str] = frozenset()
     #: The query that calls this function, known once it was started.
     query: Future[StreamingQuery] = field(default_factory=Future)
+    #: Set when the query is to end: the batch under way is the last one.
+    closing: threading.Event = field(default_factory=threading.Event)
+    #: Whether `stop` asks this process to end.
+    is_stop_asked: bool = False
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
@@ -73,12 +82,15 @@ class Batch:
             raise RuntimeError(f"batch {number} failed: {cause(str(self.failure))}")
 
     def _run(self, rows: DataFrame, number: int) -> None:
+        if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
+            raise ClosedError(f"batch {number} is left for the next start")
         started = datetime.now(UTC)
         connection, queues = self.connection, self.connection.settings.queues
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
         transaction = self._spyts(rows.sparkSession, number)
         select = transaction.select if transaction else connection.client.select_rows
         head = self._verify(select, number)
+        self.is_stop_asked = head.stopped == self.epoch.number
         planned = ranges(number, queues, head.ends, ends_of(execution, number))
         written = write_outputs(rows, connection, number)
         metrics = metrics_of(execution)

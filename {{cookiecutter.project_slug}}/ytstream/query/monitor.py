@@ -19,8 +19,9 @@ class Monitor:
     large_state_bytes: int
     _reported: int = -1
 
-    def report(self) -> None:
-        """Say a line per batch that ended since the last call and had rows."""
+    def report(self) -> bool:
+        """Say a line per batch that ended since the last call and had rows; return if any ended."""
+        before = self._reported
         for progress in self.query.recentProgress:
             # A dict in Spark 4, an object with .json in Spark 3.5.
             text = getattr(progress, "json", None) or json.dumps(progress)
@@ -39,3 +40,4 @@ class Monitor:
                 lines.insert(0, f"{rows} rows in {seconds:.2f} s")
             for line in lines:
                 say(f"batch {facts['batchId']}: {line}")
+        return self._reported != before

@@ -57,8 +57,10 @@ def cause(text: str) -> str:
     if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
         return _shortened(python[1]) + place_in(python[0])
     causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
-    line = causes[-1] if causes else next(filter(str.strip, text.splitlines()), text)
-    return _shortened(line.rpartition("terminated with exception: ")[2].strip())
+    lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
+    # Spark ends a message with its SQL state, and some consist of nothing else.
+    said = [re.sub(r"SQLSTATE: \w+", "", line).strip() for line in [*reversed(causes), *lines]]
+    return _shortened(next(filter(None, said), "Spark has given no reason"))
 
 
 def _shortened(text: str, limit: int = 400) -> str:

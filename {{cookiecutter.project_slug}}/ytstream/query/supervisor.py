@@ -1,38 +1,42 @@
-"""Keeps the query running: one instance, recovery before every start, back-off, a graceful stop."""
+"""Keeps the query running: recovery before every start, back-off, outages, a graceful stop."""
 
 import math
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from .. import provision
 from ..cluster import explained, first_line
-from ..errors import JobError, RestartableError
+from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
 from ..log import say
 from ..recovery import before_start
-from ..recovery.epoch import Epoch
-from ..recovery.lock import InstanceLock
+from ..recovery.epoch import Epoch, read_head
+from ..recovery.stopping import tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
-from .batch import Batch
+from .batch import Batch, ClosedError
 from .monitor import Monitor
 from .session import open_session
 from .spark_errors import explained_spark
-from .watch import Watch
+from .watch import LOOK_SECONDS, Watch
 
 _POLL_SECONDS = 0.2
+#: How often a wait for the cluster is said.
+_LINE_SECONDS = 60.0
+STOPPED = "stopped; the next start continues from here"
 
 
-def run(connection: Connection, lock: InstanceLock) -> None:
+def run(connection: Connection) -> None:
     """Stream until stopped. Raises JobError for a refusal, or when the query failed too often."""
     stop = threading.Event()
     _stop_on_signals(stop)
@@ -41,90 +45,63 @@ def run(connection: Connection, lock: InstanceLock) -> None:
     say("starting Spark with SPYT (10 to 20 s)")
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    life = Life(connection, spark, Tablets(spark._jvm, connection.settings), lock, stop)
+    life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)
+    how = STOPPED
     try:
-        supervise(connection.job, life.run, stop)
+        supervise(connection.job, life, stop)
+        say(STOPPED)
+    except (JobError, RestartableError) as error:
+        how = f"failed: {str(error).splitlines()[0]}"
+        raise
     finally:
-        spark.stop()
-
-
-def supervise(job: Job, one_query: Callable[[], None], stop: threading.Event) -> None:
-    """Start queries until ``stop`` is set, with a pause after each failure.
-
-    Raises JobError after the job's most failures within its period, and RestartableError when the
-    batch that ``stop`` waited for fails.
-    """
-    failures: deque[float] = deque()
-    while not stop.is_set():
-        try:
-            one_query()
-        except RestartableError as error:
-            if stop.is_set():  # its last batch failed: the next start runs it again
-                raise
-            now = time.monotonic()
-            failures.append(now)
-            while failures[0] < now - job.failure_period_seconds:
-                failures.popleft()
-            if len(failures) >= job.most_failures:
-                raise JobError(
-                    f"gave up after {len(failures)} failures in "
-                    f"{job.failure_period_seconds / 60:.0f} minutes; the last: {error}",
-                    "fix the cause and start again: committed rows are kept",
-                ) from error
-            pause = min(
-                job.first_pause_seconds * 2 ** (len(failures) - 1), job.longest_pause_seconds
-            )
-            say(
-                f"failure {len(failures)} of {job.most_failures}: {error}; starting again in "
-                f"{pause:.0f} s"
-            )
-            stop.wait(pause)
+        tell_end(connection, life.epoch, how)
+        with suppress(Py4JError, ConnectionError):  # the JVM may be gone
+            spark.stop()
 
 
 @dataclass
 class Life:
-    """One query after the other, in one session and under one lock."""
+    """One query after the other, in one session."""
 
     connection: Connection
     spark: SparkSession
     tablets: Tablets
-    lock: InstanceLock
     stop: threading.Event
     #: Raised before every start.
     epoch: Epoch = field(default_factory=Epoch)
+    #: Whether the last query has finished a batch.
+    has_progressed: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
 
     def run(self) -> None:
-        """Run one query until stopped, or until the reference has to be read anew."""
-        settings, job = self.connection.settings, self.connection.job
-        if not self.lock.is_held:  # it may have been lost during the pause after a failure
-            raise _lock_lost()
-        with explained(settings):
+        """Run one query until stopped, or until the reference has to be read anew.
+
+        Every other end of a query is an exception, and this is where it is judged: JobError for
+        what only a person can mend, OutageError, RestartableError for the rest.
+        """
+        self.has_progressed = False
+        with explained(self.connection.settings), explained_spark():
             self.epoch, notes = before_start.prepare(self.connection, self.tablets, self.epoch)
-        for note in notes:
-            say(f"recovery: {note}")
-        batch = Batch(self.connection, self.tablets, self.epoch)
-        with explained(settings), explained_spark():
+            for note in notes:
+                say(f"recovery: {note}")
+            batch = Batch(self.connection, self.tablets, self.epoch)
             rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
             query = pipeline.start(rows, batch)
-        into = ", ".join(settings.outputs.values())
-        say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
-        monitor = Monitor(query, job.large_state_bytes)
-        watch = Watch(self.connection, self.epoch, query)
-        end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
+            try:
+                self._follow(query, batch)
+            finally:
+                if query.isActive:
+                    query.stop()
+
+    def is_stop_asked(self) -> bool:
+        """Return whether `stop` asks this process to end; False while the cluster is away."""
         try:
-            while time.monotonic() < end and not self.stop.wait(_POLL_SECONDS):
-                monitor.report()
-                self._verify_alive(query, batch)
-                watch.look(time.monotonic())
-            _drain(query, batch, watch)
-            monitor.report()
-            if self.stop.is_set():
-                say("stopped; the next start continues from here")
-        finally:
-            if query.isActive:
-                query.stop()
+            path, client = self.connection.settings.ledger, self.connection.client
+            head = read_head(path, client.select_rows)
+        except (YtError, OSError):
+            return False
+        return head is not None and 0 < head.stopped == self.epoch.number
 
     def read_reference(self) -> DataFrame | None:
         """Return the reference table as it is now; None for a job without one.
@@ -139,12 +116,95 @@ class Life:
             say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
         return self.reference
 
-    def _verify_alive(self, query: StreamingQuery, batch: Batch) -> None:
-        if not query.isActive:
-            _raise_failure(query, batch)
+    def _follow(self, query: StreamingQuery, batch: Batch) -> None:
+        """Look at the query until it has to stop, and let its micro-batch finish then."""
+        settings, job = self.connection.settings, self.connection.job
+        into = ", ".join(settings.outputs.values())
+        say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
+        monitor = Monitor(query, job.large_state_bytes)
+        watch = Watch(self.connection, self.epoch, query)
+        end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
+        while query.isActive:
+            self.has_progressed |= monitor.report()
+            watch.look(time.monotonic())
+            if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
+                say("`stop` was called: finishing the micro-batch, then stopping")
+                self.stop.set()
+            if self.stop.is_set() or time.monotonic() >= end:
+                batch.closing.set()
+                if not query.status["isTriggerActive"]:
+                    break
+            time.sleep(_POLL_SECONDS)
+        if query.isActive:
+            query.stop()
+        elif not isinstance(batch.failure, ClosedError):
+            if batch.failure is not None:
+                raise batch.failure
+            query.awaitTermination()  # raises what has ended it
             raise RestartableError("the query ended by itself")
-        if not self.lock.is_held:
-            raise _lock_lost()
+        monitor.report()
+
+
+def supervise(job: Job, life: Life, stop: threading.Event) -> None:
+    """Start queries until ``stop`` is set, with a pause after each failure.
+
+    Raises JobError after the job's most failures within its period without a batch in between, and
+    RestartableError when the batch that ``stop`` waited for fails. An outage is waited for.
+    """
+    failures: deque[float] = deque()
+    outage: Outage | None = None
+    while not stop.is_set():
+        try:
+            life.run()
+            outage = None
+        except OutageError as error:
+            failures.clear()  # they were its beginning
+            outage = outage or Outage(time.monotonic())
+            outage.tell(str(error), time.monotonic())
+            _pause(job, outage.count, life, stop)
+        except RestartableError as error:
+            if stop.is_set():  # its last batch failed: the next start runs it again
+                raise
+            now = time.monotonic()
+            if life.has_progressed:
+                failures.clear()
+            failures.append(now)
+            while failures[0] < now - job.failure_period_seconds:
+                failures.popleft()
+            if len(failures) >= job.most_failures:
+                raise JobError(
+                    f"gave up after {len(failures)} failures in "
+                    f"{job.failure_period_seconds / 60:.0f} minutes and no batch in between; the "
+                    f"last: {error}",
+                    "fix the cause and start again: committed rows are kept",
+                ) from error
+            say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
+            _pause(job, len(failures), life, stop)
+
+
+@dataclass
+class Outage:
+    """One time without the cluster: since when, how many tries, and what was said of it."""
+
+    since: float
+    count: int = 0
+    _said: float = -math.inf
+
+    def tell(self, error: str, now: float) -> None:
+        """Count a try, and say a line a minute."""
+        self.count += 1
+        if now - self._said >= _LINE_SECONDS:
+            say(f"waiting for the cluster for {now - self.since:.0f} s now: {error}")
+            self._said = now
+
+
+def _pause(job: Job, count: int, life: Life, stop: threading.Event) -> None:
+    """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
+    pause = min(job.first_pause_seconds * 2 ** (count - 1), job.longest_pause_seconds)
+    end = time.monotonic() + pause
+    while (left := end - time.monotonic()) > 0 and not stop.wait(min(left, LOOK_SECONDS)):
+        if left > LOOK_SECONDS and life.is_stop_asked():
+            stop.set()
 
 
 def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:
@@ -153,29 +213,6 @@ def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | N
     if path is None:
         return None
     return reference.read(spark, connection.client, path, job.reference_columns, job.reference_rows)
-
-
-def _raise_failure(query: StreamingQuery, batch: Batch) -> None:
-    """Raise what ended the query, if anything did."""
-    with explained_spark():
-        if batch.failure is not None:
-            raise batch.failure
-        query.awaitTermination()
-
-
-def _drain(query: StreamingQuery, batch: Batch, watch: Watch) -> None:
-    """Let the running micro-batch finish, then stop. Raises what ended the query, if anything did.
-
-    A trigger that begins in between spends its first milliseconds asking for the queues' ends.
-    """
-    with explained_spark():
-        while query.isActive and query.status["isTriggerActive"]:
-            watch.look(time.monotonic())
-            time.sleep(_POLL_SECONDS)
-    if not query.isActive:
-        _raise_failure(query, batch)
-    with explained_spark():
-        query.stop()
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
@@ -188,11 +225,3 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
-
-
-def _lock_lost() -> JobError:
-    """Return the error of a process that may not be alone any more."""
-    return JobError(
-        "the instance lock was lost: the cluster did not answer pings",
-        "another instance may run by now; start again once the cluster answers",
-    )

@@ -34,6 +34,8 @@ class Watch:
     connection: Connection
     epoch: Epoch
     query: StreamingQuery
+    #: Whether `stop` asks this process to end.
+    is_stop_asked: bool = False
     _next: float = field(default_factory=lambda: time.monotonic() + LOOK_SECONDS)
     #: The last batch of the ledger, and since when rows wait behind it.
     _number: int = -1
@@ -53,6 +55,7 @@ class Watch:
         try:
             # The head first: a batch that commits in between moves the consumer on.
             head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
+            self.is_stop_asked = head.stopped == self.epoch.number
             queues = snapshot.queues(client, settings, self.cluster)
             self._verify(queues, head)
         except (YtError, OSError) as error:

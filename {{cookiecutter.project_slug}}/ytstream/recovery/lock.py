@@ -1,24 +1,29 @@
-"""Keeps a second instance out: a Cypress lock under a transaction that pings keep alive."""
+"""Keeps a second instance out: a Cypress lock under a transaction that this process pings.
 
-import contextlib
+No guarantee hangs on it, the epoch decides who may write. The lock makes a second start wait or
+refuse, instead of ending the first one.
+"""
+
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
 
 from yt.common import YtError
 
-from ..cluster import Client
+from ..cluster import Client, connect
 from ..errors import JobError
 from ..job import Connection
 from ..log import say
 
 #: The cluster releases the lock after this long without a ping: a restart after a crash may have to
-#: wait that long, and a driver that is cut off may run on that long.
+#: wait that long.
 LOCK_SECONDS = 30.0
 PING_SECONDS = 5.0
+#: How long a start waits for a lock that is not of another instance.
+WAIT_SECONDS = 300.0
 _POLL_SECONDS = 0.5
 
 
@@ -29,28 +34,19 @@ class InstanceLock:
         self._client = client
         self._folder, _, name = consumer.rpartition("/")
         self._key = f"{name}.lock"
-        self._transaction: Any = None
-
-    @property
-    def is_held(self) -> bool:
-        """False once a ping has failed: another instance may start from then on."""
-        return self._transaction is not None and bool(self._transaction.is_pinger_alive())
+        self._transaction: str | None = None
 
     def acquire(self, say: Callable[[str], None]) -> None:
-        """Take the lock, or wait for a dead holder to expire. Raises JobError when one pings."""
-        transaction = self._client.Transaction(
-            timeout=LOCK_SECONDS * 1000,
-            ping=True,
-            ping_period=PING_SECONDS * 1000,
-            attributes={
-                "title": f"one instance of {self._folder}/{self._key}",
-                "job": f"process {os.getpid()} on {socket.gethostname()}",
-            },
-        )
+        """Take the lock, or wait for a dead holder to expire.
+
+        Raises JobError when one pings, or when another lock on the folder does not go away.
+        """
+        transaction = self._begun()
         pings: dict[str, str] = {}  # of each transaction that is seen holding the lock
+        end, next_line = time.monotonic() + WAIT_SECONDS, 0.0
         try:
-            while not self._try_lock(transaction.transaction_id):
-                for id_, owner, ping in self._holders():
+            while not self._try_lock(transaction):
+                for id_, owner, ping in self.holders():
                     if id_ not in pings:
                         say(
                             f"another instance ({owner}) holds the lock; "
@@ -59,35 +55,48 @@ class InstanceLock:
                     elif ping != pings[id_]:
                         raise JobError(
                             f"another instance of this job is running: {owner}, transaction {id_}",
-                            "stop it first (SIGTERM, or abort its operation); nothing was started",
+                            "stop it first (`make stop`, or SIGTERM); nothing was started",
                         )
                     pings[id_] = ping
+                now = time.monotonic()
+                others = "" if pings else self._others()
+                if now > end:
+                    raise JobError(
+                        f"{self._folder} stays locked: {others or 'by a dead instance'}",
+                        "have that transaction ended (yt abort-tx), then start again",
+                    )
+                if others and now > next_line:
+                    say(f"waiting: {self._folder} is locked by {others}")
+                    next_line = now + 60.0
                 time.sleep(_POLL_SECONDS)
+                self._client.ping_transaction(transaction)
         except BaseException:
-            self._transaction = transaction
-            self.release()
+            self._abort(transaction)
             raise
         self._transaction = transaction
+
+    def keep(self) -> None:
+        """Ping once; take the lock anew if it has expired and no other instance has it."""
+        if self._transaction is None:
+            return
+        try:
+            self._client.ping_transaction(self._transaction)
+        except YtError as error:
+            if not _is_gone(error):
+                return
+            transaction = self._begun()
+            if self._try_lock(transaction):
+                self._transaction = transaction
+            else:
+                self._abort(transaction)
 
     def release(self) -> None:
         """Release the lock; harmless when it was never held or is lost."""
         if self._transaction is not None:
-            # It has expired, or will without pings: both release the lock.
-            with contextlib.suppress(YtError, OSError):
-                self._transaction.abort()
+            self._abort(self._transaction)
             self._transaction = None
 
-    def _try_lock(self, transaction_id: str) -> bool:
-        try:
-            with self._client.Transaction(transaction_id=transaction_id):
-                self._client.lock(self._folder, mode="shared", child_key=self._key)
-        except YtError as error:
-            if error.is_concurrent_transaction_lock_conflict():
-                return False
-            raise
-        return True
-
-    def _holders(self) -> Iterator[tuple[str, str, str]]:
+    def holders(self) -> Iterator[tuple[str, str, str]]:
         """Yield transaction, owner and last ping of each holder that still exists."""
         for lock in self._client.get(f"{self._folder}/@locks"):
             if lock.get("child_key") == self._key and lock.get("state") == "acquired":
@@ -102,13 +111,61 @@ class InstanceLock:
                 ping = str(found.attributes["last_ping_time"])
                 yield id_, str(found.attributes.get("job", "unknown")), ping
 
+    def _others(self) -> str:
+        """Name the other transactions that lock the folder."""
+        return ", ".join(
+            f"transaction {lock['transaction_id']} ({lock['mode']})"
+            for lock in self._client.get(f"{self._folder}/@locks")
+            if lock.get("child_key") is None and lock.get("state") == "acquired"
+        )
+
+    def _begun(self) -> str:
+        attributes = {
+            "title": f"one instance of {self._folder}/{self._key}",
+            "job": f"process {os.getpid()} on {socket.gethostname()}",
+        }
+        return str(
+            self._client.start_transaction(timeout=LOCK_SECONDS * 1000, attributes=attributes)
+        )
+
+    def _try_lock(self, transaction_id: str) -> bool:
+        try:
+            with self._client.Transaction(transaction_id=transaction_id):
+                self._client.lock(self._folder, mode="shared", child_key=self._key)
+        except YtError as error:
+            if error.is_concurrent_transaction_lock_conflict():
+                return False
+            raise
+        return True
+
+    def _abort(self, transaction: str) -> None:
+        # It has expired, or will without pings: both release the lock.
+        with suppress(YtError, OSError):
+            self._client.abort_transaction(transaction)
+
 
 @contextmanager
-def alone(connection: Connection) -> Iterator[InstanceLock]:
+def alone(connection: Connection) -> Iterator[None]:
     """Hold the lock that keeps other instances out. Raises JobError when one runs."""
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    # A client of its own: its pings come from another thread.
+    lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
     lock.acquire(say)
+    over = threading.Event()
+
+    def ping() -> None:
+        while not over.wait(PING_SECONDS):
+            with suppress(YtError, OSError):  # an outage: the next ping may come through
+                lock.keep()
+
+    thread = threading.Thread(target=ping, name="lock", daemon=True)
+    thread.start()
     try:
-        yield lock
+        yield
     finally:
+        over.set()
+        thread.join(PING_SECONDS)
         lock.release()
+
+
+def _is_gone(error: YtError) -> bool:
+    return bool(error.is_resolve_error() or error.is_no_such_transaction())

@@ -1,0 +1,65 @@
+"""`stop`: asks the running job, wherever it runs, to finish its batch and end.
+
+The request is a row of the ledger beside the head. The job reads both before every batch, and every
+few seconds while it is idle.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from yt.common import YtError
+
+from .. import ledger
+from ..errors import JobError
+from ..job import Connection
+from .epoch import Epoch, read_head
+from .lock import InstanceLock
+
+_POLL_SECONDS = 0.5
+
+
+def stop(connection: Connection, say: Callable[[str], None]) -> str:
+    """Ask the job to stop, wait until it has ended, and return how.
+
+    Raises JobError when it ends without a word.
+    """
+    client, settings = connection.client, connection.settings
+    lock = InstanceLock(client, settings.consumer)
+    if not list(lock.holders()):
+        return f"the job does not run{_last(connection)}"
+    asked, before = 0, _end(connection)
+    while True:
+        head = read_head(settings.ledger, client.select_rows)
+        if head is not None and head.epoch != asked:  # it may have started anew meanwhile
+            client.insert_rows(settings.ledger, [ledger.stop_row(head.epoch)])
+            if not asked:
+                say(f"asked {head.owner} to finish its batch and stop")
+            asked = head.epoch
+        if (ended := _end(connection)) is not None and ended != before:
+            return f"the job has ended: {ended['state']['how']}"
+        if not list(lock.holders()):
+            raise JobError(
+                "the job's lock is free and the job has not said how it ended: it was killed",
+                "its log says more; the next start continues from the ledger",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def tell_end(connection: Connection, mine: Epoch, how: str) -> None:
+    """Write how this process ends into the ledger; a cluster that is away is not told."""
+    with suppress(YtError, OSError):
+        row = ledger.end_row(mine.number, mine.owner, how)
+        connection.client.insert_rows(connection.settings.ledger, [row])
+
+
+def _end(connection: Connection) -> Mapping[str, Any] | None:
+    path = connection.settings.ledger
+    rows = list(connection.client.select_rows(ledger.end_query(path)))
+    return rows[0] if rows else None
+
+
+def _last(connection: Connection) -> str:
+    ended = _end(connection)
+    return f"; the last time it ended: {ended['state']['how']}" if ended is not None else ""
