@@ -42,9 +42,9 @@ COMMON = (
     Conf("spark.sql.streaming.stopTimeout", "60000",
          "Milliseconds; 0, Spark's default, waits for ever for a query that hangs."),
     Conf("spark.sql.streaming.asyncLogPurge.enabled", "false",
-         "Spark would remove old entries of its logs in a thread of its own, and trip over the "
-         "temporary files that SPYT's file system renames: \"File .../commits/.77.<uuid>.tmp is not "
-         "found\" ended queries under load."),
+         "Spark would remove old log entries in a thread of its own, and trip over temporary files "
+         "that SPYT's file system renames: \"File .../commits/.77.<uuid>.tmp is not found\" ended "
+         "queries under load."),
     Conf("spark.speculation", "false",
          "A speculative copy of a task writes its rows again."),
 )
