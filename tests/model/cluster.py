@@ -64,10 +64,15 @@ def refused(
 ) -> tuple[Step, State]:
     """End the query. It has no cause if the epoch is the newest and the consumer in its place.
 
-    Where outputs are replayed the consumer is behind the head, and has no place.
+    Where outputs are replayed the consumer follows one batch behind the head. A frozen driver may
+    move it further back, and a batch that begins there is refused for that.
     """
-    own = state.head.epoch == state.drivers[number].epoch
-    causeless = own and (model.replays or state.consumer == state.head.end)
+    driver, head = state.drivers[number], state.head
+    if model.replays:
+        in_place = driver.at not in (At.OPEN, At.RECORD) or driver.start == head.end
+    else:
+        in_place = state.consumer == head.end
+    causeless = head.epoch == driver.epoch and in_place
     return Step(number, names, f"refused: {why}", causeless), failed(state, number, at)
 
 
