@@ -14,6 +14,7 @@ FLOORS = (
     ("confs", "entry", "errors", "log", "positions", "table", "version"),
     ("columns", "config", "shipped"),
     ("cluster", "schema"),
+    ("ledger", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "provision", "recovery"),
     ("demo", "describe", "query", "status"),
