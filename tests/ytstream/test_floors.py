@@ -16,7 +16,7 @@ FLOORS = (
     ("cluster", "schema"),
     ("ledger", "tablets"),
     ("job",),
-    ("", "blame", "declaration", "guarantees", "provision", "recovery"),
+    ("", "blame", "declaration", "guarantees", "provision", "recovery", "retention"),
     ("demo", "describe", "query", "status"),
     ("submit", "testing"),
     ("cli",),
