@@ -14,6 +14,7 @@ proxy = "cluster.example.net"
 queues = ["//home/b", "//home/a"]
 consumer = "//home/job/consumer"
 checkpoint = "//home/job/checkpoint"
+ledger = "//home/job/ledger"
 """
 OUTPUTS = """
 [outputs]
@@ -88,6 +89,9 @@ spark.executor.cores = 2
         ('"//home/job/consumer"', '"//home/job/"', "plain Cypress path"),
         ('"//home/job/consumer"', '"home/job/consumer"', "plain Cypress path"),
         ('"//home/job/consumer"', '"//home/job/output"', "named twice"),
+        ('"//home/job/ledger"', '"//home/job/output"', "named twice"),
+        ('"//home/job/ledger"', '"//home/job/checkpoint/1"', "1 is inside //home/job/checkpoint"),
+        ('ledger = "//home/job/ledger"', "", "missing key 'ledger'"),
         ('"//home/job/output"', '"//home/job/checkpoint/o"', "o is inside //home/job/checkpoint"),
         ('"//home/job/output"', "5", "a table of output names and plain Cypress paths"),
         ('output = "//home/job/output"', "", "a table of output names and plain Cypress paths"),

@@ -25,6 +25,8 @@ from ytstream import cli, provision
 from ytstream.query import pipeline
 from ytstream.query.batch import Batch
 from ytstream.query.spark_errors import explained_spark
+from ytstream.recovery.epoch import Epoch
+from ytstream.tablets import Tablets
 
 MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__package}}/__main__.py"
 
@@ -46,6 +48,7 @@ queues = ["//home/mistakes/bids"]
 create_queues = true
 consumer = "//home/mistakes/consumer"
 checkpoint = "//home/mistakes/checkpoint"
+ledger = "//home/mistakes/ledger"
 dyn_batch_size = 1_000
 
 [outputs]
@@ -406,9 +409,10 @@ def test_a_mistake_in_transform_gets_one_message(
     forget()
     connection = replace(connection_of("at_least_once"), job=import_module("bids.job").JOB)
     provision.provision(connection)
+    batch = Batch(connection, Tablets(spark._jvm, connection.settings), Epoch(1))
 
     def start() -> None:
         with explained_spark():
-            pipeline.start(pipeline.rows_of(spark, connection), Batch(connection, None)).stop()
+            pipeline.start(pipeline.rows_of(spark, connection), batch).stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"

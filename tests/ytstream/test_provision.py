@@ -9,7 +9,7 @@ import pytest
 
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
-from ytstream import JobError
+from ytstream import JobError, retention
 from ytstream.cluster import connect, explained
 from ytstream.config import Settings
 from ytstream.guarantees import sizing
@@ -282,3 +282,90 @@ def test_a_job_proxy_is_refused(connection: Connection, monkeypatch: pytest.Monk
     rows: Any = None  # it is not looked at
     text = refusal(lambda: connection.guarantee.admit(rows, connection.settings))
     assert "job proxy" in text
+
+
+def test_an_output_with_an_aggregate_column_is_refused_by_name(
+    provisioned_of: ConnectionOf,
+) -> None:
+    connection = provisioned_of("idempotent")
+    client, output = connection.client, connection.settings.output
+    schema = client.get(f"{output}/@schema")
+    (price,) = (column for column in schema if column["name"] == "price_eur")
+    price["aggregate"] = "sum"
+    client.remove(output)
+    client.create("table", output, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(output, sync=True)
+    text = _not_provisioned(connection)
+    assert f"output {output}: column price_eur has the aggregate function sum" in text
+    assert text.count("output ") == 1
+
+
+def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: Connection) -> None:
+    client, path = provisioned.client, provisioned.settings.ledger
+    schema = client.get(f"{path}/@schema")
+    schema.remove(next(column for column in schema if column["name"] == "ended"))
+    client.remove(path)
+    client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+    text = _not_provisioned(provisioned)
+    assert f"ledger {path}: column ended: missing" in text
+    assert "it is of another layout: name another table, or run the version that made it" in text
+    assert "ended" not in {column["name"] for column in client.get(f"{path}/@schema")}
+
+
+def test_a_ledger_keeps_its_rows_whatever_their_age(provisioned: Connection) -> None:
+    client, path = provisioned.client, provisioned.settings.ledger
+    assert client.get(f"{path}/@min_data_versions") == 1
+    assert client.get(f"{path}/@tablet_state") == "mounted"
+
+
+def test_a_queue_that_keeps_its_rows_gets_no_remark(provisioned: Connection) -> None:
+    assert [*retention.remarks(provisioned.client, provisioned.settings)] == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({}, "drops rows 30 min after they were written, read or not (min"),
+        ({"max_data_ttl": 129_600_000}, "drops rows 36 h after they were written"),
+        ({"min_data_ttl": 0, "max_data_ttl": 90_500}, "drops rows 90.5 s after they were written"),
+        ({"max_data_ttl": 129_600_000, "max_data_versions": 0}, "drops rows 30 min after"),
+        ({"row_count_to_keep": 500}, "read or not, but for the last 500 of each tablet (min"),
+    ],
+)
+def test_a_queue_that_drops_unread_rows_is_remarked_with_their_age(
+    provisioned: Connection, attributes: dict[str, int], said: str
+) -> None:
+    client, (queue,) = provisioned.client, provisioned.settings.queues
+    for name, value in {"min_data_versions": 0, **attributes}.items():
+        client.set(f"{queue}/@{name}", value)
+    (remark,) = retention.remarks(client, provisioned.settings)
+    assert remark.startswith(f"{queue} drops rows ")
+    assert said in remark
+    require(provisioned)
+
+
+@pytest.mark.parametrize(
+    ("more", "others", "said"),
+    [
+        ({}, False, "drops rows that this job has read (auto_trim_config)"),
+        (
+            {"retained_rows": 7},
+            True,
+            "this job and 1 other vital consumers have read, but for the ",
+        ),
+        ({"retained_lifetime_duration": 60_000}, False, "read, and those of the last 1 min (auto"),
+    ],
+)
+def test_a_queue_that_is_trimmed_after_its_consumers_is_remarked(
+    provisioned: Connection, more: dict[str, int], others: bool, said: str
+) -> None:
+    client, (queue,) = provisioned.client, provisioned.settings.queues
+    if others:
+        for name, vital in (("other", True), ("idle", False)):
+            client.create("queue_consumer", f"{queue}-{name}")
+            client.register_queue_consumer(queue, f"{queue}-{name}", vital=vital)
+    client.set(f"{queue}/@auto_trim_config", {"enable": True, **more})
+    (remark,) = retention.remarks(client, provisioned.settings)
+    assert said in remark
+    require(provisioned)

@@ -6,7 +6,7 @@ go down only:
     cli
     submit  testing
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
-    guarantees/  recovery/  provision  declaration  blame
+    guarantees/  recovery/  provision  retention  declaration  blame
     job                                the values that everything is handed
     tablets  ledger
     schema  cluster

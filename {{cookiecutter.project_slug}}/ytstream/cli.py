@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
 
-from . import blame, describe, log, provision, shipped, submit
+from . import blame, describe, log, provision, retention, shipped, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -30,6 +30,8 @@ def _provision(connection: Connection, _: argparse.Namespace) -> None:
 def _check(connection: Connection, _: argparse.Namespace) -> None:
     """Verify tables, offsets, session and the plan of transform(); changes nothing."""
     print(provision.check(connection))
+    for remark in retention.remarks(connection.client, connection.settings):
+        print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")
     shipped.verify_imports(connection.job.package)

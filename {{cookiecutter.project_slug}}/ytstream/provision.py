@@ -140,6 +140,7 @@ def findings(connection: Connection) -> Iterator[Finding]:
         tablets = queue_tablets(client, settings)
         for name in job.outputs:
             yield from inspect(wanted_output(connection, name, tablets))
+            yield from _aggregates(client, name, settings.outputs[name])
             yield from _sizing(connection, settings.outputs[name], tablets)
     if settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
@@ -198,6 +199,18 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
         remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
     for line in differences(table_schema(wanted.columns), found, ignore=ignore):
         yield Finding(label, line, remedy)
+
+
+def _aggregates(client: Client, name: str, path: str) -> Iterator[Finding]:
+    """Yield columns with an aggregate function, which may add a repeated row to the first one."""
+    for column in client.get_attribute(path, "schema", ()):
+        if function := column.get("aggregate"):
+            yield Finding(
+                f"{name} {path}",
+                f"column {column['name']} has the aggregate function {function}: a row that is "
+                "written again would be added to the first one instead of replacing it",
+                "make the table without it, or configure another",
+            )
 
 
 def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator[Finding]:

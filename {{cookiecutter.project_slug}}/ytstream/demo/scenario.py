@@ -17,7 +17,7 @@ from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..recovery import snapshot
 from ..recovery.lock import LOCK_SECONDS
-from . import fits, kill, tables
+from . import fits, history, kill, tables
 from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running
 from .sample import Row, Sample, compared
 
@@ -38,6 +38,7 @@ class Result:
     outcome: tables.Outcome
     kills: int
     restarts: int
+    history: history.History
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
         ),
         kills=kills,
         restarts=log.read_text(errors="replace").count("starting Spark") - 1,
+        history=history.read(connection.client, settings.ledger),
     )
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from minicluster import testing
 
 from ..job import Job
+from .history import table_of
 from .sample import Sample, compared
 from .scenario import Result, play
 from .tables import Outcome
@@ -35,7 +36,8 @@ def main(job: Job, sample: Sample) -> int:
         result = play(job, sample, cluster, LOG, console.print, _bar)
     _show(job, result)
     lost, duplicated = result.outcome.lost, result.outcome.duplicated
-    return int(lost > 0 or (duplicated > 0 and not may_repeat(job)))
+    is_right = lost == 0 and (duplicated == 0 or may_repeat(job))
+    return int(not is_right or result.history.rows_read != result.rows_in)
 
 
 def may_repeat(job: Job) -> bool:
@@ -96,9 +98,22 @@ def _show(job: Job, result: Result) -> None:
         )
     if may_repeat(job):
         console.print("at_least_once allows repeats of the batch that was cut off.")
+    show_history(job, result)
     line = " ".join(f"{name}={value}" for name, value in figures.items())
     print(
         f"RESULT guarantee={job.guarantee} processing={job.processing} queues={result.queues} "
         f"{line}",
         flush=True,
     )
+
+
+def show_history(job: Job, result: Result) -> None:
+    """Show the batches, and one query that says whether all rows were read."""
+    history = result.history
+    console.print(table_of(history, [*job.outputs]))
+    console.print("As many rows were read as were put in, by one query over the ledger:")
+    console.print(f"  {history.query}", markup=False, soft_wrap=True)
+    answer = f"  rows_read = {history.rows_read}, rows in = {result.rows_in}"
+    if job.processing == "map":
+        answer += f", rows written = {history.rows_written('output')}"
+    console.print(answer)

@@ -18,7 +18,7 @@ from .. import provision
 from ..cluster import explained, first_line
 from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
-from ..log import say
+from ..log import RUNNING, say
 from ..recovery import before_start
 from ..recovery.epoch import Epoch, read_head
 from ..recovery.stopping import tell_end
@@ -120,7 +120,7 @@ class Life:
         """Look at the query until it has to stop, and let its micro-batch finish then."""
         settings, job = self.connection.settings, self.connection.job
         into = ", ".join(settings.outputs.values())
-        say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
+        say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
         watch = Watch(self.connection, self.epoch, query)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)

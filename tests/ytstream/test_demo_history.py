@@ -1,0 +1,94 @@
+"""The demo shows the ledger: its last batches, and a query that counts the rows they read."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+from yt import yson
+
+from tests.ytstream.examples import example
+from tests.ytstream.helpers import ConnectionOf
+from ytstream.demo import history, screen
+from ytstream.demo.scenario import Result
+from ytstream.demo.tables import compare
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head, batch_row, head_row
+
+START = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def connection(provisioned_of: ConnectionOf) -> Connection:
+    """Connect a job that has only a ledger so far."""
+    return provisioned_of("transactional")
+
+
+def fill(connection: Connection, batches: int) -> None:
+    """Write the head, and batches that read 5, 6, ... rows and wrote one less each."""
+    queue = connection.settings.queues[0]
+    rows = [head_row(Head(epoch=1, ids={queue: "1-2-3-4"}))]
+    for number in range(batches):
+        read = 5 + number
+        done = BatchRow(
+            {queue: {0: (10, 10 + read)}}, {"output": read - 1}, START, START + timedelta(0, 2.5)
+        )
+        rows.append(batch_row(Head(epoch=3, batch=number, number=number + 1), done))
+    for row in rows:
+        row.update(
+            {name: yson.YsonUint64(row[name]) for name in ("started", "ended") if name in row}
+        )
+    connection.client.insert_rows(connection.settings.ledger, rows)
+
+
+def shown(found: history.History) -> list[list[str]]:
+    """Return the cells of the table as it is printed."""
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(history.table_of(found, ["output"]))
+    lines = console.export_text().splitlines()
+    return [line.replace("┃", "│").split("│")[1:-1] for line in lines if line[0] in "│┃"]
+
+
+def test_batches_are_shown_with_their_sums(connection: Connection) -> None:
+    fill(connection, 3)
+    found = history.read(connection.client, connection.settings.ledger)
+    assert (found.rows_read, found.rows_written("output")) == (18, 15)
+    cells = [[cell.strip() for cell in line] for line in shown(found)]
+    assert cells == [
+        ["epoch", "batch", "rows read", "rows into output", "seconds"],
+        ["3", "0", "5", "4", "2.5"],
+        ["3", "1", "6", "5", "2.5"],
+        ["3", "2", "7", "6", "2.5"],
+        ["", "all", "18", "15", ""],
+    ]
+
+
+def test_only_the_last_ones_are_shown_and_all_are_counted(connection: Connection) -> None:
+    fill(connection, 12)
+    found = history.read(connection.client, connection.settings.ledger)
+    cells = shown(found)
+    assert len(cells) == history.SHOWN + 2
+    assert cells[1][1].strip() == "2"
+    assert found.rows_read == sum(range(5, 17))
+
+
+@pytest.mark.parametrize(("processing", "more"), [("map", ", rows written = 15"), ("join", "")])
+def test_the_query_and_its_answer_are_shown(
+    connection: Connection, capsys: pytest.CaptureFixture[str], processing: str, more: str
+) -> None:
+    fill(connection, 3)
+    found = history.read(connection.client, connection.settings.ledger)
+    outcome = compare(Counter(), Counter())
+    result = Result(1, 18, outcome, kills=1, restarts=1, history=found)
+    screen.show_history(example("transactional", processing).job, result)
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2] == f"  {found.query}"
+    assert said[-1] == f"  rows_read = 18, rows in = 18{more}"
+
+
+def test_a_job_without_a_batch_has_read_nothing(connection: Connection) -> None:
+    fill(connection, 0)
+    assert history.read(connection.client, connection.settings.ledger).rows_read == 0

@@ -1,0 +1,67 @@
+"""What the ledger tells of the demonstration: its batches, and how many rows they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from ..cluster import Client
+
+#: Batches that are shown: the last ones.
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class History:
+    """The batch rows of a ledger, the oldest first, and one query with its answer."""
+
+    batches: Sequence[Mapping[str, Any]]
+    query: str
+    #: The answer of the cluster.
+    rows_read: int
+
+    def rows_written(self, output: str) -> int:
+        """Return how many rows all batches wrote into an output."""
+        return sum(int(batch["rows_written"][output]) for batch in self.batches)
+
+
+def read(client: Client, ledger: str) -> History:
+    """Read the ledger, and ask the cluster how many rows its batches have read."""
+    columns = "number, epoch, batch, rows_read, rows_written, started, ended"
+    batches = client.select_rows(f'{columns} from [{ledger}] where kind = "batch"')
+    query = f'sum(rows_read) as rows_read from [{ledger}] where kind = "batch" group by 1'
+    answer = [*client.select_rows(query)]
+    return History(
+        sorted(batches, key=lambda batch: int(batch["number"])),
+        query,
+        int(answer[0]["rows_read"]) if answer else 0,
+    )
+
+
+def table_of(history: History, outputs: Sequence[str]) -> Table:
+    """Return the last batches and the sums of all for the screen."""
+    count, shown = len(history.batches), history.batches[-SHOWN:]
+    title = f"the ledger: the last {SHOWN} of {count} batches" if count > SHOWN else "the ledger"
+    table = Table(title=title, show_footer=True)
+    totals = {
+        "epoch": "",
+        "batch": "all",
+        "rows read": str(history.rows_read),
+        **{f"rows into {name}": str(history.rows_written(name)) for name in outputs},
+        "seconds": "",
+    }
+    for name, total in totals.items():
+        table.add_column(name, total, justify="right")
+    for batch in shown:
+        seconds = (int(batch["ended"]) - int(batch["started"])) / 1_000_000
+        table.add_row(
+            str(batch["epoch"]),
+            str(batch["batch"]),
+            str(batch["rows_read"]),
+            *(str(batch["rows_written"][name]) for name in outputs),
+            f"{seconds:.1f}",
+        )
+    return table
