@@ -165,7 +165,7 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
                 raise
-            now = time.monotonic()
+            outage, now = None, time.monotonic()
             if life.has_progressed:
                 failures.clear()
             failures.append(now)
