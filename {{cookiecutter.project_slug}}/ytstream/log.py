@@ -4,6 +4,9 @@ import logging
 
 _log = logging.getLogger("job")
 
+#: Begins the line that says that a query runs; the demonstration waits for it.
+RUNNING = "running, epoch "
+
 
 def say(line: str) -> None:
     """Write one line to standard error, which YTsaurus keeps of every job."""

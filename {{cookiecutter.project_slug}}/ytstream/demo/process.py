@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import JobError
+from ..log import RUNNING
 
 #: The repository, in whose folder the job runs.
 ROOT = Path(__file__).parents[2]
@@ -21,18 +22,18 @@ PATIENCE_SECONDS = 180.0
 class Process:
     """One run of ``python -m <package> run``; everything it says goes to ``log``."""
 
-    def __init__(self, package: str, proxy: str, log: Path) -> None:
+    def __init__(self, package: str, proxy: str, log: Path, root: Path) -> None:
         self.log = log
         self._start = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", package, "run"],
-                env=_environment(proxy),
+                env=_environment(proxy, root),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                cwd=ROOT,
+                cwd=root,
                 start_new_session=True,
             )
 
@@ -48,7 +49,7 @@ class Process:
 
     def has_started(self) -> bool:
         """Return whether its query runs: it says so after recovery."""
-        return b" running: " in self.log.read_bytes()[self._start :]
+        return f" {RUNNING}".encode() in self.log.read_bytes()[self._start :]
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Return the exit code; raises subprocess.TimeoutExpired after ``seconds``."""
@@ -74,16 +75,16 @@ class Process:
         return "\n".join(said[ends[-1] if ends else -lines :])
 
 
-def _environment(proxy: str) -> dict[str, str]:
+def _environment(proxy: str, root: Path) -> dict[str, str]:
     # Found in the repository, installed or not.
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
 
 
 @contextmanager
-def running(package: str, proxy: str, log: Path) -> Iterator[Process]:
-    """Start a job that is dead at the end, whatever happens."""
-    job = Process(package, proxy, log)
+def running(package: str, proxy: str, log: Path, root: Path = ROOT) -> Iterator[Process]:
+    """Start the job of the repository ``root``; it is dead at the end, whatever happens."""
+    job = Process(package, proxy, log, root)
     try:
         yield job
     finally:
@@ -94,7 +95,7 @@ def run_command(package: str, proxy: str, *words: str) -> str:
     """Return the output of ``python -m <package> ...``. Raises JobError when it fails."""
     done = subprocess.run(
         [sys.executable, "-m", package, *words],
-        env=_environment(proxy),
+        env=_environment(proxy, ROOT),
         cwd=ROOT,
         check=False,
         stdout=subprocess.PIPE,

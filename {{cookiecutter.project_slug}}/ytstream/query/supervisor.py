@@ -17,7 +17,7 @@ from .. import provision
 from ..cluster import explained, first_line
 from ..errors import JobError, RestartableError
 from ..job import Connection, Job
-from ..log import say
+from ..log import RUNNING, say
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.lock import InstanceLock
@@ -109,7 +109,7 @@ class Life:
             rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
             query = pipeline.start(rows, batch)
         into = ", ".join(settings.outputs.values())
-        say(f"running, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
+        say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
         watch = Watch(self.connection, self.epoch, query)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
