@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import tempfile
 import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tests.crash_matrix.cases import Case, Variant, chosen
-from tests.crash_matrix.play import Result, SpoiltError, play, project_of
+from tests.crash_matrix.play import SpoiltError, Stage, play, project_of, staged
 from tests.project import ROOT
 
 LOGS = ROOT / "build" / "crash-matrix"
 #: No JVM lives long enough here for its second compiler to pay.
 SUBMIT_ARGS = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
+COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
+HOLDS = "ok"
 
-console = Console(width=120, highlight=False)
+console = Console(width=140, highlight=False, markup=False)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -38,43 +41,37 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     LOGS.mkdir(parents=True, exist_ok=True)
-    table = Table(title=f"{len(cases)} cases", caption=f"logs of both drivers: {LOGS}")
-    for column in ("case", "seconds", "lost", "duplicated", "the older driver", ""):
-        table.add_column(column, justify="right" if column in _FIGURES else "left")
+    table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-
-        @cache
-        def project(variant: Variant) -> Path:
-            (root := Path(folder, "-".join(map(str, variant)))).mkdir()
-            return project_of(variant, root)
-
-        for case in cases:
-            row = _row(case, project(case.variant))
+    for variant, group in itertools.groupby(cases, lambda case: case.variant):
+        for row in _rows(variant, [*group]):
+            console.print("  ".join(row))
             table.add_row(*row)
-            console.print("  ".join(row), markup=False)
-            failed += row[-1] != _HOLDS
+            failed += row[-1] != HOLDS
     console.print(table)
     return int(failed > 0)
 
 
-_FIGURES = ("seconds", "lost", "duplicated")
-_HOLDS = "ok"
-
-
-def _row(case: Case, project: Path) -> tuple[str, ...]:
-    """Play the case and return its row of the table."""
-    started = time.monotonic()
-    result: Result | None = None
-    try:
-        result = play(case, project, LOGS)
-        verdict = _HOLDS if result.holds else "FAILED"
-    except SpoiltError as error:
-        verdict = f"FAILED: {error}"
-    seconds = f"{time.monotonic() - started:.0f}"
-    if result is None:
-        return case.name, seconds, "", "", "", verdict
-    return case.name, seconds, str(result.lost), str(result.duplicated), result.ended, verdict
+def _rows(variant: Variant, cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
+    """Play the cases of one variant; yield their rows of the table."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stages:
+        project = project_of(variant, Path(folder))
+        stage: Stage | None = None
+        for case in cases:
+            started = time.monotonic()
+            if stage is None:
+                stage = stages.enter_context(staged(variant, project, LOGS))
+            figures, verdict = ("", "", ""), HOLDS
+            try:
+                result = play(case, stage)
+                figures = str(result.lost), str(result.duplicated), result.ended
+                verdict = HOLDS if result.holds else "FAILED"
+            except SpoiltError as error:
+                verdict = f"FAILED: {error}"
+            if verdict != HOLDS:  # the next case shall not suffer from it
+                stages.close()
+                stage = None
+            yield (case.name, f"{time.monotonic() - started:.0f}", *figures, verdict)
 
 
 if __name__ == "__main__":

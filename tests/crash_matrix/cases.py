@@ -45,11 +45,11 @@ OPENED = Request("StartTransaction", {"type": 1})
 HEAD = Request("ModifyRows", {"path": "{ledger}"})
 COMMIT = Request("CommitTransaction")
 COMMITTED = Request("CommitTransaction", when="after")
-#: The second batch: the first one has nothing behind it that could be repeated.
-PLANNED = Request("MoveNode", {"destination_path": "*/offsets/1"}, "after")
+#: Not the next batch: it may be one without rows, which Spark runs to close windows.
+PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip=1)
 
-#: Where the older driver is paused, in its second batch. A commit is sent right after the head was
-#: written, or under `transactional` after ``commits/1``, with no other commit in between.
+#: Where the older driver is paused, in the middle of a backlog. The next commit after the head was
+#: written is that of the head's transaction; under `transactional` ``commits/N`` comes in between.
 PAUSES = (
     Place("opened", (PLANNED, OPENED)),
     Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=2))),
@@ -63,7 +63,7 @@ PAUSES = (
         ),
     ),
     Place("head", (PLANNED, Request(HEAD.method, HEAD.where, "after"))),
-    Place("log", (Request("MoveNode", {"destination_path": "*/commits/1"}, "after"),)),
+    Place("log", (PLANNED, Request("MoveNode", {"destination_path": "*/commits/*"}, "after"))),
     Place("commit", (PLANNED, HEAD, COMMIT)),
 )
 #: The request of the older driver that the cluster applies late.
@@ -82,7 +82,7 @@ MOMENTS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One older driver, one newer driver."""
+    """One older driver, one newer one."""
 
     variant: Variant
     kind: Literal["paused", "late"]

@@ -1,4 +1,7 @@
-"""Plays one case: two live drivers, real processes with the real SPYT, on one minicluster."""
+"""Plays cases: two live drivers, real processes with the real SPYT, on one minicluster.
+
+The newer driver of a case is the older one of the next case, so that each case starts Spark once.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from minicluster import testing
 from minicluster.client import Fault
-from minicluster.testing import Running
 from tests.crash_matrix.cases import LATE, Case, Place, Variant
 from tests.project import QUEUES, generate
 from tests.ytstream.examples import example
@@ -29,15 +31,16 @@ from ytstream.job import Connection
 from ytstream.recovery.lock import LOCK_SECONDS
 
 PACKAGE = "bids_stream"
-#: Two drivers start on a machine that may have other work.
+#: A start of Spark, on a machine that may have other work.
 PATIENCE_SECONDS = 300.0
+_POLL_SECONDS = 0.4
 
 #: A batch holds fewer rows than in the demonstration: what counts here is where it is cut.
 SMALLER = {
     "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
     "dyn_batch_size = 1_000": "dyn_batch_size = 250",
 }
-#: Rows of each queue: two batches and a half wait, some follow when the older driver has ended.
+#: Rows of each queue: two batches and a half, and some more when the older driver has ended.
 BACKLOG, FOLLOWING = 5_000, 200
 
 #: Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost.
@@ -77,79 +80,85 @@ def project_of(variant: Variant, folder: Path) -> Path:
     return root
 
 
-def play(case: Case, project: Path, logs: Path) -> Result:
-    """Play ``case`` with the job of ``project``. Raises SpoiltError."""
-    with testing.start() as cluster:
-        stage = _stage(case, project, logs, cluster)
-        ended = (_paused if case.kind == "paused" else _late)(stage)
-        found = tables.read(
-            stage.connection.client,
-            stage.connection.settings.output,
-            compared(stage.connection.job),
-        )
-        wanted = stage.sample.wanted(stage.connection.job, stage.sent)
-        outcome = tables.compare(wanted, found)
-    return Result(case, outcome.lost, outcome.duplicated, ended)
+@contextmanager
+def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
+    """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
+    with testing.start() as cluster, ExitStack() as drivers:
+        settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
+        found = example(*variant)
+        connection = Connection(connect(settings), settings, found.job, guarantee_of(found.job))
+        provision.provision(connection)
+        yield Stage(connection, found.sample, cluster, project, logs, drivers)
 
 
-def _paused(stage: Stage) -> str:
+def play(case: Case, stage: Stage) -> Result:
+    """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
+    older = stage.driver or stage.start(f"{case.name}.older.log")
+    ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
+    stage.follow()
+    lost, duplicated = stage.count()
+    return Result(case, lost, duplicated, ended)
+
+
+def _paused(case: Case, stage: Stage, older: Process) -> str:
     """Pause the older driver, let a newer one drain the queues, continue the older one."""
-    with stage.driver("older") as older:
-        rule = stage.arm(stage.case.place, action="stop", pgid=older.pgid)
-        stage.wait_hit(rule, older)
-        stage.expire_the_lock()
-        with stage.driver("newer") as newer:
-            stage.drain(newer)
-            os.killpg(older.pgid, signal.SIGCONT)
-            stage.wait(lambda: older.exit_code is not None, newer)
-            code = older.wait()
-            if code not in ENDED:
-                raise SpoiltError(f"the older driver ended with {code}:\n{older.tail()}")
-            stage.follow(newer)
+    rule = stage.arm(case.place, action="stop", pgid=older.pgid)
+    stage.fill()
+    stage.wait_hit(rule, older)
+    stage.expire_the_lock()
+    newer = stage.start(f"{case.name}.log")
+    stage.drain()
+    os.killpg(older.pgid, signal.SIGCONT)
+    stage.wait(lambda: older.exit_code is not None, newer)
+    if (code := older.wait()) not in ENDED:
+        raise SpoiltError(f"the older driver ended with {code}:\n{older.tail()}")
     return ENDED[code]
 
 
-def _late(stage: Stage) -> str:
+def _late(case: Case, stage: Stage, older: Process) -> str:
     """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
-    moment = stage.case.place
-    with stage.driver("older") as older:
-        late = stage.arm(LATE, action="hold")
-        stage.wait_hit(late, older)
+    late = stage.arm(LATE, action="hold")
+    stage.fill()
+    stage.wait_hit(late, older)
+    older.kill()
     stage.expire_the_lock()
-    barrier = stage.arm(moment, action="delay")
-    with stage.driver("newer") as newer:
-        stage.wait_hit(barrier, newer)
-        (entry,) = stage.cluster.client.faults.release(late)
-        stage.cluster.client.faults.remove(barrier)
-        if (entry.error is not None) != moment.late_is_refused:
-            raise SpoiltError(f"the late commit was answered {entry.error}")
-        stage.drain(newer)
-        stage.follow(newer)
-    return "killed, its commit " + ("refused" if moment.late_is_refused else "applied")
+    barrier = stage.arm(case.place, action="delay")
+    newer = stage.start(f"{case.name}.log")
+    stage.wait_hit(barrier, newer)
+    (entry,) = stage.cluster.client.faults.release(late)
+    stage.cluster.client.faults.remove(barrier)
+    if (entry.error is not None) != case.place.late_is_refused:
+        raise SpoiltError(f"the late commit was answered {entry.error}")
+    stage.drain()
+    return "killed, its commit " + ("refused" if entry.error else "applied")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stage:
-    """A provisioned job with a backlog, on a cluster of its own."""
+    """A job on a cluster of its own: its drivers, and what went in."""
 
-    case: Case
     connection: Connection
     sample: Sample
-    cluster: Running
+    cluster: testing.Running
     project: Path
     logs: Path
-    #: Rows by queue that are put in after the older driver has ended.
-    following: Sequence[Sequence[Row]]
-    #: Every row that was put in.
-    sent: list[Row]
+    _drivers: ExitStack
+    #: The newest one; None before the first one.
+    driver: Process | None = None
+    #: Every row that was put in, and by queue those that follow.
+    _sent: list[Row] = field(default_factory=list)
+    _following: list[list[Row]] = field(default_factory=list)
+    _seed: int = 0
+    #: Rows too many that cases before have counted.
+    _duplicated: int = 0
 
-    @contextmanager
-    def driver(self, name: str) -> Iterator[Process]:
-        """Start the job as a process, which is dead at the end."""
-        log = self.logs / f"{self.case.name}.{name}.log"
-        log.unlink(missing_ok=True)
-        with running(PACKAGE, self.cluster.http, log, self.project) as process:
-            yield process
+    def start(self, log: str) -> Process:
+        """Start a driver: the job as a process."""
+        path = self.logs / log
+        path.unlink(missing_ok=True)
+        started = running(PACKAGE, self.cluster.http, path, self.project)
+        self.driver = self._drivers.enter_context(started)
+        return self.driver
 
     def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
         """Make the cluster act at ``place``; return the rule that acts."""
@@ -161,17 +170,30 @@ class Stage:
         }
         rule: Fault | None = None
         for number, step in enumerate(place.steps, start=1):
-            acts = {"action": action, "pgid": pgid}
+            is_last = number == len(place.steps)
             rule = faults.add(
+                action=action if is_last else "delay",
+                seconds=None if is_last else 0,
+                pgid=pgid if is_last else None,
                 method=step.method,
                 where={name: _filled(value, paths) for name, value in step.where.items()},
                 when=step.when,
                 skip=step.skip,
                 armed_by=rule,
-                **(acts if number == len(place.steps) else {"action": "delay", "seconds": 0}),
             )
         assert rule is not None
         return rule
+
+    def fill(self) -> None:
+        """Put a backlog into the queues, of rows later than all before."""
+        times = [int(row[self.sample.event_time]) for row in self._sent if self.sample.event_time]
+        start = {"start_us": max(times)} if times else {}
+        self._following = []
+        for queue in self.connection.settings.queues:
+            self._seed += 1
+            rows: list[Row] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
+            self._following.append(rows[-FOLLOWING:])
+            self._put(queue, rows[:-FOLLOWING])
 
     def wait_hit(self, rule: Fault, process: Process) -> None:
         """Wait until the rule has acted."""
@@ -181,53 +203,46 @@ class Stage:
         """Let the cluster's clock go on until the older driver's lock is free."""
         self.cluster.client.clock.advance(LOCK_SECONDS + 1)
 
-    def drain(self, process: Process) -> None:
-        """Wait until every row is in a batch of the ledger."""
-        self.wait(process.has_started, process)
-        self.wait(drained(self.connection), process)
+    def drain(self) -> None:
+        """Wait until every row is in a batch of the ledger, and the newest driver has started."""
+        assert self.driver is not None
+        self.wait(self.driver.has_started, self.driver)
+        self.wait(drained(self.connection), self.driver)
 
-    def follow(self, process: Process) -> None:
-        """Put in the rest, see that the driver still works, and stop it."""
+    def follow(self) -> None:
+        """Put in the rest, and see that the newest driver still works."""
+        self.cluster.client.faults.clear()
         queues = self.connection.settings.queues
-        for queue, rows in zip(queues, self.following, strict=True):
+        for queue, rows in zip(queues, self._following, strict=True):
             self._put(queue, rows)
-        self.drain(process)
+        self.drain()
         # Each in a batch of its own, to bring out what waits for the watermark.
-        for row in self.sample.closing(self.connection.job, self.sent):
+        for row in self.sample.closing(self.connection.job, self._sent):
             self._put(queues[0], [row])
-            self.drain(process)
-        if process.stop() != 0:
-            raise SpoiltError(f"the newer driver did not stop gracefully:\n{process.tail()}")
+            self.drain()
+
+    def count(self) -> tuple[int, int]:
+        """Return the rows that are missing, and those too many since the last count."""
+        job, client = self.connection.job, self.connection.client
+        found = tables.read(client, self.connection.settings.output, compared(job))
+        outcome = tables.compare(self.sample.wanted(job, self._sent), found)
+        before, self._duplicated = self._duplicated, outcome.duplicated
+        return outcome.lost, outcome.duplicated - before
 
     def wait(self, is_over: Callable[[], bool], process: Process) -> None:
         """Wait for something that happens while ``process`` runs."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not is_over():
             if process.exit_code is not None:
-                raise SpoiltError(f"it ended with {process.exit_code}:\n{process.tail()}")
+                raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
             if time.monotonic() > deadline:
                 raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
-            time.sleep(0.3)
+            time.sleep(_POLL_SECONDS)
 
     def _put(self, queue: str, rows: Sequence[Row]) -> None:
         client = self.connection.client
         tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
-        self.sent.extend(rows)
-
-
-def _stage(case: Case, project: Path, logs: Path, cluster: Running) -> Stage:
-    settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
-    found = example(*case.variant)
-    connection = Connection(connect(settings), settings, found.job, guarantee_of(found.job))
-    provision.provision(connection)
-    rows = [
-        found.sample.make(BACKLOG + FOLLOWING, number + 1) for number in range(len(settings.queues))
-    ]
-    following = [made[-FOLLOWING:] for made in rows]
-    stage = Stage(case, connection, found.sample, cluster, project, logs, following, [])
-    for queue, made in zip(settings.queues, rows, strict=True):
-        stage._put(queue, made[:-FOLLOWING])
-    return stage
+        self._sent.extend(rows)
 
 
 def _filled(value: Any, paths: dict[str, str]) -> Any:

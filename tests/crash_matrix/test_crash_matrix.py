@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash_matrix.__main__ import SUBMIT_ARGS, main
 from tests.crash_matrix.cases import CASES, MOMENTS, PAUSES, VARIANTS, chosen
-from tests.crash_matrix.play import play, project_of
+from tests.crash_matrix.play import play, project_of, staged
 
 SAMPLE = (
     "transactional-map-1-paused-commit",
@@ -41,5 +41,6 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 def test_two_live_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     (case,) = chosen(name)
-    result = play(case, project_of(case.variant, tmp_path), tmp_path)
+    with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
+        result = play(case, stage)
     assert (result.lost, result.duplicated) == (0, 0)
