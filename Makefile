@@ -2,6 +2,7 @@
 #   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=4.1|3.5]    without them: the template's defaults
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...]
+#   make crash-matrix [ONLY=...]    a part of the names of its cases
 #   PYTHON=FILE   the interpreter new environments are made with
 QUEUES ?= 1
 SPARK ?= 4.1
@@ -10,6 +11,7 @@ PROCESSING ?=
 PROXY ?=
 SECONDS ?= 120
 SEED ?= 1
+ONLY ?=
 
 # The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
 TOOLS := .venv
@@ -30,10 +32,11 @@ OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys conformance fuzz bench lint
+.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys crash-matrix conformance \
+  fuzz bench lint
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: setup-4.1 setup-3.5 ## make both environments with the pinned packages
 
@@ -67,6 +70,9 @@ test: setup test-quick ## the tests, linters included, on both Spark versions
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
 	@$(BIN)/pytest tests/model tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
 	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
+
+crash-matrix: setup-4.1 ## two live drivers: one paused or killed at every point of a batch, rows counted
+	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark

@@ -263,6 +263,23 @@ def test_kill(of: str) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("of", ["pid", "pgid"])
+def test_stop(of: str) -> None:
+    async def scenario(gate: Gate) -> None:
+        sleeper = "import time; time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", sleeper], start_new_session=True) as victim:
+            rule: dict[str, Any] = {of: victim.pid}
+            await gate.add(Rule("stop", "commit", **rule))
+            assert await outcomes(gate, call("get"), call("commit")) == ["ok", "ok"]
+            _, status = os.waitpid(victim.pid, os.WUNTRACED)
+            assert (os.WIFSTOPPED(status), os.WSTOPSIG(status)) == (True, signal.SIGSTOP)
+            os.kill(victim.pid, signal.SIGCONT)
+            victim.terminate()
+            assert victim.wait(10) == -signal.SIGTERM
+
+    run(scenario)
+
+
 class FakeProxy:
     """What the gate wants of an RPC proxy."""
 
@@ -310,6 +327,7 @@ def test_the_journal() -> None:
         {"action": "hold", "when": "after"},
         {"action": "apply_late", "when": "after"},
         {"action": "kill"},
+        {"action": "stop"},
         {"action": "kill", "pid": 1},
         {"action": "kill", "pgid": 0},
         {"action": "kill", "pid": -5},

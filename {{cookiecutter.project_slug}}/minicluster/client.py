@@ -155,7 +155,8 @@ class Faults:
 
         action: "fail" (answer `error`: {code, message}), "delay" (for `seconds`, or until the rule
         is removed), "hang_up" (close the connection), "lose_reply" (apply, then close it), "kill"
-        (SIGKILL to `pid` or to the process group `pgid`), "proxy_down" (stop the RPC proxy),
+        (SIGKILL to `pid` or to the process group `pgid`), "stop" (SIGSTOP to it; the request is
+        served, SIGCONT is up to the test), "proxy_down" (stop the RPC proxy),
         "hold" (apply and answer on `release`), "apply_late" (close the connection at once, apply
         on `release`).
         method: a command of HTTP ("insert_rows"), a method of RPC ("ModifyRows"), a list of them,

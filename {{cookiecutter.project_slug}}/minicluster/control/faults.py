@@ -16,7 +16,9 @@ from .journal import Call
 
 HOLDING = frozenset({"hold", "apply_late"})
 """Actions that accept a request and apply it when the rule is released."""
-ACTIONS = HOLDING | {"fail", "delay", "hang_up", "lose_reply", "kill", "proxy_down"}
+SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+"""Actions that send a signal to a process or to a process group."""
+ACTIONS = HOLDING | SIGNALS.keys() | {"fail", "delay", "hang_up", "lose_reply", "proxy_down"}
 
 
 class HangUp(Exception):  # noqa: N818 - an order, not an error
@@ -50,8 +52,8 @@ class Rule:
             raise generic(f'Unknown action "{self.action}"', expected=sorted(ACTIONS))
         if self.when not in ("before", "after"):
             raise generic(f'"when" is "before" or "after", not "{self.when}"')
-        if self.action == "kill" and (self.pid is None) == (self.pgid is None):
-            raise generic('"kill" needs either "pid" or "pgid"')
+        if self.action in SIGNALS and (self.pid is None) == (self.pgid is None):
+            raise generic(f'"{self.action}" needs either "pid" or "pgid"')
         for victim in (self.pid, self.pgid):
             # 0, 1 and negative numbers mean init, the own group, or all processes.
             if victim is not None and (not isinstance(victim, int) or victim <= 1):
@@ -84,12 +86,12 @@ def _fits(value: Any, wanted: Any) -> bool:
     return bool(value == wanted)
 
 
-def kill(rule: Rule) -> None:
-    """Send SIGKILL to the rule's process or process group, if it is still there."""
+def send_signal(rule: Rule) -> None:
+    """Signal the rule's process or process group, if it is still there."""
     try:
         if rule.pgid is not None:
-            os.killpg(rule.pgid, signal.SIGKILL)
+            os.killpg(rule.pgid, SIGNALS[rule.action])
         elif rule.pid is not None:
-            os.kill(rule.pid, signal.SIGKILL)
+            os.kill(rule.pid, SIGNALS[rule.action])
     except ProcessLookupError:
         pass

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
 from ..errors import YtError, generic
-from .faults import HOLDING, HangUp, Rule, kill
+from .faults import HOLDING, HangUp, Rule, send_signal
 from .held import Committing, Held, WaitingRoom
 from .journal import Call, Journal
 
@@ -147,8 +147,10 @@ class Gate:
             case "hang_up" | "lose_reply":
                 raise HangUp
             case "kill":
-                kill(rule)
+                send_signal(rule)
                 raise HangUp
+            case "stop":
+                send_signal(rule)
             case "proxy_down":
                 await self.set_proxy(rule.proxy or call.proxy, up=False)
                 raise HangUp

@@ -1,0 +1,249 @@
+"""Plays cases: two live drivers, real processes with the real SPYT, on one minicluster.
+
+The newer driver of a case is the older one of the next case, so that each case starts Spark once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minicluster import testing
+from minicluster.client import Fault
+from tests.crash_matrix.cases import LATE, Case, Place, Variant
+from tests.project import QUEUES, generate
+from tests.ytstream.examples import example
+from ytstream import provision
+from ytstream.cluster import connect
+from ytstream.config import load
+from ytstream.demo import tables
+from ytstream.demo.process import Process, running
+from ytstream.demo.sample import Row, Sample, compared
+from ytstream.demo.scenario import drained
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.recovery.lock import LOCK_SECONDS
+
+PACKAGE = "bids_stream"
+#: A start of Spark, on a machine that may have other work.
+PATIENCE_SECONDS = 300.0
+_POLL_SECONDS = 0.4
+
+#: A batch holds fewer rows than in the demonstration: what counts here is where it is cut.
+SMALLER = {
+    "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
+    "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+}
+#: Rows of each queue: two batches and a half, and some more when the older driver has ended.
+BACKLOG, FOLLOWING = 5_000, 200
+
+#: Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost.
+ENDED = {3: "superseded", 1: "refused"}
+
+
+class SpoiltError(Exception):
+    """A case that did not go as its name says, or a driver that did not end as it has to."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures counted from the tables, and how the older driver ended."""
+
+    case: Case
+    lost: int
+    duplicated: int
+    ended: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether every row is counted as often as the guarantee says."""
+        return not self.lost and (self.case.may_repeat or not self.duplicated)
+
+
+def project_of(variant: Variant, folder: Path) -> Path:
+    """Generate the project of ``variant`` in ``folder``; return its root."""
+    guarantee, processing, queues = variant
+    paths = QUEUES["single" if queues == 1 else "multi"]
+    root = generate(folder, guarantee=guarantee, processing=processing, queue_paths=paths)
+    config = root / "config" / "local.toml"
+    text = config.read_text(encoding="utf-8")
+    for line, smaller in SMALLER.items():
+        assert text.count(line) == 1
+        text = text.replace(line, smaller)
+    config.write_text(text, encoding="utf-8")
+    return root
+
+
+@contextmanager
+def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
+    """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
+    with testing.start() as cluster, ExitStack() as drivers:
+        settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
+        found = example(*variant)
+        connection = Connection(connect(settings), settings, found.job, guarantee_of(found.job))
+        provision.provision(connection)
+        yield Stage(connection, found.sample, cluster, project, logs, drivers)
+
+
+def play(case: Case, stage: Stage) -> Result:
+    """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
+    older = stage.driver or stage.start(f"{case.name}.older.log")
+    ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
+    stage.follow()
+    lost, duplicated = stage.count()
+    return Result(case, lost, duplicated, ended)
+
+
+def _paused(case: Case, stage: Stage, older: Process) -> str:
+    """Pause the older driver, let a newer one drain the queues, continue the older one."""
+    rule = stage.arm(case.place, action="stop", pgid=older.pgid)
+    stage.fill()
+    stage.wait_hit(rule, older)
+    stage.expire_the_lock()
+    newer = stage.start(f"{case.name}.log")
+    stage.drain()
+    os.killpg(older.pgid, signal.SIGCONT)
+    stage.wait(lambda: older.exit_code is not None, newer)
+    if (code := older.wait()) not in ENDED:
+        raise SpoiltError(f"the older driver ended with {code}:\n{older.tail()}")
+    return ENDED[code]
+
+
+def _late(case: Case, stage: Stage, older: Process) -> str:
+    """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
+    late = stage.arm(LATE, action="hold")
+    stage.fill()
+    stage.wait_hit(late, older)
+    older.kill()
+    stage.expire_the_lock()
+    barrier = stage.arm(case.place, action="delay")
+    newer = stage.start(f"{case.name}.log")
+    stage.wait_hit(barrier, newer)
+    (entry,) = stage.cluster.client.faults.release(late)
+    stage.cluster.client.faults.remove(barrier)
+    if (entry.error is not None) != case.place.late_is_refused:
+        raise SpoiltError(f"the late commit was answered {entry.error}")
+    stage.drain()
+    return "killed, its commit " + ("refused" if entry.error else "applied")
+
+
+@dataclass
+class Stage:
+    """A job on a cluster of its own: its drivers, and what went in."""
+
+    connection: Connection
+    sample: Sample
+    cluster: testing.Running
+    project: Path
+    logs: Path
+    _drivers: ExitStack
+    #: The newest one; None before the first one.
+    driver: Process | None = None
+    #: Every row that was put in, and by queue those that follow.
+    _sent: list[Row] = field(default_factory=list)
+    _following: list[list[Row]] = field(default_factory=list)
+    _seed: int = 0
+    #: Rows too many that cases before have counted.
+    _duplicated: int = 0
+
+    def start(self, log: str) -> Process:
+        """Start a driver: the job as a process."""
+        path = self.logs / log
+        path.unlink(missing_ok=True)
+        started = running(PACKAGE, self.cluster.http, path, self.project)
+        self.driver = self._drivers.enter_context(started)
+        return self.driver
+
+    def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
+        """Make the cluster act at ``place``; return the rule that acts."""
+        settings, faults = self.connection.settings, self.cluster.client.faults
+        paths = {
+            "ledger": settings.ledger,
+            "output": settings.output,
+            "queue": settings.queues[0],
+        }
+        rule: Fault | None = None
+        for number, step in enumerate(place.steps, start=1):
+            is_last = number == len(place.steps)
+            rule = faults.add(
+                action=action if is_last else "delay",
+                seconds=None if is_last else 0,
+                pgid=pgid if is_last else None,
+                method=step.method,
+                where={name: _filled(value, paths) for name, value in step.where.items()},
+                when=step.when,
+                skip=step.skip,
+                armed_by=rule,
+            )
+        assert rule is not None
+        return rule
+
+    def fill(self) -> None:
+        """Put a backlog into the queues, of rows later than all before."""
+        times = [int(row[self.sample.event_time]) for row in self._sent if self.sample.event_time]
+        start = {"start_us": max(times)} if times else {}
+        self._following = []
+        for queue in self.connection.settings.queues:
+            self._seed += 1
+            rows: list[Row] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
+            self._following.append(rows[-FOLLOWING:])
+            self._put(queue, rows[:-FOLLOWING])
+
+    def wait_hit(self, rule: Fault, process: Process) -> None:
+        """Wait until the rule has acted."""
+        self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
+
+    def expire_the_lock(self) -> None:
+        """Let the cluster's clock go on until the older driver's lock is free."""
+        self.cluster.client.clock.advance(LOCK_SECONDS + 1)
+
+    def drain(self) -> None:
+        """Wait until every row is in a batch of the ledger, and the newest driver has started."""
+        assert self.driver is not None
+        self.wait(self.driver.has_started, self.driver)
+        self.wait(drained(self.connection), self.driver)
+
+    def follow(self) -> None:
+        """Put in the rest, and see that the newest driver still works."""
+        self.cluster.client.faults.clear()
+        queues = self.connection.settings.queues
+        for queue, rows in zip(queues, self._following, strict=True):
+            self._put(queue, rows)
+        self.drain()
+        # Each in a batch of its own, to bring out what waits for the watermark.
+        for row in self.sample.closing(self.connection.job, self._sent):
+            self._put(queues[0], [row])
+            self.drain()
+
+    def count(self) -> tuple[int, int]:
+        """Return the rows that are missing, and those too many since the last count."""
+        job, client = self.connection.job, self.connection.client
+        found = tables.read(client, self.connection.settings.output, compared(job))
+        outcome = tables.compare(self.sample.wanted(job, self._sent), found)
+        before, self._duplicated = self._duplicated, outcome.duplicated
+        return outcome.lost, outcome.duplicated - before
+
+    def wait(self, is_over: Callable[[], bool], process: Process) -> None:
+        """Wait for something that happens while ``process`` runs."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not is_over():
+            if process.exit_code is not None:
+                raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
+            if time.monotonic() > deadline:
+                raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
+            time.sleep(_POLL_SECONDS)
+
+    def _put(self, queue: str, rows: Sequence[Row]) -> None:
+        client = self.connection.client
+        tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        self._sent.extend(rows)
+
+
+def _filled(value: Any, paths: dict[str, str]) -> Any:
+    return value.format(**paths) if isinstance(value, str) else value

@@ -1,0 +1,46 @@
+"""The matrix: its names, and three of its cases; `make crash-matrix` plays all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crash_matrix.__main__ import SUBMIT_ARGS, main
+from tests.crash_matrix.cases import CASES, MOMENTS, PAUSES, VARIANTS, chosen
+from tests.crash_matrix.play import play, project_of, staged
+
+SAMPLE = (
+    "transactional-map-1-paused-commit",
+    "transactional-window-1-paused-head",
+    "transactional-deduplicate-2-late-begun",
+)
+
+
+def test_every_variant_meets_every_place_under_a_name_of_its_own() -> None:
+    assert (len(PAUSES), len(MOMENTS)) == (6, 4)
+    assert len({case.name for case in CASES}) == len(CASES) == 10 * len(VARIANTS)
+
+
+def test_a_part_of_the_name_chooses() -> None:
+    assert [case.name for case in chosen(SAMPLE[0])] == [SAMPLE[0]]
+    assert {case.kind for case in chosen("-late-")} == {"late"}
+    assert chosen("") == [*CASES]
+
+
+def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--only", "exactly-twice"])
+    assert caught.value.code == 2
+    assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SAMPLE)
+def test_two_live_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
+    (case,) = chosen(name)
+    with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
+        result = play(case, stage)
+    assert (result.lost, result.duplicated) == (0, 0)
