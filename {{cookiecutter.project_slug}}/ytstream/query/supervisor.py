@@ -202,6 +202,114 @@ def _pause(job: Job, count: int, life: Life, stop: threading.Event) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
     pause = min(job.first_pause_seconds * 2 ** (count - 1), job.longest_pause_seconds)
     end = time.monotonic() + pause
+    while not stop.is_set():
+        if life.is_stop_asked():
+            stop.set()
+        elif (left := end - time.monotonic()) <= 0:
+            return
+        else:
+            stop.wait(min(left, LOOK_SECONDS))
+
+
+def read_reference(self) -> DataFrame | None:
+        """Return the reference table as it is now; None for a job without one.
+
+        Raises JobError when it cannot be used and was not read before.
+        """
+        try:
+            self.reference = read_reference(self.spark, self.connection)
+        except (YtError, OSError, JobError) as error:
+            if self.reference is None:
+                raise
+            say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
+        return self.reference
+
+    def _follow(self, query: StreamingQuery, batch: Batch) -> None:
+        """Look at the query until it has to stop, and let its micro-batch finish then."""
+        settings, job = self.connection.settings, self.connection.job
+        into = ", ".join(settings.outputs.values())
+        say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
+        monitor = Monitor(query, job.large_state_bytes)
+        watch = Watch(self.connection, self.epoch, query)
+        end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
+        while query.isActive:
+            self.has_progressed |= monitor.report()
+            watch.look(time.monotonic())
+            if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
+                say("`stop` was called: finishing the micro-batch, then stopping")
+                self.stop.set()
+            if self.stop.is_set() or time.monotonic() >= end:
+                batch.closing.set()
+                if not query.status["isTriggerActive"]:
+                    break
+            time.sleep(_POLL_SECONDS)
+        if query.isActive:
+            query.stop()
+        elif not isinstance(batch.failure, ClosedError):
+            if batch.failure is not None:
+                raise batch.failure
+            query.awaitTermination()  # raises what has ended it
+            raise RestartableError("the query ended by itself")
+        monitor.report()
+
+
+def supervise(job: Job, life: Life, stop: threading.Event) -> None:
+    """Start queries until ``stop`` is set, with a pause after each failure.
+
+    Raises JobError after the job's most failures within its period without a batch in between, and
+    RestartableError when the batch that ``stop`` waited for fails. An outage is waited for.
+    """
+    failures: deque[float] = deque()
+    outage: Outage | None = None
+    while not stop.is_set():
+        try:
+            life.run()
+            outage = None
+        except OutageError as error:
+            failures.clear()  # they were its beginning
+            outage = outage or Outage(time.monotonic())
+            outage.tell(str(error), time.monotonic())
+            _pause(job, outage.count, life, stop)
+        except RestartableError as error:
+            if stop.is_set():  # its last batch failed: the next start runs it again
+                raise
+            outage, now = None, time.monotonic()
+            if life.has_progressed:
+                failures.clear()
+            failures.append(now)
+            while failures[0] < now - job.failure_period_seconds:
+                failures.popleft()
+            if len(failures) >= job.most_failures:
+                raise JobError(
+                    f"gave up after {len(failures)} failures in "
+                    f"{job.failure_period_seconds / 60:.0f} minutes and no batch in between; the "
+                    f"last: {error}",
+                    "fix the cause and start again: committed rows are kept",
+                ) from error
+            say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
+            _pause(job, len(failures), life, stop)
+
+
+@dataclass
+class Outage:
+    """One time without the cluster: since when, how many tries, and what was said of it."""
+
+    since: float
+    count: int = 0
+    _said: float = -math.inf
+
+    def tell(self, error: str, now: float) -> None:
+        """Count a try, and say a line a minute."""
+        self.count += 1
+        if now - self._said >= _LINE_SECONDS:
+            say(f"waiting for the cluster for {now - self.since:.0f} s now: {error}")
+            self._said = now
+
+
+def _pause(job: Job, count: int, life: Life, stop: threading.Event) -> None:
+    """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
+    pause = min(job.first_pause_seconds * 2 ** (count - 1), job.longest_pause_seconds)
+    end = time.monotonic() + pause
     while (left := end - time.monotonic()) > 0 and not stop.wait(min(left, LOOK_SECONDS)):
         if left > LOOK_SECONDS and life.is_stop_asked():
             stop.set()
