@@ -29,12 +29,13 @@ class Snapshot:
         return self.head if self.head is not None and self.head.folder is not None else None
 
 
-def read(client: Client, settings: Settings) -> Snapshot:
-    """Read all positions. Raises JobError for a head that is damaged."""
+def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
+    """Read all positions. Raises JobError for a damaged head; with ``mend`` it is a new one."""
     found = consumed(client.select_rows, cluster_name(client), settings.consumer)
+    rows = client.select_rows(ledger.head_query(settings.ledger))
     return Snapshot(
         tuple(_queue(client, path, found.get(path, {})) for path in settings.queues),
-        ledger.head_of(settings.ledger, client.select_rows(ledger.head_query(settings.ledger))),
+        ledger.head_of(settings.ledger, rows, mend=mend),
         client.get_attribute(settings.consumer, MARKER, None),
     )
 
