@@ -141,6 +141,18 @@ class Driver:
                 lost += upper - at
         return lost, repeated
 
+    def standing(self) -> tuple[Any, ...]:
+        """Return what the last start has decided: head, queues, consumer and checkpoint."""
+        found, client = snapshot.read(self.client, self.settings), self.client
+        assert found.head is not None
+        assert (found.head.epoch, found.head.owner) == (self.epoch.number, self.epoch.owner)
+        assert found.head.folder == self.epoch.number
+        folders = [str(name) for name in client.list(self.settings.checkpoint)]
+        assert str(self.epoch.number) in folders
+        assert sum(map(str.isdigit, folders)) <= 2
+        head = replace(found.head, epoch=0, owner="", folder=0)
+        return head, found.queues, found.consumer_marker, client.get(self.folder)
+
     def _plan(self) -> tuple[int, Rows]:
         """Plan a batch to the queues' ends, or return the one that was planned and not done."""
         log = checkpoint.numbers(self.client, f"{self.folder}/offsets")
@@ -199,9 +211,7 @@ class Driver:
         return [(q, p, a, b) for q, p, a, b in json.loads(text)]
 
     def _set(self, name: str, text: str) -> None:
-        """Write a node that nothing reads as a file: one request instead of ten."""
-        client: Any = self.client
-        client.set(f"{self.folder}/{name}", text, recursive=True)
+        put(self.client, f"{self.folder}/{name}", text)
 
 
 def offsets_text(ends: Rows, shuffle_partitions: int = 2) -> str:
@@ -210,6 +220,11 @@ def offsets_text(ends: Rows, shuffle_partitions: int = 2) -> str:
     lines = [{"partitions": {str(p): end - 1 for p, end in rows.items()}} for rows in ends]
     metadata = {"batchWatermarkMs": 0, "conf": conf}
     return "\n".join(["v1", *map(json.dumps, [metadata, *lines])])
+
+
+def put(client: Any, path: str, text: str = "") -> None:
+    """Write a node that nothing reads as a file: one request instead of ten."""
+    client.set(path, text, recursive=True)
 
 
 def write(client: Client, path: str, text: str) -> None:

@@ -180,14 +180,19 @@ def test_a_transaction_opened_before_a_raise_cannot_commit_after_it(
     driver: Driver, writes_first: bool
 ) -> None:
     first = _raise(driver, Epoch())
-    head = Head(1, first.owner)
-    with pytest.raises(ConflictError), driver.tablets.transaction() as older:
-        assert verify_epoch(read_head(driver.settings.ledger, older), first) == head
-        if writes_first:
-            _write(older, driver, replace(head, batch=0))
-        second = _raise(driver, Epoch())
-        if not writes_first:
-            _write(older, driver, replace(head, batch=0))
+    second = Epoch()
+
+    def commit_late() -> None:
+        with driver.tablets.transaction() as older:
+            head = verify_epoch(read_head(driver.settings.ledger, older), first)
+            if writes_first:
+                _write(older, driver, replace(head, batch=0))
+            _raise(driver, second)
+            if not writes_first:
+                _write(older, driver, replace(head, batch=0))
+
+    with pytest.raises(ConflictError):
+        commit_late()
     assert _head(driver) == Head(2, second.owner)
 
 
@@ -205,9 +210,13 @@ def test_a_batch_of_an_older_epoch_is_refused(driver: Driver) -> None:
 
 @needs_jvm
 def test_a_transaction_that_raises_leaves_nothing(driver: Driver) -> None:
-    with pytest.raises(KeyError), driver.tablets.transaction() as transaction:
-        _write(transaction, driver, Head(1, "x"))
-        raise KeyError
+    def write_and_raise() -> None:
+        with driver.tablets.transaction() as transaction:
+            _write(transaction, driver, Head(1, "x"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_and_raise()
     assert _head(driver) is None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -74,6 +73,7 @@ def test_wherever_a_driver_died_each_row_is_read_once(
 ) -> None:
     """SPYT removes ``commits/N`` when it has no answer to the commit ("reply lost")."""
     driver = driver_of(guarantee, processing)
+    driver.start()
     for step in (None, *STEPS[True], "offsets", "reply lost", *reversed(STEPS[True])):
         assert driver.start(anew=True) == []
         driver.send(2)
@@ -171,28 +171,15 @@ def test_a_start_cut_off_at_any_write_is_made_good_by_the_next(
     scene(driver)
     cluster.client.save(str(tmp_path / "before"))
     driver.start(anew=True)
-    wanted = _standing(driver)
+    wanted = driver.standing()
     for writes in count():
         cluster.client.load(str(tmp_path / "before"))
         driver.epoch = Epoch()
         if not cut_off(cluster, writes, driver.start):
             break
         driver.start(anew=writes % 2 == 0)  # by turns another process and the same one
-        assert _standing(driver) == wanted
+        assert driver.standing() == wanted
     assert writes >= 8
-
-
-def _standing(driver: Driver) -> tuple[Any, ...]:
-    """Return what a start decides: the head, the consumer and the checkpoint."""
-    found, client = snapshot.read(driver.client, driver.settings), driver.client
-    assert found.head is not None
-    assert (found.head.epoch, found.head.owner) == (driver.epoch.number, driver.epoch.owner)
-    assert found.head.folder == driver.epoch.number
-    head = replace(found.head, epoch=0, owner="", folder=0)
-    folders = [name for name in client.list(driver.settings.checkpoint) if str(name).isdigit()]
-    assert str(driver.epoch.number) in folders
-    assert len(folders) <= 2
-    return head, found.queues, found.consumer_marker, client.get(driver.folder)
 
 
 # -- the consumer --------------------------------------------------------------------------------

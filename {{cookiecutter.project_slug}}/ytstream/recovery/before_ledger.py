@@ -68,7 +68,7 @@ def _position(
     committed = set(checkpoint.numbers(client, f"{path}/commits"))
     consumed = [queue.consumed for queue in found.queues]
     if numbers[:1] in ([], [0]):
-        entries.insert(0, Planned(-1, tuple(begun)))
+        entries.insert(0, Planned(-1, tuple(begun), {}))
     is_stateful = connection.job.kind.is_stateful
     if guarantee == "transactional":
         # The consumer moved in the transaction of the batch; a batch without rows did not move it.
