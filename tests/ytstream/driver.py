@@ -117,7 +117,7 @@ class Driver:
             f'number, queues from [{self.settings.ledger}] where kind = "batch"'
         )
         return [
-            (str(queue["path"]), int(partition), *map(int, pair))
+            (str(queue["path"]), int(partition), int(pair[0]), int(pair[1]))
             for row in sorted(rows, key=lambda row: int(row["number"]))
             for queue in row["queues"]
             for partition, pair in sorted(queue["rows"].items())

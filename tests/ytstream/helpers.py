@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -147,9 +147,9 @@ def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
     Returns whether there was a further one: False when ``run`` came to its end.
     """
     faults = cluster.client.faults
-    rule = {"times": None, "action": "fail", "error": ON_STRIKE}
-    first = faults.add(method=_WRITES, skip=writes, **rule)
-    faults.add(armed_by=first, **rule)
+    always: dict[str, Any] = {"times": None, "action": "fail", "error": ON_STRIKE}
+    first = faults.add(method=_WRITES, skip=writes, **always)
+    faults.add(armed_by=first, **always)
     try:
         run()
     except (JobError, RestartableError, YtError):

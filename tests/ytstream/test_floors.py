@@ -13,8 +13,8 @@ RUNTIME = Path(ytstream.__file__).parent
 FLOORS = (
     ("confs", "entry", "errors", "log", "positions", "table", "version"),
     ("columns", "config", "shipped"),
-    ("cluster", "schema"),
-    ("job",),
+    ("cluster", "ledger", "schema"),
+    ("job", "tablets"),
     ("", "blame", "declaration", "guarantees", "provision", "recovery"),
     ("demo", "describe", "query", "status"),
     ("submit", "testing"),
