@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
+from tests.ytstream.driver import Driver
 from tests.ytstream.examples import example, settings_of
-from tests.ytstream.helpers import ConnectionOf, StreamOf, adopt
+from tests.ytstream.helpers import ConnectionOf, DriverOf, StreamOf, adopt
 from ytstream import provision
 from ytstream.cluster import Client, connect
 from ytstream.demo.tables import fill_reference
@@ -82,6 +84,20 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     options = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", options)
     return session.open_tablets(_of_a_transactional_job(client, cluster))
+
+
+@pytest.fixture
+def driver_of(
+    provisioned_of: ConnectionOf, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+) -> DriverOf:
+    """Provision a job whose batches need no Spark."""
+    monkeypatch.setattr(provision, "LOCAL_QUEUE_TABLETS", 2)
+
+    def driving(guarantee: str, processing: str = "map", queues: int = 1) -> Driver:
+        connection = provisioned_of(guarantee, processing, queues)
+        return Driver(connection, replace(tablets, settings=connection.settings))
+
+    return driving
 
 
 @pytest.fixture(scope="session")

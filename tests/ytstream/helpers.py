@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from yt.common import YtError
 
 from minicluster.testing import Running
+from tests.ytstream.driver import Driver
 from tests.ytstream.examples import example, settings_of
-from ytstream import JobError, confs, provision
+from ytstream import JobError, RestartableError, confs, provision
 from ytstream.cluster import Client
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -21,6 +23,8 @@ from ytstream.testing.stream import Stream, wait, wait_for_failure
 ConnectionOf = Callable[..., Connection]
 #: Makes a provisioned job with a session: guarantee, processing, number of queues.
 StreamOf = Callable[..., Stream]
+#: Makes a provisioned job whose batches need no Spark: guarantee, processing, number of queues.
+DriverOf = Callable[..., Driver]
 
 ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
 
@@ -128,3 +132,29 @@ def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -
     with stream.running() as query:
         wait_for_failure(query)
     cluster.client.faults.clear()
+
+
+#: Requests that change something, of a start or of an operator's command.
+_WRITES = [
+    *("start_transaction", "create", "copy", "remove", "set", "write_file", "commit_transaction"),
+    *("StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction"),
+]
+
+
+def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
+    """Run until so many writes were done and no further request gets through.
+
+    Returns whether there was a further one: False when ``run`` came to its end.
+    """
+    faults = cluster.client.faults
+    always: dict[str, Any] = {"times": None, "action": "fail", "error": ON_STRIKE}
+    first = faults.add(method=_WRITES, skip=writes, **always)
+    faults.add(armed_by=first, **always)
+    try:
+        run()
+    except (JobError, RestartableError, YtError):
+        return True
+    else:
+        return False
+    finally:
+        faults.clear()

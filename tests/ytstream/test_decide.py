@@ -1,8 +1,8 @@
-"""before_start.decide(): every state that a start can find, and the decision; no cluster."""
+"""before_start.decide(): what a start can find, and where the next batch begins; no cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,274 +10,203 @@ import pytest
 
 from tests.ytstream.helpers import refusal, unconnected
 from ytstream.job import Connection
-from ytstream.positions import Checkpoint, Planned, Queue, Snapshot
-from ytstream.recovery.before_start import decide
-from ytstream.recovery.decision import Decision
-from ytstream.recovery.ownership import marker_of, verify_owner
+from ytstream.ledger import Head
+from ytstream.positions import Queue
+from ytstream.recovery.before_start import Plan, decide
+from ytstream.recovery.ownership import marker_of
+from ytstream.recovery.snapshot import Snapshot
 
 QUEUE = "//home/job/queue-0"
+OTHER = "//home/job/queue-1"
+LEDGER = "//home/job/ledger"
 
-#: (guarantee, processing) that decide alike; those of one guarantee differ in state alone.
-TRANSACTIONAL = [("transactional", "map"), ("transactional", "window")]
-REPLAYING = [("at_least_once", "map"), ("at_least_once", "window"), ("idempotent", "map")]
-ALL = [*TRANSACTIONAL, *REPLAYING]
-STATELESS = [("transactional", "map"), ("at_least_once", "map"), ("idempotent", "map")]
-
-for_transactional = pytest.mark.parametrize(("guarantee", "processing"), TRANSACTIONAL)
-for_replaying = pytest.mark.parametrize(("guarantee", "processing"), REPLAYING)
-for_all = pytest.mark.parametrize(("guarantee", "processing"), ALL)
-for_stateless = pytest.mark.parametrize(("guarantee", "processing"), STATELESS)
+#: Those of one guarantee differ in state alone; a head without a batch has none to verify.
+KINDS = [
+    *(("transactional", "map"), ("transactional", "window")),
+    *(("at_least_once", "map"), ("at_least_once", "window"), ("idempotent", "map")),
+]
+for_all = pytest.mark.parametrize("kind", KINDS, ids="-".join)
+Kind = tuple[str, str]
 
 
-def _found(
+def _queue(
+    consumed: Mapping[int, int] | None = None,
     *,
+    path: str = QUEUE,
     lower: tuple[int, ...] = (0, 0),
     upper: tuple[int, ...] = (100, 100),
-    consumed: Mapping[int, int] | None = None,
-    planned: Mapping[int, Mapping[int, int]] | None = None,
-    committed: Set[int] = frozenset(),
-    has_run: bool = True,
-) -> Snapshot:
-    marker = {"job": "x"} if has_run else None
-    return Snapshot(
-        (Queue(QUEUE, "1-2-3-4", lower, upper, consumed or {}),),
-        Checkpoint(
-            tuple(Planned(number, (ends,), {}) for number, ends in (planned or {}).items()),
-            frozenset(committed),
-        ),
-        marker,
-        marker,
-    )
+) -> Queue:
+    return Queue(path, "1-2-3-4", lower, upper, consumed or {})
 
 
-def _connection(guarantee: str, processing: str, **changes: Any) -> Connection:
-    connection = unconnected(guarantee, processing)
+def _connection(kind: Kind, queues: int = 1, **changes: Any) -> Connection:
+    connection = unconnected(*kind, queues)
     return replace(connection, settings=replace(connection.settings, **changes))
 
 
-def _decide(pair: tuple[str, str], found: Snapshot, **changes: Any) -> Decision:
-    return decide(_connection(*pair, **changes), found)
+def _head(connection: Connection, ends: Mapping[int, int], **changes: Any) -> Head:
+    head = Head(3, "process 1", 3, ends={QUEUE: ends}, ids={QUEUE: "1-2-3-4"})
+    return replace(head, marker=marker_of(connection), **changes)
 
 
-def _refusal(pair: tuple[str, str], found: Snapshot, **changes: Any) -> str:
-    return refusal(lambda: _decide(pair, found, **changes))
+def _first(kind: Kind, queue: Queue, **changes: Any) -> Plan:
+    return decide(_connection(kind, **changes), Snapshot((queue,), None, None))
 
 
-@for_all
-def test_a_new_consumer_starts_at_the_first_rows_there_are(guarantee: str, processing: str) -> None:
-    decision = _decide((guarantee, processing), _found(lower=(10, 0), has_run=False))
-    assert decision.advance == {(QUEUE, 0): 10}
-    assert decision.rebase is None
-    assert decision.notes == (f"new consumer: {QUEUE} from its earliest rows, by partition 10, 0",)
+def _continued(kind: Kind, queue: Queue, ends: Mapping[int, int], **changes: Any) -> Plan:
+    connection = _connection(kind, **changes)
+    return decide(connection, Snapshot((queue,), _head(connection, ends), None))
 
 
-@for_all
-def test_a_new_consumer_may_start_at_the_end(guarantee: str, processing: str) -> None:
-    found = _found(upper=(70, 0), has_run=False)
-    decision = _decide((guarantee, processing), found, start_from="latest")
-    assert decision.advance == {(QUEUE, 0): 70}
-
-
-@for_all
-def test_start_from_is_for_new_consumers_alone(guarantee: str, processing: str) -> None:
-    found = _found(consumed={0: 5}, has_run=False)
-    assert _decide((guarantee, processing), found, start_from="latest").advance == {}
+def _is_transactional(kind: Kind) -> bool:
+    return kind[0] == "transactional"
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "consumed"), [("transactional", 20), ("idempotent", 10), ("at_least_once", 10)]
+    ("start_from", "rows"), [("earliest", {0: 10, 1: 0}), ("latest", {0: 70, 1: 5})]
 )
-def test_a_clean_stop_needs_nothing(guarantee: str, consumed: int) -> None:
-    found = _found(consumed={0: consumed}, planned={0: {0: 10}, 1: {0: 20}}, committed={0, 1})
-    assert _decide((guarantee, "map"), found) == Decision()
+@for_all
+def test_a_new_consumer_begins_where_the_configuration_says(
+    kind: Kind, start_from: str, rows: dict[int, int]
+) -> None:
+    queue = _queue(lower=(10, 0), upper=(70, 5))
+    plan = _first(kind, queue, start_from=start_from)
+    assert (plan.rows, plan.head) == ([rows], Head())
+    places = f"{rows[0]}, {rows[1]}"
+    assert plan.notes == (
+        f"new consumer: {QUEUE} from its {start_from} rows, by partition {places}",
+    )
 
 
 @for_all
-def test_a_batch_that_never_committed_needs_nothing_since_spark_runs_it_again(
-    guarantee: str, processing: str
+def test_start_from_is_for_new_consumers_alone(kind: Kind) -> None:
+    plan = _first(kind, _queue({0: 5}), start_from="latest")
+    assert (plan.rows, plan.notes) == ([{0: 5, 1: 0}], ())
+
+
+@pytest.mark.parametrize(("consumed", "row"), [({}, 100), ({0: 5}, 5)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1] == "map"], ids="-".join)
+def test_the_same_holds_for_a_queue_that_the_ledger_does_not_know(
+    kind: Kind, consumed: dict[int, int], row: int
 ) -> None:
-    found = _found(consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed={0})
-    assert _decide((guarantee, processing), found) == Decision()
+    connection = _connection(kind, 2, start_from="latest")
+    queues = (_queue({0: 20}), _queue(consumed, path=OTHER, lower=(0,), upper=(100,)))
+    plan = decide(connection, Snapshot(queues, _head(connection, {0: 20, 1: 0}), None))
+    assert plan.rows == [{0: 20, 1: 0}, {0: row}]
+    assert bool(plan.notes) == (not consumed)
 
 
-@for_transactional
-def test_a_commit_without_its_transaction_is_removed(guarantee: str, processing: str) -> None:
-    found = _found(consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed={0, 1})
-    decision = _decide((guarantee, processing), found)
-    assert decision.uncommit == 1
-    assert decision.advance == {}
-    assert "the batch will run again" in decision.notes[0]
-
-
-@for_transactional
-def test_a_transaction_without_its_commit_is_added(guarantee: str, processing: str) -> None:
-    found = _found(consumed={0: 20}, planned={0: {0: 10}, 1: {0: 20}}, committed={0})
-    decision = _decide((guarantee, processing), found)
-    assert decision.commit is not None
-    assert decision.commit.batch == 1
-    assert decision.uncommit is None
-    assert "it will not run again" in decision.notes[0]
-
-
-@for_transactional
-@pytest.mark.parametrize(
-    ("planned", "consumed"),
-    [({0: {}}, {}), ({0: {0: 0, 1: 0}}, {}), ({0: {0: 10}, 1: {0: 10}}, {0: 10})],
-    ids=["no queue has rows", "no rows yet", "windows alone"],
-)
-def test_an_empty_batch_is_not_added_to_the_log(
-    guarantee: str,
-    processing: str,
-    planned: dict[int, dict[int, int]],
-    consumed: dict[int, int],
-) -> None:
-    """Nothing on the cluster shows whether such a batch committed."""
-    found = _found(consumed=consumed, planned=planned, committed={*planned} - {max(planned)})
-    assert _decide((guarantee, processing), found) == Decision()
-
-
-@for_transactional
-@pytest.mark.parametrize("committed", [{0}, {0, 1}])
-@pytest.mark.parametrize("row", [5, 15, 25])
-def test_a_consumer_at_neither_end_of_the_batch_is_refused(
-    guarantee: str, processing: str, committed: set[int], row: int
-) -> None:
-    found = _found(consumed={0: row}, planned={0: {0: 10}, 1: {0: 20}}, committed=committed)
-    assert f"is at row {row}" in _refusal((guarantee, processing), found)
-
-
-@for_replaying
-def test_a_consumer_ahead_of_the_checkpoint_is_refused(guarantee: str, processing: str) -> None:
-    found = _found(consumed={0: 30}, planned={1: {0: 20}}, committed={1})
-    text = _refusal((guarantee, processing), found)
-    assert "partition 0: consumer at row 30, checkpoint at 20" in text
+@pytest.mark.parametrize("row", [0, 10, 20])
+@for_all
+def test_the_ledger_decides_and_the_consumer_follows(kind: Kind, row: int) -> None:
+    plan = _continued(kind, _queue({0: row}), {0: 20, 1: 0})
+    assert plan.rows == [{0: 20, 1: 0}]
+    behind = f"the consumer was behind the ledger on {QUEUE}, partition 0: moved to where the"
+    assert [behind in note for note in plan.notes] == (
+        [True] if _is_transactional(kind) and row < 20 else []
+    )
 
 
 @for_all
-def test_trimmed_rows_are_refused_with_the_exact_gap(guarantee: str, processing: str) -> None:
-    consumed = 20 if guarantee == "transactional" else 10
-    found = _found(lower=(25, 0), consumed={0: consumed}, planned={1: {0: 20}}, committed={1})
-    text = _refusal((guarantee, processing), found)
-    assert "5 rows" in text
+def test_a_consumer_ahead_of_the_ledger_is_refused(kind: Kind) -> None:
+    text = refusal(lambda: _continued(kind, _queue({0: 20, 1: 30}), {0: 20, 1: 20}))
+    assert f"moved forward on {QUEUE}, partition 1: row 30, the ledger has 20\n" in text
+
+
+@for_all
+def test_trimmed_rows_are_refused_with_the_exact_gap(kind: Kind) -> None:
+    """Counted from the ledger, not from the consumer, which may be a batch behind."""
+    text = refusal(lambda: _continued(kind, _queue({0: 10}, lower=(25, 0)), {0: 20, 1: 0}))
+    assert text.startswith(f"5 rows of {QUEUE} were trimmed")
     assert "partition 0, rows 20 to 24" in text
-    assert 'they cannot be recovered; set on_data_loss = "skip"' in text
+    assert 'set on_data_loss = "skip"' in text
 
 
-@for_transactional
-def test_trimmed_rows_are_skipped_on_demand_in_consumer_and_checkpoint(
-    guarantee: str, processing: str
-) -> None:
-    found = _found(lower=(25, 0), consumed={0: 20, 1: 7}, planned={1: {0: 20, 1: 7}}, committed={1})
-    decision = _decide((guarantee, processing), found, on_data_loss="skip")
-    assert decision.advance == {(QUEUE, 0): 25, (QUEUE, 1): 7}
-    assert decision.rebase is not None
-    planned, ends = decision.rebase
-    assert (planned.batch, list(ends)) == (1, [{0: 25, 1: 7}])
-
-
-@for_replaying
-def test_trimmed_rows_are_skipped_on_demand_and_nothing_repeats(
-    guarantee: str, processing: str
-) -> None:
-    found = _found(lower=(25, 0), consumed={0: 10, 1: 3}, planned={1: {0: 20, 1: 7}}, committed={1})
-    decision = _decide((guarantee, processing), found, on_data_loss="skip")
-    # Partition 1 goes to where the checkpoint was, not to the consumer's older row.
-    assert decision.advance == {(QUEUE, 0): 25, (QUEUE, 1): 7}
-    assert decision.rebase is not None
+@for_all
+def test_trimmed_rows_are_skipped_on_demand_and_nothing_repeats(kind: Kind) -> None:
+    queue = _queue({0: 10, 1: 3}, lower=(25, 0))
+    plan = _continued(kind, queue, {0: 20, 1: 7}, on_data_loss="skip")
+    assert plan.rows == [{0: 25, 1: 7}]
+    assert "5 rows" in plan.notes[-1]
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "committed"),
-    [("transactional", {0, 1}), ("transactional", {0}), ("at_least_once", {0})],
-    ids=["removed from the log", "transactional", "at_least_once"],
+    ("ends", "upper", "said"),
+    [({0: 20}, (15, 0), "partition 0 ends at row 15"), ({1: 20}, (99,), "partition 1 ends at row")],
+    ids=["fewer rows", "fewer tablets"],
 )
-def test_a_gap_inside_a_batch_that_was_cut_off_has_it_planned_anew(
-    guarantee: str, committed: set[int]
+@for_all
+def test_a_queue_shorter_than_what_was_read_is_refused(
+    kind: Kind, ends: dict[int, int], upper: tuple[int, ...], said: str
 ) -> None:
-    found = _found(
-        lower=(15, 0), consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed=committed
-    )
-    decision = _decide((guarantee, "map"), found, on_data_loss="skip")
-    assert decision.unplan == 1
-    assert decision.rebase is not None
-    assert decision.rebase[0].batch == 0
-
-
-@for_replaying
-def test_the_batch_that_was_cut_off_counts_from_its_beginning(
-    guarantee: str, processing: str
-) -> None:
-    found = _found(lower=(15, 0), consumed={0: 10}, planned={0: {0: 10}, 1: {0: 20}}, committed={0})
-    assert "partition 0, rows 10 to 14" in _refusal((guarantee, processing), found)
-
-
-@for_replaying
-def test_a_queue_shorter_than_the_offsets_is_refused(guarantee: str, processing: str) -> None:
-    found = _found(upper=(15, 0), planned={1: {0: 20}}, committed={1})
-    text = _refusal((guarantee, processing), found)
-    assert "ends at row 15" in text
-    assert "the queue or its tablets were recreated" in text
-
-
-@for_replaying
-def test_a_partition_that_came_later_starts_at_its_first_row(
-    guarantee: str, processing: str
-) -> None:
-    found = _found(lower=(0, 0, 0), upper=(20, 20, 5), planned={1: {0: 20, 1: 20}}, committed={1})
-    assert _decide((guarantee, processing), found) == Decision()
+    queue = _queue(lower=(0,) * len(upper), upper=upper)
+    text = refusal(lambda: _continued(kind, queue, ends))
+    assert said in text
+    assert "recreated" in text
 
 
 @for_all
-def test_a_queue_with_fewer_tablets_than_were_read_is_refused(
-    guarantee: str, processing: str
-) -> None:
-    found = _found(
-        lower=(0,),
-        upper=(40,),
-        consumed={0: 20, 1: 20},
-        planned={1: {0: 20, 1: 20}},
-        committed={1},
-    )
-    assert "partition 1 ends at row 0" in _refusal((guarantee, processing), found)
+def test_a_partition_that_came_later_starts_at_its_first_row(kind: Kind) -> None:
+    queue = _queue({0: 20, 1: 20}, lower=(0, 0, 0), upper=(20, 20, 5))
+    assert _continued(kind, queue, {0: 20, 1: 20}).rows == [{0: 20, 1: 20, 2: 0}]
 
 
-@for_all
-def test_a_checkpoint_without_its_offset_log_is_refused(guarantee: str, processing: str) -> None:
-    assert "no offset log" in _refusal((guarantee, processing), _found(committed={0}))
-
-
-@for_stateless
-def test_a_lost_checkpoint_without_state_is_said(guarantee: str, processing: str) -> None:
-    decision = _decide((guarantee, processing), _found(consumed={0: 10}))
-    assert "is gone: continuing from the consumer" in decision.notes[0]
-
-
-@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
-def test_a_lost_checkpoint_with_state_is_refused(guarantee: str) -> None:
-    text = _refusal((guarantee, "window"), _found(consumed={0: 10}))
-    assert "the state with it, after 10 rows" in text
-    assert "rewind" in text
-
-
-@for_all
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("marker", "said"),
     [
-        ({"job": "another"}, "belongs to another job"),
-        ({"output": "//home/other"}, "belongs to another job"),
-        ({"processing": "another"}, "belongs to another job"),
-        ({"guarantee": "another"}, "was written under guarantee"),
-        ({"queues": [{"path": "//home/other", "id": "1-2-3-4"}]}, "the configuration names"),
-        ({"queues": [{"path": QUEUE, "id": "9-9-9-9"}]}, "was dropped and recreated"),
+        ({"job": "another"}, "belongs to another job: its job is 'another'"),
+        ({"processing": "another"}, "belongs to another job: its processing is 'another'"),
+        ({"guarantee": "another"}, "run `migrate`"),
+        ({"outputs": {"output": "//home/other"}}, "[outputs] was output = //home/other and is"),
     ],
 )
-@pytest.mark.parametrize("where", ["checkpoint", "consumer"])
-def test_objects_of_another_job_are_refused(
-    guarantee: str, processing: str, change: dict[str, Any], said: str, where: str
+@for_all
+def test_the_ledger_of_another_job_is_refused(
+    kind: Kind, marker: dict[str, Any], said: str
 ) -> None:
-    connection, found = _connection(guarantee, processing), _found()
-    mine = marker_of(connection, found.queues)
-    owned = replace(found, checkpoint_marker=mine, consumer_marker=mine)
-    verify_owner(connection, owned)
-    marked: dict[str, Any] = {f"{where}_marker": {**mine, **change}}
-    assert said in refusal(lambda: verify_owner(connection, replace(owned, **marked)))
+    connection = _connection(kind)
+    head = _head(connection, {})
+    head = replace(head, marker={**head.marker, **marker})
+    assert said in refusal(lambda: decide(connection, Snapshot((_queue(),), head, None)))
+
+
+@pytest.mark.parametrize(
+    ("ids", "map_", "window"),
+    [
+        ({QUEUE: "9-9-9-9"}, "was dropped and recreated", "was dropped and recreated"),
+        ({QUEUE: "1-2-3-4", OTHER: "5-6-7-8"}, "run `migrate`", "knows its queues by position"),
+        ({OTHER: "5-6-7-8"}, "run `migrate`", "knows its queues by position"),
+        ({}, None, "knows its queues by position"),
+    ],
+    ids=["recreated", "removed", "replaced", "added"],
+)
+@for_all
+def test_the_ledger_is_of_certain_queues(
+    kind: Kind, ids: dict[str, str], map_: str | None, window: str
+) -> None:
+    connection, said = _connection(kind), map_ if kind[1] == "map" else window
+    found = Snapshot((_queue(),), _head(connection, {0: 0, 1: 0}, ids=ids), None)
+    if said is None:
+        assert decide(connection, found).rows == [{0: 0, 1: 0}]
+    else:
+        assert said in refusal(lambda: decide(connection, found))
+
+
+@pytest.mark.parametrize(
+    "marker", [{"job": "another", "ledger": LEDGER}, {"job": "map-of-bids", "ledger": "//home/x"}]
+)
+@pytest.mark.parametrize("has_run", [True, False])
+def test_the_consumer_of_another_job_is_refused(marker: dict[str, str], has_run: bool) -> None:
+    connection = _connection(("transactional", "map"))
+    head = _head(connection, {}) if has_run else None
+    text = refusal(lambda: decide(connection, Snapshot((_queue(),), head, marker)))
+    assert f"belongs to the job '{marker['job']}' with the ledger {marker['ledger']}" in text
+
+
+@pytest.mark.parametrize("head", [None, Head(3, "process 1")], ids=["no row", "no start"])
+@for_all
+def test_a_lost_ledger_is_refused(kind: Kind, head: Head | None) -> None:
+    connection = _connection(kind)
+    marker = {"job": connection.job.name, "ledger": LEDGER}
+    text = refusal(lambda: decide(connection, Snapshot((_queue({0: 5}),), head, marker)))
+    assert "has no head row, though the job has run" in text

@@ -11,17 +11,13 @@ import pytest
 import yt.type_info as ti
 
 from tests.ytstream.examples import example
-from tests.ytstream.helpers import ConnectionOf, refusal, unconnected
+from tests.ytstream.helpers import refusal, unconnected
 from ytstream import Column, Job, JobError, confs
 from ytstream.blame import imported, user_code
 from ytstream.config import is_loopback, load
 from ytstream.declaration import verify
 from ytstream.demo import tables
-from ytstream.recovery.before_start import prepare, preview
-from ytstream.recovery.operator import migrate, rewind
-from ytstream.recovery.snapshot import MARKER
 from ytstream.shipped import verify_imports
-from ytstream.status import status
 
 PROTECTED = [
     "spark.ytsaurus.streaming.transactional",
@@ -70,40 +66,6 @@ def test_an_address_with_more_than_a_host_and_a_port_is_not_this_machine(proxy: 
 def test_an_address_or_a_path_that_cannot_be_is_refused(tmp_path: Path, line: str) -> None:
     (path := tmp_path / "job.toml").write_text(f'{line}\n[outputs]\noutput = "//a/b"\n')
     assert f"{line.split()[0]} = " in refusal(lambda: load(path, {}))
-
-
-def test_rewind_counts_before_start_from(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    settings = replace(connection.settings, start_from="latest")
-    connection = replace(connection, settings=settings)
-    tables.fill(connection, example("transactional", "map").sample, 400)
-    assert any("latest rows" in note for note in preview(connection))
-    assert rewind(connection, "earliest", []) == ["the consumer is there already"]
-    assert preview(connection) == ()
-
-
-def test_a_migrate_that_was_cut_off_can_be_repeated(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    prepare(connection)
-    changed = provisioned_of("at_least_once")
-    # The first of its two markers is written, the second is not.
-    path = f"{connection.settings.checkpoint}/@{MARKER}"
-    connection.client.set(path, {**connection.client.get(path), "guarantee": "at_least_once"})
-    assert "migrate" in refusal(lambda: prepare(changed))
-    assert migrate(changed)[-1].startswith("the job's guarantee was transactional")
-    prepare(changed)
-
-
-def test_status_after_a_queue_was_added_names_the_queues(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    prepare(connection)
-    checkpoint = connection.settings.checkpoint
-    entry = b'v1\n{"batchWatermarkMs":0}\n{"partitions":{"0":1}}'
-    connection.client.create("map_node", f"{checkpoint}/offsets")
-    connection.client.write_file(f"{checkpoint}/offsets/0", entry, force_create=True)
-    assert "last batch: 0" in status(connection)
-    both = provisioned_of("transactional", "map", 2)
-    assert "knows its queues by position" in refusal(lambda: status(both))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""State: losses that are refused, and remarks in the log."""
+"""State: remarks in the log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from yt.yson import YsonUint64
 
-from tests.ytstream.helpers import StreamOf, refusal
+from tests.ytstream.helpers import StreamOf
 from ytstream.demo.scenario import drained
 from ytstream.query.monitor import Monitor
-from ytstream.recovery.operator import rewind
 from ytstream.testing.stream import Stream, settle, wait
 
 pytestmark = pytest.mark.spark
@@ -23,59 +22,6 @@ PAIRS = [("transactional", "window"), ("at_least_once", "deduplicate")]
 for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
 
 Said = Callable[[Stream], str]
-
-
-@for_each
-def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
-    stream_of: StreamOf, guarantee: str, processing: str
-) -> None:
-    stream = stream_of(guarantee, processing)
-    stream.recover()
-    assert stream.recover() == []  # nothing has run yet, nothing is lost
-    # The consumer may be a batch behind: two batches move it for certain.
-    for _ in range(2):
-        stream.send(200)
-        stream.drain()
-    stream.forget()
-    assert "the state with it" in refusal(stream.recover)
-    rewind(stream.connection, "latest", [])
-    for _ in range(2):
-        assert not any("is gone" in note for note in stream.recover())
-    for _ in range(2):
-        stream.send(200)
-        stream.drain()
-    stream.forget()
-    assert "the state with it" in refusal(stream.recover)
-
-
-@for_each
-def test_an_older_checkpoint_that_was_restored_is_refused(
-    stream_of: StreamOf, guarantee: str, processing: str
-) -> None:
-    stream = stream_of(guarantee, processing)
-    checkpoint = stream.settings.checkpoint
-    client: Any = stream.client
-    stream.send(200)
-    stream.recover()
-    stream.drain()
-    client.copy(checkpoint, f"{checkpoint}.old")
-    for _ in range(3):
-        stream.send(200)
-        stream.drain()
-    client.remove(checkpoint, recursive=True)
-    client.move(f"{checkpoint}.old", checkpoint)
-    assert "move it back" in refusal(stream.recover)
-
-
-def test_a_state_of_another_number_of_partitions_is_refused(stream_of: StreamOf) -> None:
-    stream = stream_of("at_least_once", "window")
-    stream.send(100)
-    stream.recover()
-    stream.drain()
-    stream.redeclare(shuffle_partitions=3)
-    text = refusal(stream.recover)
-    assert "has 2 partitions" in text
-    assert "set shuffle_partitions=2 in job.py" in text
 
 
 @pytest.fixture

@@ -105,8 +105,10 @@ def begin(
         )
         transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after)])
         for queue, rows in zip(found.queues, plan.rows, strict=True):
-            for partition, row in rows.items():
-                if (old := queue.consumed.get(partition, 0)) != row:
+            # A recreated queue may have fewer partitions than the consumer has seen.
+            for partition in sorted({*rows, *queue.consumed}):
+                old, row = queue.consumed.get(partition, 0), rows.get(partition, 0)
+                if old != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
     ownership.mark_consumer(connection)
     folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})
@@ -116,12 +118,9 @@ def _first(settings: Settings, found: Snapshot) -> Plan:
     """Return the first start: where the consumer is, or where the configuration says."""
     head, notes, rows = found.head or Head(), [], []
     for queue in found.queues:
-        if queue.consumed:
-            rows.append({**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed})
-        else:
-            first = _first_rows(queue, settings)
-            rows.append(first)
-            notes.append(_new(queue, first, settings))
+        first, note = _first_rows(queue, settings)
+        rows.append(first)
+        notes += note
     return Plan(rows, replace(head, batch=-1), tuple(notes))
 
 
@@ -134,8 +133,9 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
     rows, notes = [], ownership.remarks(connection, head)
     for queue in found.queues:
         if queue.path not in head.ends:
-            rows.append(first := _first_rows(queue, settings))
-            notes.append(_new(queue, first, settings))
+            first, note = _first_rows(queue, settings)
+            rows.append(first)
+            notes += note
             continue
         ends = head.ends[queue.path]
         if moved := ahead(queue, ends):
@@ -188,12 +188,11 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
     return replace(plan, rows=starts, notes=(*plan.notes, *gaps))
 
 
-def _first_rows(queue: Queue, settings: Settings) -> dict[int, int]:
-    return dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
-
-
-def _new(queue: Queue, rows: dict[int, int], settings: Settings) -> str:
-    return (
-        f"new consumer: {queue.path} from its {settings.start_from} rows, by partition "
-        f"{', '.join(map(str, rows.values()))}"
-    )
+def _first_rows(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:
+    """Return where a queue begins that the ledger does not know, and what to say of it."""
+    if queue.consumed:  # read before: `start_from` is for new consumers
+        return {**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed}, []
+    rows = dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
+    places = ", ".join(map(str, rows.values()))
+    note = f"new consumer: {queue.path} from its {settings.start_from} rows, by partition {places}"
+    return rows, [note]

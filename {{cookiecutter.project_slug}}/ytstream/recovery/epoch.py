@@ -35,20 +35,21 @@ class Epoch:
     owner: str = field(default_factory=this_process)
 
 
-def raise_epoch(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
+def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, mend: bool = False) -> Epoch:
     """Write the next epoch into the ledger at ``path``, and return it.
 
-    A process raises it freely once, while it holds the lock; later from its own epoch alone. Raises
-    SupersededError when another process has raised it since, RestartableError when the cluster
-    refuses.
+    A process raises it freely once, while it holds the lock; later from its own epoch alone. With
+    ``mend`` a damaged head is written anew, as one that no start has used. Raises SupersededError
+    when another process has raised it since, RestartableError when the cluster refuses.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with tablets.transaction() as transaction:
-                head = read_head(path, transaction.select) or Head()
+                found = read_head(path, transaction.select, mend=mend)
                 # Told by the owner: the reply to an earlier raise of our own may have been lost.
-                if mine.number and head.owner != mine.owner:
-                    raise superseded(head)
+                if mine.number and (found is None or found.owner != mine.owner):
+                    raise superseded(found)
+                head = found or Head()
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
                 transaction.modify(path, ledger.COLUMNS, [ledger.head_row(raised)])
             return replace(mine, number=raised.epoch)
@@ -59,9 +60,9 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
 
 
-def read_head(path: str, select: Select) -> Head | None:
-    """Return the head row. Raises JobError for one that is not ours."""
-    return ledger.head_of(path, iter(select(ledger.head_query(path))))
+def read_head(path: str, select: Select, *, mend: bool = False) -> Head | None:
+    """Return the head row. Raises JobError for one that is not ours; with ``mend`` a new one."""
+    return ledger.head_of(path, iter(select(ledger.head_query(path))), mend=mend)
 
 
 def verify_epoch(head: Head | None, mine: Epoch) -> Head:

@@ -21,13 +21,13 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
     partitions stay where they are. Raises JobError before any change.
     """
-    found = snapshot.read(connection.client, connection.settings)
+    found = snapshot.read(connection.client, connection.settings, mend=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
     ownership.verify_consumer(connection, found)
     before = _stands(found)
-    targets = _targets(found.queues, before, to, rows)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch())
+    targets = _targets(found, before, to, rows)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), mend=True)
     found = snapshot.read(connection.client, connection.settings)
     plan = Plan(targets, replace(found.head or Head(), batch=-1))
     before_start.begin(connection, tablets, mine, found, plan)
@@ -98,17 +98,15 @@ def _stands(found: Snapshot) -> Rows:
     ]
 
 
-def _targets(
-    queues: Sequence[Queue], stands: Rows, to: str, rows: Sequence[str]
-) -> list[dict[int, int]]:
-    example = f"rows {queues[0].path}:0=42"
+def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> list[dict[int, int]]:
+    example = f"rows {found.queues[0].path}:0=42"
     if rows and to != "rows":
         raise JobError("rows go with `rewind rows`, and only with it", f"e.g. rewind {example}")
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
-        return [dict(enumerate(getattr(queue, ends[to]))) for queue in queues]
-    targets = {queue.path: dict(was) for queue, was in zip(queues, stands, strict=True)}
-    by_path = {queue.path: queue for queue in queues}
+        return [dict(enumerate(getattr(queue, ends[to]))) for queue in found.queues]
+    by_path = {queue.path: queue for queue in found.queues}
+    named: dict[str, dict[int, int]] = {path: {} for path in by_path}
     for text in rows:
         match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
         if match is None or match[1] not in by_path:
@@ -117,5 +115,22 @@ def _targets(
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
-        targets[queue.path][partition] = row
-    return list(targets.values())
+        named[queue.path][partition] = row
+    ids = found.begun.ids if found.begun is not None else {}
+    return [
+        _kept(queue, was, ids.get(queue.path, queue.id)) | named[queue.path]
+        if len(named[queue.path]) < len(queue.upper)
+        else named[queue.path]
+        for queue, was in zip(found.queues, stands, strict=True)
+    ]
+
+
+def _kept(queue: Queue, was: Mapping[int, int], id_: str) -> dict[int, int]:
+    """Return the rows of partitions that stay. Raises JobError when the queue has no such rows."""
+    rows = {partition: was.get(partition, 0) for partition in range(len(queue.upper))}
+    if id_ != queue.id or any(row > queue.upper[partition] for partition, row in rows.items()):
+        raise JobError(
+            f"{queue.path} was recreated: its partitions cannot stay where they were",
+            "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+        )
+    return rows

@@ -32,11 +32,12 @@ class Snapshot:
         return self.head if self.head is not None and self.head.folder is not None else None
 
 
-def read(client: Client, settings: Settings) -> Snapshot:
-    """Read all positions. Raises JobError for a head that is damaged."""
+def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
+    """Read all positions. Raises JobError for a damaged head; with ``mend`` it is a new one."""
+    rows = client.select_rows(ledger.head_query(settings.ledger))
     return Snapshot(
         queues(client, settings, cluster_name(client)),
-        ledger.head_of(settings.ledger, client.select_rows(ledger.head_query(settings.ledger))),
+        ledger.head_of(settings.ledger, rows, mend=mend),
         client.get_attribute(settings.consumer, MARKER, None),
     )
 

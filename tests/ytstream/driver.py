@@ -1,0 +1,241 @@
+"""A driver without Spark: its batches leave on the cluster what Spark, SPYT and the runtime leave.
+
+Nothing is transformed. Each batch notes the rows that it reads in the ledger and, for jobs with
+state, in the state, so that both tell which rows were read, in which order and how often.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ytstream.cluster import Client, cluster_name
+from ytstream.config import Settings
+from ytstream.demo.tables import produce
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow
+from ytstream.positions import Rows
+from ytstream.query.audit import Range, Ranges
+from ytstream.query.batch import moved, verify_head, write_head
+from ytstream.recovery import checkpoint, operator, snapshot
+from ytstream.recovery.before_start import prepare
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.folder import path_of
+from ytstream.tablets import Tablets
+
+#: What a batch writes, in its order. In a transaction the head is seen only when it commits.
+STEPS = {
+    True: ("offsets", "state", "commits", "head"),
+    False: ("offsets", "state", "head", "commits"),
+}
+#: Queue, partition, first row, row after the last one.
+Read = tuple[str, int, int, int]
+
+BID = {"event_id": "e", "auction": 1, "bidder": 1, "price": 1, "date_time": 1}
+
+
+@dataclass
+class Driver:
+    """One process after the other that runs the job."""
+
+    connection: Connection
+    tablets: Tablets
+    epoch: Epoch = field(default_factory=Epoch)
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster."""
+        return self.connection.client
+
+    @property
+    def settings(self) -> Settings:
+        """The job's settings."""
+        return self.connection.settings
+
+    @property
+    def folder(self) -> str:
+        """The checkpoint folder of the last start."""
+        return path_of(self.settings, self.epoch.number)
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings, as an edit of the configuration would."""
+        settings = replace(self.settings, **changes)
+        self.connection = replace(self.connection, settings=settings)
+
+    def redeclare(self, **changes: Any) -> None:
+        """Change the job's declaration, as an edit of job.py would."""
+        job = replace(self.connection.job, **changes)
+        self.connection = replace(self.connection, job=job, guarantee=guarantee_of(job))
+
+    def start(self, *, anew: bool = False) -> list[str]:
+        """Commit a start; return what it says. ``anew``: in another process."""
+        self.epoch = Epoch() if anew else self.epoch
+        self.epoch, notes = prepare(self.connection, self.tablets, self.epoch)
+        return list(notes)
+
+    def rewind(self, to: str, *rows: str) -> list[str]:
+        """Rewind the job, which is stopped."""
+        return operator.rewind(self.connection, self.tablets, to, rows)
+
+    def migrate(self) -> list[str]:
+        """Migrate the job, which is stopped."""
+        return operator.migrate(self.connection, self.tablets)
+
+    def send(self, count: int) -> None:
+        """Append ``count`` rows to each partition of each queue."""
+        for queue in self.settings.queues:
+            tablets = int(self.client.get(f"{queue}/@tablet_count"))
+            produce(self.client, queue, [BID] * (count * tablets), tablets)
+
+    def batch(self, last_step: str | None = None) -> None:
+        """Run one batch; die after ``last_step`` of STEPS."""
+        number, ends = self._plan()
+        planned = self._planned(number, ends)
+        for step in STEPS[self.connection.guarantee.in_transaction]:
+            if step == "state" and self.connection.job.kind.is_stateful:
+                read = [*self._state(number), *_listed(planned)]
+                self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
+            if step == "head":
+                self._commit(number, planned)
+            if step == "commits":
+                self._set(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}')
+            if step == last_step:
+                return
+
+    def run(self, count: int) -> None:
+        """Start, and read ``count`` more rows of each partition in one batch."""
+        self.start()
+        self.send(count)
+        self.batch()
+
+    def read(self) -> list[Read]:
+        """Return which rows were read, in their order, by the ledger."""
+        rows = self.client.select_rows(
+            f'number, queues from [{self.settings.ledger}] where kind = "batch"'
+        )
+        return [
+            (str(queue["path"]), int(partition), int(pair[0]), int(pair[1]))
+            for row in sorted(rows, key=lambda row: int(row["number"]))
+            for queue in row["queues"]
+            for partition, pair in sorted(queue["rows"].items())
+        ]
+
+    def outcome(self) -> tuple[int, int]:
+        """Return how many rows were lost and how many repeated, by the ledger and by the state."""
+        head = snapshot.read(self.client, self.settings).head
+        assert head is not None
+        read = self.read()
+        if self.connection.job.kind.is_stateful:
+            assert self._state(head.batch + 1) == read
+        lost = repeated = 0
+        for queue in snapshot.read(self.client, self.settings).queues:
+            for partition, upper in enumerate(queue.upper):
+                at = 0
+                for path, p, first, end in read:
+                    if (path, p) == (queue.path, partition):
+                        lost, repeated = lost + max(0, first - at), repeated + max(0, at - first)
+                        at = end
+                lost += upper - at
+        return lost, repeated
+
+    def standing(self) -> tuple[Any, ...]:
+        """Return what the last start has decided: head, queues, consumer and checkpoint."""
+        found, client = snapshot.read(self.client, self.settings), self.client
+        assert found.head is not None
+        assert (found.head.epoch, found.head.owner) == (self.epoch.number, self.epoch.owner)
+        assert found.head.folder == self.epoch.number
+        folders = [str(name) for name in client.list(self.settings.checkpoint)]
+        assert str(self.epoch.number) in folders
+        assert sum(map(str.isdigit, folders)) <= 2
+        head = replace(found.head, epoch=0, owner="", folder=0)
+        return head, found.queues, found.consumer_marker, client.get(self.folder)
+
+    def _plan(self) -> tuple[int, Rows]:
+        """Plan a batch to the queues' ends, or return the one that was planned and not done."""
+        log = checkpoint.numbers(self.client, f"{self.folder}/offsets")
+        done = checkpoint.numbers(self.client, f"{self.folder}/commits")
+        if log and log[-1] not in done:
+            return log[-1], checkpoint.planned(self.client, self.folder, log[-1]).ends
+        found = snapshot.read(self.client, self.settings)
+        if log and not self.connection.guarantee.in_transaction:  # SPYT is one batch behind
+            last = checkpoint.planned(self.client, self.folder, log[-1])
+            for queue, rows in zip(found.queues, last.ends, strict=True):
+                for partition, end in rows.items():
+                    self.client.advance_queue_consumer(
+                        self.settings.consumer, queue.path, partition, None, end
+                    )
+        number = log[-1] + 1 if log else 0
+        ends = [dict(enumerate(queue.upper)) for queue in found.queues]
+        partitions = int(self.connection.job.shuffle_partitions)
+        write(self.client, f"{self.folder}/offsets/{number}", offsets_text(ends, partitions))
+        return number, ends
+
+    def _planned(self, number: int, ends: Rows) -> Ranges:
+        """Return what Spark reads: from the end of the batch before, or from the consumer."""
+        if checkpoint.numbers(self.client, f"{self.folder}/offsets")[0] < number:
+            begins: Rows = checkpoint.planned(self.client, self.folder, number - 1).ends
+        else:
+            queues = snapshot.read(self.client, self.settings).queues
+            begins = [queue.consumed for queue in queues]
+        return {
+            path: {
+                p: Range(begin.get(p, 0), row) for p, row in end.items() if row > begin.get(p, 0)
+            }
+            for path, begin, end in zip(self.settings.queues, begins, ends, strict=True)
+        }
+
+    def _commit(self, number: int, planned: Ranges) -> None:
+        cluster, now = cluster_name(self.client), datetime.now(UTC)
+        pairs = {
+            path: {p: (rows.first, rows.end) for p, rows in partitions.items()}
+            for path, partitions in planned.items()
+        }
+        with self.tablets.transaction() as transaction:
+            head = verify_head(self.connection, transaction, self.epoch, cluster, number)
+            done = BatchRow(pairs, {"output": 0}, now, now)
+            write_head(transaction, self.settings.ledger, moved(head, number, planned), done)
+            if self.connection.guarantee.in_transaction:
+                for path, partition, first, end in _listed(planned):
+                    transaction.advance(self.settings.consumer, path, partition, first, end)
+
+    def _state(self, version: int) -> list[Read]:
+        """Read a version of the state; Spark prefers a snapshot to a delta."""
+        if version == 0:
+            return []
+        folder = f"{self.folder}/state/0/0"
+        found = self.client.get(folder)
+        text = found.get(f"{version}.snapshot", found.get(f"{version}.delta"))
+        return [(q, p, a, b) for q, p, a, b in json.loads(text)]
+
+    def _set(self, name: str, text: str) -> None:
+        put(self.client, f"{self.folder}/{name}", text)
+
+
+def offsets_text(ends: Rows, shuffle_partitions: int = 2) -> str:
+    """Return an entry of Spark's offset log."""
+    conf = {"spark.sql.shuffle.partitions": str(shuffle_partitions)}
+    lines = [{"partitions": {str(p): end - 1 for p, end in rows.items()}} for rows in ends]
+    metadata = {"batchWatermarkMs": 0, "conf": conf}
+    return "\n".join(["v1", *map(json.dumps, [metadata, *lines])])
+
+
+def put(client: Any, path: str, text: str = "") -> None:
+    """Write a node that nothing reads as a file: one request instead of ten."""
+    client.set(path, text, recursive=True)
+
+
+def write(client: Client, path: str, text: str) -> None:
+    """Write a file, and the folders above it."""
+    client.create("map_node", path.rpartition("/")[0], recursive=True, ignore_existing=True)
+    client.write_file(path, text.encode(), force_create=True)
+
+
+def _listed(planned: Ranges) -> list[Read]:
+    return [
+        (path, partition, rows.first, rows.end)
+        for path, partitions in planned.items()
+        for partition, rows in sorted(partitions.items())
+    ]

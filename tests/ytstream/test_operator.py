@@ -1,0 +1,274 @@
+"""The commands of an operator, on the cluster: `rewind` and `migrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster.testing import Running
+from tests.ytstream.driver import Driver
+from tests.ytstream.helpers import DriverOf, cut_off, refusal
+from ytstream import provision
+from ytstream.recovery import snapshot
+from ytstream.recovery.before_start import preview
+from ytstream.recovery.epoch import Epoch
+
+pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
+
+for_each = pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])
+
+#: (guarantee before, guarantee after, processing)
+MIGRATIONS = [
+    *(("transactional", "idempotent", "map"), ("transactional", "at_least_once", "map")),
+    *(("idempotent", "transactional", "map"), ("idempotent", "at_least_once", "map")),
+    *(("at_least_once", "transactional", "map"), ("at_least_once", "idempotent", "map")),
+    ("transactional", "at_least_once", "window"),
+    ("at_least_once", "transactional", "window"),
+]
+
+
+def _is_at(driver: Driver, rows: dict[int, int]) -> bool:
+    """Return whether ledger, consumer and the next batch begin at ``rows`` of the first queue."""
+    path = driver.settings.queues[0]
+    driver.start(anew=True)
+    found = snapshot.read(driver.client, driver.settings)
+    assert found.head is not None
+    ends = found.head.ends[path]
+    consumed = {p: row for p, row in found.queues[0].consumed.items() if row}
+    before = len(driver.read())
+    driver.send(1)
+    driver.batch()
+    begins = {p: first for q, p, first, _ in driver.read()[before:] if q == path}
+    return rows == ends == begins and consumed == {p: row for p, row in rows.items() if row}
+
+
+def _recreate_queue(driver: Driver, rows: int, tablets: int = 2) -> None:
+    queue = driver.settings.queues[0]
+    schema = driver.client.get(f"{queue}/@schema")
+    driver.client.remove(queue)
+    attributes = {"dynamic": True, "schema": schema, "tablet_count": tablets}
+    driver.client.create("table", queue, attributes=attributes)
+    driver.client.mount_table(queue, sync=True)
+    provision.provision(driver.connection)
+    driver.send(rows)
+
+
+def _lose_ledger(driver: Driver) -> None:
+    driver.client.remove(driver.settings.ledger)
+    provision.provision(driver.connection)
+
+
+def _damage_ledger(driver: Driver) -> None:
+    row = {"kind": "head", "number": 0, "epoch": driver.epoch.number, "batch": 0, "ended": 0}
+    driver.client.insert_rows(driver.settings.ledger, [{**row, "queues": 5, "state": {}}])
+
+
+# -- rewind --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("to", "rows"), [("earliest", {0: 0, 1: 2}), ("latest", {0: 6, 1: 6})])
+@pytest.mark.parametrize(
+    ("guarantee", "processing"),
+    [("transactional", "window"), ("at_least_once", "window"), ("idempotent", "map")],
+)
+def test_rewind_moves_ledger_and_consumer_and_empties_the_state(
+    driver_of: DriverOf, guarantee: str, processing: str, to: str, rows: dict[int, int]
+) -> None:
+    driver = driver_of(guarantee, processing)
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    driver.send(2)
+    driver.client.trim_rows(queue, 1, 2)
+    said = [f"{queue}, partition {p}: from row 4 to row {row}" for p, row in rows.items()]
+    assert driver.rewind(to) == said
+    assert driver.rewind(to) == ["the job was there already; its checkpoint is empty now"]
+    assert _is_at(driver, rows)
+
+
+def test_rewind_before_the_first_start_counts_before_start_from(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional")
+    driver.configure(start_from="latest")
+    driver.send(3)
+    assert "latest rows" in preview(driver.connection)[0]
+    assert driver.rewind("earliest") == ["the job was there already; its checkpoint is empty now"]
+    assert preview(driver.connection) == ()
+    assert _is_at(driver, {0: 0, 1: 0})
+
+
+@for_each
+def test_rewind_moves_the_partitions_that_are_named(driver_of: DriverOf, guarantee: str) -> None:
+    driver = driver_of(guarantee)
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    assert driver.rewind("rows", f"{queue}:1=2") == [f"{queue}, partition 1: from row 4 to row 2"]
+    assert _is_at(driver, {0: 4, 1: 2})
+
+
+@pytest.mark.parametrize(
+    ("to", "rows", "said"),
+    [
+        ("earliest", ["{queue}:0=1"], "rows go with `rewind rows`"),
+        ("latest", ["{queue}:0=1"], "rows go with `rewind rows`"),
+        ("rows", ["nonsense"], "cannot read 'nonsense'"),
+        ("rows", ["//home/other:0=1"], "cannot read"),
+        ("rows", ["{queue}:0=100000"], "is not in the queue"),
+        ("rows", ["{queue}:0=1", "{queue}:9=0"], "is not in the queue"),
+    ],
+)
+def test_a_wrong_target_of_rewind_is_refused_before_any_change(
+    driver_of: DriverOf, to: str, rows: list[str], said: str
+) -> None:
+    driver = driver_of("at_least_once")
+    driver.run(4)
+    before = driver.standing()
+    given = [row.format(queue=driver.settings.queues[0]) for row in rows]
+    assert said in refusal(lambda: driver.rewind(to, *given))
+    assert driver.standing() == before
+
+
+@pytest.mark.parametrize("break_ledger", [_lose_ledger, _damage_ledger])
+@pytest.mark.parametrize(
+    ("to", "rows"),
+    [("earliest", {0: 0, 1: 0}), ("latest", {0: 6, 1: 6}), ("rows", {0: 4, 1: 4})],
+)
+def test_rewind_writes_a_new_head_for_one_that_is_lost(
+    driver_of: DriverOf, break_ledger: Callable[[Driver], None], to: str, rows: dict[int, int]
+) -> None:
+    """`rewind rows` alone: where the consumer is."""
+    driver = driver_of("transactional", "window")
+    driver.run(4)
+    driver.send(2)
+    break_ledger(driver)
+    assert "`rewind" in refusal(lambda: driver.start(anew=True))
+    driver.rewind(to)
+    assert _is_at(driver, rows)
+
+
+@pytest.mark.parametrize("tablets", [1, 2, 3])
+@pytest.mark.parametrize("to", ["earliest", "latest", "rows"])
+def test_rewind_is_the_way_out_for_a_recreated_queue(
+    driver_of: DriverOf, tablets: int, to: str
+) -> None:
+    driver = driver_of("transactional", "window")
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    _recreate_queue(driver, 9, tablets)
+    assert "recreated" in refusal(lambda: driver.start(anew=True))
+    named = [f"{queue}:{partition}=5" for partition in range(tablets)]
+    if to == "rows":
+        assert "cannot stay where they were" in refusal(lambda: driver.rewind(to, *named[1:]))
+    driver.rewind(to, *(named if to == "rows" else ()))
+    row = {"earliest": 0, "latest": 9, "rows": 5}[to]
+    assert _is_at(driver, dict.fromkeys(range(tablets), row))
+
+
+def test_what_belongs_to_another_job_is_not_rewound(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional")
+    driver.run(4)
+    before = driver.standing()
+    driver.redeclare(name="another")
+    assert "belongs to another job" in refusal(lambda: driver.rewind("latest"))
+    _lose_ledger(driver)
+    assert "belongs to the job 'map-of-bids'" in refusal(lambda: driver.rewind("latest"))
+    assert snapshot.read(driver.client, driver.settings).queues == before[1]
+
+
+# -- migrate -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [None, "state", "head"])
+@pytest.mark.parametrize(("was", "is_now", "processing"), MIGRATIONS)
+def test_migrate_takes_a_job_over_wherever_it_died(
+    driver_of: DriverOf, was: str, is_now: str, processing: str, step: str | None
+) -> None:
+    driver = driver_of(was, processing)
+    for last_step in (None, step):
+        driver.start()
+        driver.send(3)
+        driver.batch(last_step)
+    driver.redeclare(guarantee=is_now)
+    said = f"the job's guarantee was {was} and is {is_now} now"
+    assert said in refusal(lambda: driver.start(anew=True))
+    assert driver.migrate() == [said]
+    assert driver.migrate() == [f"nothing to do: the job's guarantee is {is_now}"]
+    assert driver.start(anew=True) == []
+    driver.send(3)
+    for _ in range(2):
+        driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
+def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "window")
+    driver.run(3)
+    driver.configure(outputs={"output": f"{driver.settings.output}-2"})
+    assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+    assert driver.migrate() == ["the job's outputs are those of the configuration now"]
+    driver.run(3)
+    assert driver.outcome() == (0, 0)
+
+
+def test_migrate_before_the_first_start_says_so(driver_of: DriverOf) -> None:
+    driver = driver_of("at_least_once")
+    assert driver.migrate() == ["nothing to do: the job has not started yet"]
+    assert snapshot.read(driver.client, driver.settings).head is None
+
+
+def test_migrate_refuses_what_a_start_refuses(driver_of: DriverOf) -> None:
+    driver = driver_of("at_least_once", "window")
+    driver.run(3)
+    before = driver.standing()
+    driver.redeclare(guarantee="transactional")
+    driver.client.trim_rows(driver.settings.queues[0], 0, 3)
+    driver.send(3)
+    driver.client.trim_rows(driver.settings.queues[0], 0, 5)
+    assert "were trimmed" in refusal(driver.migrate)
+    assert driver.standing()[0] == before[0]
+
+
+# -- cut off -------------------------------------------------------------------------------------
+
+
+def _rewind(driver: Driver) -> None:
+    driver.rewind("earliest")
+
+
+def _rewind_a_damaged_ledger(driver: Driver) -> None:
+    driver.rewind("rows", f"{driver.settings.queues[0]}:0=1")
+
+
+def _migrate(driver: Driver) -> None:
+    driver.migrate()
+
+
+@pytest.mark.parametrize("command", [_rewind, _rewind_a_damaged_ledger, _migrate])
+def test_a_command_cut_off_at_any_write_can_be_repeated(
+    driver_of: DriverOf, cluster: Running, tmp_path: Path, command: Callable[[Driver], None]
+) -> None:
+    driver = driver_of("transactional", "window")
+    driver.run(3)
+    driver.send(3)
+    driver.batch("commits")
+    if command is _rewind_a_damaged_ledger:
+        _damage_ledger(driver)
+    if command is _migrate:
+        driver.redeclare(guarantee="at_least_once")
+    cluster.client.save(str(tmp_path / "before"))
+
+    def standing() -> tuple[Any, ...]:
+        command(driver)
+        driver.start(anew=True)
+        return driver.standing()
+
+    wanted = standing()
+    for writes in count():
+        cluster.client.load(str(tmp_path / "before"))
+        driver.epoch = Epoch()
+        if not cut_off(cluster, writes, lambda: command(driver)):
+            break
+        assert standing() == wanted
+    assert writes >= 8

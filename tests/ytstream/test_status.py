@@ -1,0 +1,55 @@
+"""The table of `status`; no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.ytstream.driver import BID
+from tests.ytstream.helpers import ConnectionOf, refusal
+from ytstream.demo.tables import produce
+from ytstream.job import Connection
+from ytstream.ledger import Head, head_row
+from ytstream.status import status
+
+
+def _send(connection: Connection, count: int) -> None:
+    """Append bids, dealt out over the four tablets of the first queue."""
+    produce(connection.client, connection.settings.queues[0], [BID] * count, 4)
+
+
+def _lines(connection: Connection) -> list[list[str]]:
+    return [line.split() for line in status(connection).splitlines()]
+
+
+def test_status_before_the_first_start_shows_the_consumer(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("at_least_once", "map", 2)
+    _send(connection, 80)
+    lines, queues = _lines(connection), connection.settings.queues
+    assert [queues[0], "3", "0", "20", "0", "0", "20"] in lines
+    assert [queues[1], "3", "0", "0", "0", "0", "0"] in lines
+    text = status(connection)
+    assert "lag: 80 rows" in text
+    assert "the job has not started yet" in text
+
+
+def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
+    provisioned_of: ConnectionOf,
+) -> None:
+    connection = provisioned_of("transactional", "window", 2)
+    first, second = connection.settings.queues
+    _send(connection, 80)
+    head = Head(7, "process 1 on host", 7, 41, 42, {first: {3: 15}}, {first: "1-2-3-4"})
+    connection.client.insert_rows(connection.settings.ledger, [head_row(head)])
+    lines = _lines(connection)
+    assert [first, "3", "0", "20", "0", "15", "5"] in lines
+    assert [second, "3", "0", "0", "0", "0", "0"] in lines
+    text = status(connection)
+    assert "lag: 65 rows" in text
+    assert "epoch 7 of process 1 on host; 42 batches in the ledger" in text
+
+
+def test_status_refuses_a_damaged_ledger(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    row = {**head_row(replace(Head(), epoch=1)), "queues": 5}
+    connection.client.insert_rows(connection.settings.ledger, [row])
+    assert "is not as the job writes it" in refusal(lambda: status(connection))
