@@ -194,7 +194,7 @@ class Driver:
             for path, partitions in planned.items()
         }
         with self.tablets.transaction() as transaction:
-            head = verify_head(self.connection, transaction, self.epoch, cluster, number)
+            head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
             done = BatchRow(pairs, {"output": 0}, now, now)
             write_head(transaction, self.settings.ledger, moved(head, number, planned), done)
             if self.connection.guarantee.in_transaction:

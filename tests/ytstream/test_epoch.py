@@ -184,7 +184,7 @@ def test_a_transaction_opened_before_a_raise_cannot_commit_after_it(
 
     def commit_late() -> None:
         with driver.tablets.transaction() as older:
-            head = verify_epoch(read_head(driver.settings.ledger, older), first)
+            head = verify_epoch(read_head(driver.settings.ledger, older.select), first)
             if writes_first:
                 _write(older, driver, replace(head, batch=0))
             _raise(driver, second)

@@ -37,7 +37,7 @@ def watched(
     def watching(guarantee: str = "transactional") -> tuple[Connection, Watch]:
         connection = provisioned_of(guarantee)
         epoch, _ = before_start.prepare(connection, tablets, Epoch())
-        return connection, Watch(connection, epoch, QUERY, 0.0)
+        return connection, Watch(connection, epoch, QUERY, _next=0.0)
 
     return watching
 
