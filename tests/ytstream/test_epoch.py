@@ -107,6 +107,16 @@ def test_raising_changes_epoch_and_owner_alone(driver: Driver) -> None:
 
 
 @needs_jvm
+def test_a_head_that_was_lost_is_followed_by_later_numbers(driver: Driver) -> None:
+    for _ in range(2):
+        driver.run(3)
+    client: Any = driver.client
+    client.delete_rows(driver.settings.ledger, [{"kind": "head", "number": 0}])
+    raised = _raise(driver, Epoch())
+    assert _head(driver) == Head(3, raised.owner, number=2)
+
+
+@needs_jvm
 def test_a_process_whose_epoch_is_over_does_not_raise_it_again(driver: Driver) -> None:
     first = _raise(driver, Epoch())
     second = _raise(driver, Epoch())

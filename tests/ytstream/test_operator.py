@@ -62,6 +62,11 @@ def _lose_ledger(driver: Driver) -> None:
     provision.provision(driver.connection)
 
 
+def _lose_head(driver: Driver) -> None:
+    client: Any = driver.client
+    client.delete_rows(driver.settings.ledger, [{"kind": "head", "number": 0}])
+
+
 def _damage_ledger(driver: Driver) -> None:
     row = {"kind": "head", "number": 0, "epoch": driver.epoch.number, "batch": 0, "ended": 0}
     driver.client.insert_rows(driver.settings.ledger, [{**row, "queues": 5, "state": {}}])
@@ -130,7 +135,7 @@ def test_a_wrong_target_of_rewind_is_refused_before_any_change(
     assert driver.standing() == before
 
 
-@pytest.mark.parametrize("break_ledger", [_lose_ledger, _damage_ledger])
+@pytest.mark.parametrize("break_ledger", [_lose_ledger, _lose_head, _damage_ledger])
 @pytest.mark.parametrize(
     ("to", "rows"),
     [("earliest", {0: 0, 1: 0}), ("latest", {0: 6, 1: 6}), ("rows", {0: 4, 1: 4})],
@@ -148,22 +153,22 @@ def test_rewind_writes_a_new_head_for_one_that_is_lost(
     assert _is_at(driver, rows)
 
 
-@pytest.mark.parametrize("tablets", [1, 2, 3])
+@pytest.mark.parametrize("partitions", [1, 2, 3])
 @pytest.mark.parametrize("to", ["earliest", "latest", "rows"])
 def test_rewind_is_the_way_out_for_a_recreated_queue(
-    driver_of: DriverOf, tablets: int, to: str
+    driver_of: DriverOf, partitions: int, to: str
 ) -> None:
     driver = driver_of("transactional", "window")
     queue = driver.settings.queues[0]
     driver.run(4)
-    _recreate_queue(driver, 9, tablets)
+    _recreate_queue(driver, 9, partitions)
     assert "recreated" in refusal(lambda: driver.start(anew=True))
-    named = [f"{queue}:{partition}=5" for partition in range(tablets)]
+    named = [f"{queue}:{partition}=5" for partition in range(partitions)]
     if to == "rows":
         assert "cannot stay where they were" in refusal(lambda: driver.rewind(to, *named[1:]))
     driver.rewind(to, *(named if to == "rows" else ()))
     row = {"earliest": 0, "latest": 9, "rows": 5}[to]
-    assert _is_at(driver, dict.fromkeys(range(tablets), row))
+    assert _is_at(driver, dict.fromkeys(range(partitions), row))
 
 
 def test_what_belongs_to_another_job_is_not_rewound(driver_of: DriverOf) -> None:

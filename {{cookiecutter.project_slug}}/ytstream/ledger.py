@@ -85,6 +85,11 @@ def head_query(ledger: str) -> str:
     return f'kind, epoch, batch, queues, state from [{ledger}] where kind in ("head", "stop")'
 
 
+def last_query(ledger: str) -> str:
+    """Return the query that reads number and epoch of the last batch row."""
+    return f'number, epoch from [{ledger}] where kind = "batch" order by number desc limit 1'
+
+
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, mend: bool = False) -> Head | None:
     """Return the head out of the answer to ``head_query``; None before the first start.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from .. import ledger
 from ..errors import RestartableError, SupersededError
 from ..ledger import Head
-from ..tablets import ConflictError, Tablets
+from ..tablets import ConflictError, Tablets, Transaction
 from .snapshot import Select
 
 #: A conflict means that an older batch has just committed; its next one will not.
@@ -50,6 +50,8 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, mend: bool = False)
                 if mine.number and (found is None or found.owner != mine.owner):
                     raise superseded(found)
                 head = found or Head()
+                if head.folder is None:
+                    head = _after_rows(path, transaction, head)
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
                 transaction.modify(path, ledger.COLUMNS, [ledger.head_row(raised)])
             return replace(mine, number=raised.epoch)
@@ -58,6 +60,14 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, mend: bool = False)
             if attempt + 1 == _ATTEMPTS:
                 break
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
+
+
+def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
+    """Return a new head, with numbers behind those of batch rows that a lost one has left."""
+    for row in transaction.select(ledger.last_query(path)):
+        epoch = max(head.epoch, int(row["epoch"]))
+        head = replace(head, epoch=epoch, number=int(row["number"]))
+    return head
 
 
 def read_head(path: str, select: Select, *, mend: bool = False) -> Head | None:
