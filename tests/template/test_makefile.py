@@ -20,7 +20,7 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "tables", "confs", "rows", "provision", "check",
-        "run", "submit", "status",
+        "run", "stop", "submit", "status",
     ],
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream import JobError, retention
 from ytstream.cluster import connect, explained
 from ytstream.config import Settings
+from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
 from ytstream.job import Connection
 from ytstream.provision import check, provision, require, sized
@@ -186,7 +187,9 @@ def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
 
 def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) -> None:
     settings = replace(connection.settings, proxy="127.0.0.1:1")
-    assert "127.0.0.1:1: Connection refused\n" in refusal(lambda: connect(settings))
+    with pytest.raises(OutageError, match=r"127\.0\.0\.1:1: Connection refused$") as caught:
+        connect(settings)
+    assert caught.value.remedy == "start `python -m minicluster` in another terminal"
 
 
 @pytest.mark.parametrize(

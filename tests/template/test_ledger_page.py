@@ -1,0 +1,111 @@
+"""The page on the ledger: its columns, its rows and its queries are those of the runtime."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from yt import yson
+
+from minicluster import testing
+from tests.project import ROOT
+from tests.ytstream.examples import example, settings_of
+from ytstream import ledger
+from ytstream.cluster import connect
+from ytstream.columns import type_name
+from ytstream.schema import table_schema
+
+PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+LEDGER = "//home/ytstream/job/ledger"
+#: A command of the page, and what it prints.
+QUERIES = re.findall(r"^```sh\n(.*?)```\n\n```text\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def shown() -> list[dict[str, Any]]:
+    """Return the rows that the page shows."""
+    found, decoder = [], json.JSONDecoder()
+    for block in re.findall(r"^```json\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL):
+        rest = block.strip()
+        while rest:
+            row, end = decoder.raw_decode(rest)
+            found.append(row)
+            rest = rest[end:].strip()
+    return found
+
+
+def test_each_column_has_its_line() -> None:
+    named = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
+    wanted = []
+    for column in ledger.COLUMNS:
+        kind = {"yson": "any"}.get(type_name(column.type), type_name(column.type))
+        more = ", key" if column.key else ", required" if column.required else ""
+        wanted.append((column.name, kind + more))
+    assert named == wanted
+    assert f"{ledger.KEPT:,}".replace(",", " ") in PAGE
+
+
+def test_the_runtime_reads_the_head_that_is_shown() -> None:
+    head = ledger.head_of(LEDGER, iter(shown()[:1]))
+    assert head is not None
+    assert (head.epoch, head.folder, head.batch, head.number) == (2, 2, 0, 2)
+    again = ledger.head_row(head)
+    assert again == {name: shown()[0][name] for name in again} | {"ended": again["ended"]}
+
+
+def test_the_batches_that_are_shown_end_where_the_head_is() -> None:
+    head, *batches = shown()
+    assert [batch["number"] for batch in batches] == [1, 2]
+    for batch in batches:
+        assert batch.keys() == {column.name for column in ledger.COLUMNS}
+        ranges = batch["queues"][0]["rows"].values()
+        assert sum(end - first for first, end in ranges) == batch["rows_read"]
+    ends = {partition: end for partition, (_, end) in batches[-1]["queues"][0]["rows"].items()}
+    assert head["queues"][0]["ends"] == ends
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    """Start a minicluster with the ledger that the page shows."""
+    with testing.start() as cluster:
+        job = example("transactional", "map").job
+        client: Any = connect(settings_of(job, "//home/none", proxy=cluster.http))
+        schema = table_schema(ledger.COLUMNS).to_yson_type()
+        attributes = {"dynamic": True, "schema": schema, **ledger.ATTRIBUTES}
+        client.create("table", LEDGER, recursive=True, attributes=attributes)
+        client.mount_table(LEDGER, sync=True)
+        rows = shown()
+        for row in rows:
+            for name in ("started", "ended"):
+                row[name] = None if row[name] is None else yson.YsonUint64(row[name])
+        client.insert_rows(LEDGER, rows)
+        yield cluster.http
+
+
+def test_there_are_queries() -> None:
+    assert len(QUERIES) == 4
+    assert len(QUERIES) == PAGE.count("```sh")
+
+
+@pytest.mark.parametrize(("command", "printed"), QUERIES)
+def test_a_query_prints_what_the_page_shows(proxy: str, command: str, printed: str) -> None:
+    yt, *words = shlex.split(command)
+    assert yt == "yt"
+    done = subprocess.run(
+        [f"{sys.prefix}/bin/yt", "--proxy", proxy, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert _rows(done.stdout) == _rows(printed)
+
+
+def _rows(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
