@@ -52,7 +52,7 @@ PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip
 #: written is that of the head's transaction; under `transactional` ``commits/N`` comes in between.
 PAUSES = (
     Place("opened", (PLANNED, OPENED)),
-    Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=2))),
+    Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=1))),
     # The audit asks for the queue's id once all outputs are written.
     Place(
         "audit",

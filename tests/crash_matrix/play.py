@@ -35,10 +35,13 @@ PACKAGE = "bids_stream"
 PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.4
 
-#: A batch holds fewer rows than in the demonstration: what counts here is where it is cut.
+#: A batch is smaller than in the demonstration: what counts here is where it is cut. By file.
 SMALLER = {
-    "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
-    "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+    "config/local.toml": {
+        "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
+        "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+    },
+    f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
 }
 #: Rows of each queue: two batches and a half, and some more when the older driver has ended.
 BACKLOG, FOLLOWING = 5_000, 200
@@ -71,12 +74,11 @@ def project_of(variant: Variant, folder: Path) -> Path:
     guarantee, processing, queues = variant
     paths = QUEUES["single" if queues == 1 else "multi"]
     root = generate(folder, guarantee=guarantee, processing=processing, queue_paths=paths)
-    config = root / "config" / "local.toml"
-    text = config.read_text(encoding="utf-8")
-    for line, smaller in SMALLER.items():
-        assert text.count(line) == 1
-        text = text.replace(line, smaller)
-    config.write_text(text, encoding="utf-8")
+    for name, lines in SMALLER.items():
+        text = (root / name).read_text(encoding="utf-8")
+        for line, smaller in lines.items():
+            text = text.replace(line, smaller)
+        (root / name).write_text(text, encoding="utf-8")
     return root
 
 
