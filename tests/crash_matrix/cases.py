@@ -36,7 +36,7 @@ class Place:
 
     name: str
     steps: tuple[Request, ...]
-    #: What becomes of a commit that is applied at this place.
+    #: Whether a commit that is applied at this place fails, since the head was written meanwhile.
     late_is_refused: bool = False
 
 

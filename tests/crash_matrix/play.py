@@ -16,6 +16,7 @@ from typing import Any
 
 from minicluster import testing
 from minicluster.client import Fault
+from minicluster.errors import TABLET_LOCK_CONFLICT
 from tests.crash_matrix.cases import LATE, Case, Place, Variant
 from tests.project import QUEUES, generate
 from tests.ytstream.examples import example
@@ -129,10 +130,11 @@ def _late(case: Case, stage: Stage, older: Process) -> str:
     stage.wait_hit(barrier, newer)
     (entry,) = stage.cluster.client.faults.release(late)
     stage.cluster.client.faults.remove(barrier)
-    if (entry.error is not None) != case.place.late_is_refused:
+    code = entry.error["code"] if entry.error is not None else None
+    if code != (TABLET_LOCK_CONFLICT if case.place.late_is_refused else None):
         raise SpoiltError(f"the late commit was answered {entry.error}")
     stage.drain()
-    return "killed, its commit " + ("refused" if entry.error else "applied")
+    return "killed, its commit " + ("refused" if code else "applied")
 
 
 @dataclass
