@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,10 @@ from tests.project import ROOT
 
 LOGS = ROOT / "build" / "crash-matrix"
 #: No JVM lives long enough here for its second compiler to pay.
-SUBMIT_ARGS = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
+SUBMIT_ARGS = (
+    "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' "
+    "--master local[2] pyspark-shell"
+)
 COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
 HOLDS = "ok"
 
@@ -39,6 +43,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.list:
         print(*(case.name for case in cases), sep="\n")
         return 0
+    # Ends like Ctrl-C, so that no driver outlives it: one of them may be paused.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")

@@ -36,7 +36,7 @@ class Place:
 
     name: str
     steps: tuple[Request, ...]
-    #: What becomes of a commit that is applied at this place.
+    #: Whether a commit that is applied at this place fails, since the head was written meanwhile.
     late_is_refused: bool = False
 
 
@@ -52,7 +52,7 @@ PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip
 #: written is that of the head's transaction; under `transactional` ``commits/N`` comes in between.
 PAUSES = (
     Place("opened", (PLANNED, OPENED)),
-    Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=2))),
+    Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=1))),
     # The audit asks for the queue's id once all outputs are written.
     Place(
         "audit",
