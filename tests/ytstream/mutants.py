@@ -72,6 +72,11 @@ def verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "verify_head", verified)
 
 
+def move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with the consumer wherever it is."""
+    monkeypatch.setattr(Transaction, "advance", lambda *_: None)
+
+
 def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> None:
     """Write the head in a transaction of its own, as soon as the outputs are written."""
     whole = batch.write_head

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from yt.yson import YsonUint64
 
-from tests.ytstream.helpers import StreamOf, refusal
+from tests.ytstream.helpers import StreamOf, another_process, refusal
 from ytstream.demo.scenario import drained
 from ytstream.query.monitor import Monitor
 from ytstream.recovery.operator import rewind
@@ -32,19 +32,16 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
     stream = stream_of(guarantee, processing)
     stream.recover()
     assert stream.recover() == []  # nothing has run yet, nothing is lost
-    # The consumer may be a batch behind: two batches move it for certain.
-    for _ in range(2):
-        stream.send(200)
-        stream.drain()
-    stream.forget()
+    stream.send(100)
+    stream.drain()
+    stream.client.remove(stream.folder, recursive=True)
     assert "the state with it" in refusal(stream.recover)
-    rewind(stream.connection, "latest", [])
-    for _ in range(2):
-        assert not any("is gone" in note for note in stream.recover())
-    for _ in range(2):
-        stream.send(200)
-        stream.drain()
-    stream.forget()
+    rewind(stream.connection, stream.tablets, "latest", [])
+    stream = another_process(stream)
+    assert stream.recover() == []
+    stream.send(100)
+    stream.drain()
+    stream.client.remove(stream.folder, recursive=True)
     assert "the state with it" in refusal(stream.recover)
 
 
@@ -53,24 +50,21 @@ def test_an_older_checkpoint_that_was_restored_is_refused(
     stream_of: StreamOf, guarantee: str, processing: str
 ) -> None:
     stream = stream_of(guarantee, processing)
-    checkpoint = stream.settings.checkpoint
     client: Any = stream.client
-    stream.send(200)
-    stream.recover()
-    stream.drain()
-    client.copy(checkpoint, f"{checkpoint}.old")
-    for _ in range(3):
-        stream.send(200)
-        stream.drain()
-    client.remove(checkpoint, recursive=True)
-    client.move(f"{checkpoint}.old", checkpoint)
-    assert "move it back" in refusal(stream.recover)
+    with stream.running() as query:
+        for number in range(2):
+            stream.send(100)
+            wait(drained(stream.connection), query)
+            if number == 0:
+                client.copy(stream.folder, f"{stream.settings.checkpoint}.old")
+    client.remove(stream.folder, recursive=True)
+    client.move(f"{stream.settings.checkpoint}.old", stream.folder)
+    assert "it is gone, or older" in refusal(stream.recover)
 
 
 def test_a_state_of_another_number_of_partitions_is_refused(stream_of: StreamOf) -> None:
     stream = stream_of("at_least_once", "window")
     stream.send(100)
-    stream.recover()
     stream.drain()
     stream.redeclare(shuffle_partitions=3)
     text = refusal(stream.recover)
@@ -106,7 +100,6 @@ def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
 ) -> None:
     stream = stream_of(guarantee, processing)
     stream.send(3_000)
-    stream.recover()
     stream.drain()
     # A row is late by the watermark under which the batch before ran: Spark writes the windows that
     # a batch closes at its end.
@@ -129,7 +122,6 @@ def test_a_state_that_grows_is_said_with_its_size(
 ) -> None:
     stream = stream_of(guarantee, processing)
     stream.send(200)
-    stream.recover()
     assert "WARNING" not in said(stream)
     stream.redeclare(large_state_bytes=1)
     stream.send(200)
