@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,9 @@ from ytstream import JobError, RestartableError, confs, provision
 from ytstream.cluster import Client
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.ledger import Head
+from ytstream.recovery import snapshot
+from ytstream.recovery.epoch import Epoch
 from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 #: Makes the connection of a job: guarantee, processing, number of queues.
@@ -78,14 +82,21 @@ def several_triggers(query: StreamingQuery, stream: Stream, cluster: Running) ->
     faults.remove(look)
 
 
-def die_between_the_logs(stream: Stream, cluster: Running, batch: int) -> None:
-    """Run until ``commits/batch`` is written and the batch's transaction is gone.
+def another_process(stream: Stream) -> Stream:
+    """Return the same job as a second process runs it: its first start raises the epoch."""
+    return replace(stream, epoch=Epoch())
 
-    The last requests of the batch and of SPYT's clean-up fail instead of a driver's death: the
-    cluster is left the same, and the session serves the next test.
+
+def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> int:
+    """Run until ``after`` batches are through and the next one dies; return the latter's number.
+
+    Its ``commits/N`` is written, its transaction is gone. The last requests of the batch and of
+    SPYT's clean-up fail instead of a driver's death: the cluster is left the same, and the session
+    serves the next test.
     """
-    faults = cluster.client.faults
-    commit = f"{stream.settings.checkpoint}/commits/{batch}"
+    stream.recover()
+    faults, batch = cluster.client.faults, head_of(stream).batch + 1 + after
+    commit = f"{stream.folder}/commits/{batch}"
     written = faults.add(
         method="MoveNode",
         where={"destination_path": commit},
@@ -95,7 +106,7 @@ def die_between_the_logs(stream: Stream, cluster: Running, batch: int) -> None:
     )
     tablets = sum(provision.queue_tablets(stream.client, stream.settings).values())
     faults.add(
-        method="AdvanceConsumer", skip=tablets * batch, times=None, action="fail", error=ON_STRIKE
+        method="AdvanceConsumer", skip=tablets * after, times=None, action="fail", error=ON_STRIKE
     )
     # SPYT removes the entry when it can: a driver that is dead cannot.
     faults.add(
@@ -106,17 +117,20 @@ def die_between_the_logs(stream: Stream, cluster: Running, batch: int) -> None:
     assert faults.get(written).hits == 1
     faults.clear()
     assert stream.client.exists(commit)
+    return batch
 
 
 def lose_the_commits_reply(stream: Stream, cluster: Running) -> None:
     """Run until a batch's transaction has committed without an answer to the driver."""
-    faults = cluster.client.faults
+    stream.recover()
+    faults, before = cluster.client.faults, head_of(stream).number
     # The consumer moves in the transaction, right before it commits.
     advanced = faults.add(method="AdvanceConsumer", action="delay", seconds=0)
     faults.add(method="CommitTransaction", armed_by=advanced, action="lose_reply")
     with stream.running() as query:
         wait_for_failure(query)
     faults.clear()
+    assert head_of(stream).number == before + 1
 
 
 def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -> None:
@@ -158,3 +172,20 @@ def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
         return False
     finally:
         faults.clear()
+
+
+def trim_unread(stream: Stream, count: int) -> None:
+    """Send rows into the first queue and trim those of partition 0, unread: nobody awaits them."""
+    queue, before = stream.settings.queues[0], len(stream.sent)
+    tablets = int(stream.client.get(f"{queue}/@tablet_count"))
+    stream.send(tablets * count, queues=(0,))
+    (info,) = stream.client.get_tablet_infos(queue, [0])["tablets"]
+    stream.client.trim_rows(queue, 0, int(info["total_row_count"]))
+    del stream.sent[before::tablets]  # rows are dealt out over the tablets in turn
+
+
+def head_of(stream: Stream) -> Head:
+    """Return the head of the ledger after the first start."""
+    head = snapshot.read(stream.client, stream.settings).begun
+    assert head is not None
+    return head

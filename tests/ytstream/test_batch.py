@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import pytest
+from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster.testing import Running
-from tests.codes import TABLET_LOCK_CONFLICT
-from tests.ytstream.helpers import StreamOf, refusal, unconnected
+from tests.ytstream import mutants
+from tests.ytstream.helpers import StreamOf, head_of, refusal
 from ytstream import JobError, RestartableError, provision
+from ytstream.cluster import Client
 from ytstream.demo.scenario import drained
-from ytstream.positions import Begun
-from ytstream.query import pipeline
-from ytstream.query.batch import Batch, Range, audit, moved, ranges
+from ytstream.ledger import Head
+from ytstream.query.audit import Range, audit, ranges
+from ytstream.query.batch import moved
 from ytstream.query.source import observed_name
 from ytstream.query.supervisor import Life
-from ytstream.recovery import fence
 from ytstream.recovery.lock import InstanceLock
-from ytstream.testing.stream import Stream, settle, wait, wait_for_failure
+from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
 with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
@@ -33,19 +35,22 @@ each_guarantee = pytest.mark.parametrize(
 
 
 def test_a_batch_reads_from_where_the_last_one_ended() -> None:
-    planned = ranges(7, [{0: 5, 1: 2}], [{0: 8, 1: 2, 2: 4}])
-    assert planned == [{0: Range(5, 8), 2: Range(0, 4)}]
-    assert (planned[0][0].count, planned[0][0].sum) == (3, 5 + 6 + 7)
-    assert moved([{0: 5, 1: 2}], planned) == [{0: 8, 1: 2, 2: 4}]
+    planned = ranges(7, ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 8, 1: 2, 2: 4}])
+    assert planned == {"//q": {0: Range(5, 8), 2: Range(0, 4)}}
+    assert (planned["//q"][0].count, planned["//q"][0].sum) == (3, 5 + 6 + 7)
+    after = moved(Head(batch=6, number=41, ends={"//q": {0: 5, 1: 2}}), 7, planned)
+    assert after == Head(batch=7, number=42, ends={"//q": {0: 8, 1: 2, 2: 4}})
 
 
 def test_a_queue_that_has_had_no_row_is_not_read() -> None:
-    assert ranges(0, [{}, {0: 1}], [{}, {0: 2}]) == [{}, {0: Range(1, 2)}]
+    begins: dict[str, dict[int, int]] = {"//a": {}, "//b": {0: 1}}
+    planned = ranges(0, ["//a", "//b"], begins, [{}, {0: 2}])
+    assert planned == {"//a": {}, "//b": {0: Range(1, 2)}}
 
 
 def test_a_batch_that_ends_before_it_begins_is_refused() -> None:
     with pytest.raises(RestartableError, match=r"batch 7 .* partition 0"):
-        ranges(7, [{0: 5}], [{0: 4}])
+        ranges(7, ["//q"], {"//q": {0: 5}}, [{0: 4}])
 
 
 class _Queue:
@@ -81,78 +86,76 @@ class _Queue:
     ],
 )
 def test_the_audit(id_: str, trimmed: int, seen: tuple[int, int] | None, said: str | None) -> None:
-    connection = unconnected("transactional")
-    client = _Queue(id_, trimmed)
-    object.__setattr__(connection, "client", client)
-    begun = Begun(("id",), [{0: 5}])
-    metrics = {observed_name(connection.settings.queues[0]): seen} if seen else {}
+    queue = _Queue(id_, trimmed)
+    metrics = {observed_name("//q"): seen} if seen else {}
 
     def audited() -> None:
-        audit(connection, 4, begun, [{0: Range(5, 8)}], metrics)
+        audit(cast(Client, queue), 4, {"//q": "id"}, {"//q": {0: Range(5, 8)}}, metrics)
 
     if said is None:
         audited()
-        assert client.looks == (seen != (3, 18))
+        assert queue.looks == (seen != (3, 18))
     else:
         with pytest.raises(RestartableError, match=said):
             audited()
 
 
-# -- a queue that changes under the batch --------------------------------------------------------
+# -- a queue that changes under a running job ----------------------------------------------------
 
 
 @contextmanager
-def interrupted(stream: Stream, cluster: Running, change: Callable[[], object]) -> Iterator[str]:
-    """Run, and make the change between the planning of the first batch and its reading."""
-    faults = cluster.client.faults
-    pull = faults.add(method="PullConsumer", times=None, action="hold")
-    begun, stream._begun = stream._begun, None
-    batch = Batch(stream.connection, begun)
-    query = pipeline.start(stream.rows(), batch)
-    try:
-        faults.wait(pull)
-        change()
-        faults.remove(pull)
-        if begun is None:
-            settle(query)
-            yield ""
-        else:
-            wait_for_failure(query)
-            yield str(batch.failure)
-    finally:
-        query.stop()
+def _second_batch_held(stream: Stream, cluster: Running) -> Iterator[StreamingQuery]:
+    """Run a first batch, and a second one up to where it reads; both have 20 rows a partition."""
+    faults, tablets = cluster.client.faults, 4
+    with stream.running() as query:
+        stream.send(20 * tablets)
+        wait(drained(stream.connection), query)
+        reading = faults.add(method="PullConsumer", times=None, action="hold")
+        stream.send(20 * tablets)
+        faults.wait(reading)
+        yield query
 
 
 @spark_test
 @with_and_without
 @each_guarantee
 def test_a_queue_is_trimmed_while_a_batch_reads_it(
-    stream_of: StreamOf, cluster: Running, guarantee: str, cured: bool
+    stream_of: StreamOf,
+    cluster: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    guarantee: str,
+    cured: bool,
 ) -> None:
-    """SPYT takes as many later rows instead: rows are lost, others come twice, and all is well."""
+    """SPYT takes as many later rows instead: rows are lost, others come twice, and all is well.
+
+    ``on_data_loss`` decides whether the next start goes on behind the gap.
+    """
     stream = stream_of(guarantee)
-    stream.configure(max_rows_per_partition=100)
-    stream.send(4 * 300)
-    if cured:
-        stream.recover()
+    stream.configure(max_rows_per_partition=20)
     queue = stream.settings.queues[0]
-    with interrupted(stream, cluster, lambda: stream.client.trim_rows(queue, 0, 60)) as said:
-        if cured:
-            assert f"{queue}, partition 0 was trimmed to row 60 while batch 0 read from" in said
     if not cured:
-        stream.drain()
-        outcome = stream.outcome()
-        assert outcome.lost == 60
-        assert outcome.duplicated == (0 if guarantee == "idempotent" else 60)
-        return
+        mutants.audit_nothing(monkeypatch)
+    with _second_batch_held(stream, cluster) as query:
+        stream.send(80)  # what SPYT reads instead
+        stream.client.trim_rows(queue, 0, 35)
+        cluster.client.faults.clear()
+        if not cured:
+            wait(drained(stream.connection), query)
+            outcome = stream.outcome()
+            assert outcome.lost == 15
+            assert outcome.duplicated == (0 if guarantee == "idempotent" else 15)
+            return
+        said = wait_for_failure(query)
+    assert f"{queue}, partition 0 was trimmed to row 35 while batch 1 read from row 20" in said
+    assert head_of(stream).ends[queue][0] == 20
     if guarantee == "transactional":
-        assert stream.found().total() == 0
-    assert "60 rows" in refusal(stream.recover)
+        assert stream.found().total() == 80
+    assert "15 rows" in refusal(stream.recover)
     stream.configure(on_data_loss="skip")
-    assert any("60 rows" in note for note in stream.recover())
+    assert any("15 rows" in note for note in stream.recover())
     stream.drain()
     outcome = stream.outcome()
-    assert outcome.lost == 60
+    assert outcome.lost == 15
     assert outcome.duplicated == 0 or guarantee == "at_least_once"
 
 
@@ -160,136 +163,111 @@ def test_a_queue_is_trimmed_while_a_batch_reads_it(
 def test_a_queue_is_recreated_under_a_running_job(stream_of: StreamOf, cluster: Running) -> None:
     """The rows of the new queue that have numbers of the old one's would be passed over."""
     stream = stream_of("transactional")
-    stream.send(400)
-    stream.recover()
-    stream.drain()
     (queue,) = stream.settings.queues
-    stream.recover()
-    begun, stream._begun = stream._begun, None
-    batch = Batch(stream.connection, begun)
-    stream.client.remove(queue)
-    provision.provision(stream.connection)
-    query = pipeline.start(stream.rows(), batch)
-    try:
-        stream.send(800)
-        wait_for_failure(query)
-    finally:
-        query.stop()
-    assert "was dropped and recreated" in str(batch.failure)
+    with stream.running() as query:
+        stream.send(80)
+        wait(drained(stream.connection), query)
+        stream.client.remove(queue)
+        provision.provision(stream.connection)
+        stream.send(160)
+        said = wait_for_failure(query)
+    assert "was dropped and recreated" in said
     assert "dropped and recreated" in refusal(stream.recover)
-    assert stream.found().total() == 400
+    assert stream.found().total() == 80
+
+
+# -- a consumer that something else moves --------------------------------------------------------
 
 
 @spark_test
-def test_the_consumer_is_moved_under_a_running_job(stream_of: StreamOf, cluster: Running) -> None:
-    stream = stream_of("transactional")
-    stream.send(400)
-    stream.recover()
-    begun, stream._begun = stream._begun, None
-    batch = Batch(stream.connection, begun)
-    query = pipeline.start(stream.rows(), batch)
-    (queue,) = stream.settings.queues
-    try:
-        wait(drained(stream.connection), query)
-        stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 100, 50)
-        stream.send(400)
-        wait_for_failure(query)
-    finally:
-        query.stop()
-    assert "the consumer is at row 50: something else moved it" in str(batch.failure)
-    assert stream.is_exact() is False
-    assert stream.outcome().duplicated == 0
-
-
-# -- an older driver -----------------------------------------------------------------------------
-
-
-@spark_test
-@pytest.mark.parametrize("queues", [1, 2])
-@pytest.mark.parametrize(
-    ("processing", "cured"),
-    # Without the fence the window's state counts the batch twice. Stateless jobs are lucky here.
-    [("map", True), ("deduplicate", True), ("window", True), ("window", False)],
-)
-def test_a_commit_is_applied_after_recovery(
-    stream_of: StreamOf,
-    cluster: Running,
-    monkeypatch: pytest.MonkeyPatch,
-    processing: str,
-    queues: int,
-    cured: bool,
+@with_and_without
+def test_the_consumer_is_moved_back(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, cured: bool
 ) -> None:
-    """The connection breaks at the batch's commit; the cluster applies it when recovery is over."""
-    if not cured:
-        monkeypatch.setattr(fence, "raise_fence", lambda *_: None)
-    stream = stream_of("transactional", processing, queues)
-    stream.configure(max_rows_per_partition=200)
-    for _ in range(3):
-        stream.send(400)
-    stream.recover()
-    faults = cluster.client.faults
-    tablets = sum(provision.queue_tablets(stream.client, stream.settings).values())
-    advanced = faults.add(method="AdvanceConsumer", skip=tablets, action="delay", seconds=0)
-    late = faults.add(method="CommitTransaction", armed_by=advanced, action="apply_late")
+    """By hand; or SPYT's own move did nothing, and its transaction committed all the same.
+
+    A new query would read those rows again. The start moves the consumer to where the ledger is;
+    without that move the batch is refused, and without both the rows come twice.
+    """
+    stream = stream_of("transactional")
+    (queue,) = stream.settings.queues
     with stream.running() as query:
-        wait_for_failure(query)
-    faults.remove(advanced)
-    stream.recover()
-    if not cured:
-        stream._begun = None  # nothing is audited either
-    # The next batch has read the consumer and has not opened its transaction.
-    opening = faults.add(method="StartTransaction", where={"type": 1}, action="hold")
-    with stream.running() as query:
-        faults.wait(opening)
-        (entry,) = faults.release(late)
-        faults.clear()
+        stream.send(80)
         wait(drained(stream.connection), query)
-    stream.close()
+        stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 20, 10)
+        stream.send(80)
+        said = wait_for_failure(query)
+    assert "begins at row 20" in said
+    assert "but the consumer is at row 10: something else moved it" in said
     if cured:
-        assert entry.error is not None
-        assert entry.error["code"] == TABLET_LOCK_CONFLICT
+        assert any("was behind the ledger" in note for note in stream.recover())
     else:
-        assert entry.error is None
-    assert stream.is_exact() == cured
+        mutants.move_no_consumer(monkeypatch)
+        with pytest.raises(RestartableError, match="something else moved it"):
+            stream.drain()
+        mutants.verify_no_consumer(monkeypatch)
+    stream.drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0 if cured else 10)
 
 
 @spark_test
-def test_a_batch_of_a_driver_without_the_lock_does_not_commit(stream_of: StreamOf) -> None:
-    """A driver that drains after SIGTERM would not look at the lock again."""
+def test_the_consumer_is_moved_forward(stream_of: StreamOf) -> None:
+    """Under a running job and while it is stopped: rows would be skipped."""
     stream = stream_of("transactional")
-    stream.send(400)
-    stream.recover()
-    batch = Batch(stream.connection, stream._begun, is_alone=lambda: False)
-    query = pipeline.start(stream.rows(), batch)
-    try:
-        wait_for_failure(query)
-    finally:
-        query.stop()
-    assert "the instance lock was lost" in str(batch.failure)
-    assert stream.found().total() == 0
+    (queue,) = stream.settings.queues
+    with stream.running() as query:
+        stream.send(80)
+        wait(drained(stream.connection), query)
+        stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 20, 25)
+        stream.send(80)
+        said = wait_for_failure(query)
+    assert "but the consumer is at row 25: something else moved it" in said
+    assert "partition 0: row 25, the ledger has 20" in refusal(stream.recover)
+    stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 25, 20)
+    stream.drain()
+    assert stream.is_exact()
+
+
+@spark_test
+@pytest.mark.parametrize("guarantee", ["transactional", "idempotent"])
+def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf, guarantee: str) -> None:
+    """The head says that the batch has happened; an empty consumer says nothing."""
+    stream = stream_of(guarantee)
+    stream.send(80)
+    stream.drain()
+    stream.client.remove(stream.settings.consumer)
+    provision.provision(stream.connection)
+    stream.send(80)
+    stream.drain()
+    assert stream.is_exact()
+    assert head_of(stream).number == 2
+
+
+# -- who says it ---------------------------------------------------------------------------------
 
 
 @spark_test
 def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: Running) -> None:
     stream = stream_of("transactional")
-    stream.send(400)
+    stream.send(80)
     faults = cluster.client.faults
     pull = faults.add(method="PullConsumer", times=None, action="hold")
     lock = InstanceLock(stream.client, stream.settings.consumer)
     lock.acquire(print)
-    life = Life(stream.connection, stream.spark, lock, threading.Event())
+    life = Life(stream.connection, stream.spark, stream.tablets, lock, threading.Event())
 
     def trim() -> None:
         faults.wait(pull)
-        stream.client.trim_rows(stream.settings.queues[0], 0, 60)
+        stream.client.trim_rows(stream.settings.queues[0], 0, 15)
         faults.remove(pull)
 
     trimming = threading.Thread(target=trim)
     trimming.start()
     try:
-        with pytest.raises(RestartableError, match="was trimmed to row 60 while batch 0 read"):
+        with pytest.raises(RestartableError, match="was trimmed to row 15 while batch 0 read"):
             life.run()
-        with pytest.raises(JobError, match=r"60 rows of .* were trimmed"):
+        with pytest.raises(JobError, match=r"15 rows of .* were trimmed"):
             life.run()
     finally:
         trimming.join()

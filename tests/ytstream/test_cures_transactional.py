@@ -12,13 +12,15 @@ from dataclasses import replace
 import pytest
 
 from minicluster.testing import Running
+from tests.ytstream import mutants
 from tests.ytstream.helpers import (
     StreamOf,
     adopt,
+    another_process,
     die_between_the_logs,
     lose_the_commits_reply,
     refusal,
-    several_triggers,
+    trim_unread,
 )
 from ytstream.guarantees import guarantee_of
 from ytstream.recovery.operator import migrate, rewind
@@ -26,118 +28,86 @@ from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
 
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
 
-
-@with_and_without
+@pytest.mark.parametrize(
+    ("processing", "queues", "cured"),
+    [("join", 1, True), ("map", 2, True), ("map", 1, False)],
+    ids=["cured", "cured-2", "bare"],
+)
 def test_death_between_commit_log_and_transaction(
-    stream_of: StreamOf, cluster: Running, cured: bool
+    stream_of: StreamOf,
+    cluster: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    processing: str,
+    queues: int,
+    cured: bool,
 ) -> None:
-    """With a backlog SPYT takes the batch for done, waits for newer rows and never sees any."""
-    stream = stream_of("transactional", "join" if cured else "map")
-    stream.configure(max_rows_per_partition=200)
-    stream.send(4 * 200 * 3)
-    stream.recover()
-    die_between_the_logs(stream, cluster, batch=1)
-    if cured:
-        assert any("the batch will run again" in note for note in stream.recover())
-        stream.drain()
-        assert stream.is_exact()
-    else:
-        before = stream.found().total()
-        stream.send(100)
-        with stream.running() as query:
-            several_triggers(query, stream, cluster)
-        assert stream.found().total() == before < len(stream.sent)
+    """Spark counts the batch as done. The head, written in its transaction, does not.
 
-
-def test_death_in_the_first_batch_after_a_lost_checkpoint(
-    stream_of: StreamOf, cluster: Running
-) -> None:
-    """The new checkpoint begins where the consumer is, not where the lost one began."""
-    stream = stream_of("transactional")
-    stream.send(200)
-    stream.recover()
-    stream.drain()
-    stream.forget()
-    stream.recover()
-    stream.send(200)
-    die_between_the_logs(stream, cluster, batch=0)
-    assert any("the batch will run again" in note for note in stream.recover())
-    stream.drain()
-    assert stream.is_exact()
-
-
-@with_and_without
-def test_the_commits_reply_is_lost(stream_of: StreamOf, cluster: Running, cured: bool) -> None:
-    """The transaction is in, SPYT does not know it and removes ``commits/N``.
-
-    Without state the replay is an empty batch: both ways are exact, and only the log differs.
+    A head that is written apart counts it too: the rows are lost.
     """
+    stream = stream_of("transactional", processing, queues)
+    stream.configure(max_rows_per_partition=50)
+    stream.send(4 * 50 * 2)
+    if not cured:
+        mutants.write_the_head_apart(monkeypatch, stream)
+    die_between_the_logs(stream, cluster, after=1)
+    # A job without state needs no checkpoint to go on.
+    stream.client.remove(stream.settings.checkpoint, recursive=True)
+    stream.send(100, queues=(0,))
+    stream.drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0 if cured else 200, 0)
+
+
+def test_the_commits_reply_is_lost_and_rows_are_trimmed(
+    stream_of: StreamOf, cluster: Running
+) -> None:
+    """The transaction is in; SPYT does not know it. The next start begins behind batch and gap."""
     stream = stream_of("transactional")
     stream.send(200)
-    stream.recover()
     lose_the_commits_reply(stream, cluster)
-    if cured:
-        assert any("it will not run again" in note for note in stream.recover())
-    stream.send(200)
+    trim_unread(stream, 20)
+    assert "20 rows" in refusal(stream.recover)
+    stream.configure(on_data_loss="skip")
+    assert any("20 rows" in note for note in stream.recover())
     stream.drain()
     assert stream.is_exact()
 
 
-@with_and_without
-def test_the_job_was_at_least_once_before(
-    stream_of: StreamOf, cluster: Running, cured: bool
-) -> None:
-    """The consumer is a batch behind the checkpoint then: SPYT waits for rows it already has."""
-    stream = stream_of("transactional")
-    stream.send(400)
-    with _declared(stream, "at_least_once"):
-        stream.recover()
-        stream.drain()
-    stream.send(400)
-    if cured:
-        assert "migrate" in refusal(stream.recover)
-        assert migrate(stream.connection)
-        stream.recover()
-        stream.drain()
-        assert stream.is_exact()
-    else:
-        with stream.running() as query:
-            several_triggers(query, stream, cluster)
-        assert not stream.is_exact()
-
-
-def test_a_job_that_was_stopped_in_a_transaction_is_not_migrated_away(
-    stream_of: StreamOf, cluster: Running
-) -> None:
-    """Only `transactional` knows whether its last batch committed."""
+def test_the_job_was_at_least_once_before(stream_of: StreamOf) -> None:
+    """The consumer is a batch behind the ledger then; the start moves it."""
     stream = stream_of("transactional")
     stream.send(200)
-    stream.recover()
-    die_between_the_logs(stream, cluster, batch=0)
     with _declared(stream, "at_least_once"):
-        text = refusal(lambda: migrate(stream.connection))
-    assert "not where the checkpoint is" in text
-    stream.recover()
-    stream.drain()
-    with _declared(stream, "at_least_once"):
-        assert migrate(stream.connection)
-        stream.recover()
-        stream.send(200)
         stream.drain()
+    stream.send(200)
+    assert "run `migrate`" in refusal(stream.recover)
+    assert migrate(stream.connection, stream.tablets)
+    another_process(stream).drain()
+    assert stream.is_exact()
+
+
+def test_a_job_that_died_in_a_transaction_can_be_migrated(
+    stream_of: StreamOf, cluster: Running
+) -> None:
+    """The head says, to every guarantee, that its last batch did not happen."""
+    stream = stream_of("transactional")
+    stream.send(200)
+    die_between_the_logs(stream, cluster)
+    with _declared(stream, "at_least_once"):
+        assert migrate(stream.connection, stream.tablets)
+        another_process(stream).drain()
         assert stream.is_exact()
 
 
 def test_a_rewound_job_reads_again_from_there(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.send(400)
-    stream.recover()
     stream.drain()
     queue = stream.settings.queues[0]
-    rewind(stream.connection, "rows", [f"{queue}:0=50"])
-    stream.recover()
-    stream.drain()
+    rewind(stream.connection, stream.tablets, "rows", [f"{queue}:0=50"])
+    another_process(stream).drain()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 50)
 

@@ -49,7 +49,7 @@ def _read(
 
 def _life(stream: Stream) -> Life:
     lock = cast(InstanceLock, SimpleNamespace(is_held=True))
-    return Life(stream.connection, stream.spark, lock, threading.Event())
+    return Life(stream.connection, stream.spark, stream.tablets, lock, threading.Event())
 
 
 def test_all_rows_are_read_with_their_types(stream: Stream) -> None:

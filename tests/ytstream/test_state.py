@@ -52,7 +52,6 @@ def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
 ) -> None:
     stream = stream_of(guarantee, processing)
     stream.send(3_000)
-    stream.recover()
     stream.drain()
     # A row is late by the watermark under which the batch before ran: Spark writes the windows that
     # a batch closes at its end.
@@ -75,7 +74,6 @@ def test_a_state_that_grows_is_said_with_its_size(
 ) -> None:
     stream = stream_of(guarantee, processing)
     stream.send(200)
-    stream.recover()
     assert "WARNING" not in said(stream)
     stream.redeclare(large_state_bytes=1)
     stream.send(200)

@@ -13,12 +13,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.ytstream.examples import example
-from tests.ytstream.helpers import StreamOf, refusal, unconnected
+from tests.ytstream.helpers import StreamOf, another_process, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
+from ytstream.errors import SupersededError
 from ytstream.query.batch import Batch
 from ytstream.query.supervisor import Life, _drain, supervise
 from ytstream.recovery import before_start
 from ytstream.recovery.lock import InstanceLock
+from ytstream.tablets import Tablets
 
 
 @pytest.fixture
@@ -106,17 +108,39 @@ class _LostLater(InstanceLock):
 @pytest.mark.spark
 def test_a_lost_lock_ends_the_query(stream_of: StreamOf) -> None:
     stream = stream_of("at_least_once")
-    life = Life(stream.connection, stream.spark, _LostLater(), threading.Event())
+    life = Life(stream.connection, stream.spark, stream.tablets, _LostLater(), threading.Event())
     assert "the instance lock was lost" in refusal(life.run)
     assert not stream.spark.streams.active
 
 
 def test_nothing_is_recovered_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(before_start, "prepare", lambda _: pytest.fail("recovery ran"))
+    monkeypatch.setattr(before_start, "prepare", lambda *_: pytest.fail("recovery ran"))
     connection = unconnected("transactional")
     lock = cast(InstanceLock, SimpleNamespace(is_held=False))
-    life = Life(connection, cast(SparkSession, None), lock, threading.Event())
+    life = Life(connection, cast(SparkSession, None), cast(Tablets, None), lock, threading.Event())
     assert "the instance lock was lost" in refusal(life.run)
+
+
+@pytest.mark.spark
+def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> None:
+    """It would have to raise the epoch from its own, and that is not the newest any more."""
+    stream = stream_of("transactional")
+    lock = cast(InstanceLock, SimpleNamespace(is_held=True))
+    stream.recover()
+    life = Life(
+        stream.connection, stream.spark, stream.tablets, lock, threading.Event(), stream.epoch
+    )
+    another_process(stream).recover()
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        life.run()
+
+    with pytest.raises(SupersededError, match="has started: epoch 2 of process"):
+        supervise(stream.connection.job, one_query, threading.Event())
+    assert len(starts) == 1
+    assert not stream.spark.streams.active
 
 
 @pytest.mark.spark
@@ -129,9 +153,8 @@ def test_a_stop_lets_the_query_end_and_the_next_start_continues(
     lock = cast(InstanceLock, SimpleNamespace(is_held=True))
     stop.set()
     with caplog.at_level("INFO", "job"):
-        Life(stream.connection, stream.spark, lock, stop).run()
+        Life(stream.connection, stream.spark, stream.tablets, lock, stop).run()
     assert "stopped; the next start continues from here" in caplog.text
     assert not stream.spark.streams.active
-    stream.recover()
-    stream.drain()
+    another_process(stream).drain()
     assert stream.is_exact()

@@ -1,0 +1,93 @@
+"""The runtime without one of its cures: what a test of the cure plays a second time.
+
+Each function takes one cure out for the length of a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ytstream.config import Settings
+from ytstream.guarantees.at_least_once import AtLeastOnce
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head
+from ytstream.query import batch, pipeline
+from ytstream.recovery import epoch, folder
+from ytstream.recovery.epoch import Epoch
+from ytstream.tablets import Tablets, Transaction
+from ytstream.testing.stream import Stream
+
+
+def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the epoch with the start's commit alone, as a start that trusts the lock would."""
+
+    def raised(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
+        with tablets.transaction() as transaction:
+            head = epoch.read_head(path, transaction) or Head()
+        return replace(mine, number=head.epoch + 1)
+
+    def verified(head: Head | None, mine: Epoch) -> Head:
+        return replace(head or Head(), epoch=mine.number, owner=mine.owner)
+
+    monkeypatch.setattr(epoch, "raise_epoch", raised)
+    monkeypatch.setattr(epoch, "verify_epoch", verified)
+
+
+def keep_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every start the folder of the first epoch."""
+
+    def shared(settings: Settings, number: int) -> str:
+        return f"{settings.checkpoint}/1"
+
+    for module in (folder, pipeline):
+        monkeypatch.setattr(module, "path_of", shared)
+
+
+def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy the logs as a driver has left them."""
+    monkeypatch.setattr(folder, "_repair", lambda *_: None)
+
+
+def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each batch follow whatever the head says, and wherever the consumer is."""
+
+    def read(connection: Connection, transaction: Transaction, *_: Any) -> Head:
+        head = epoch.read_head(connection.settings.ledger, transaction)
+        assert head is not None
+        return head
+
+    monkeypatch.setattr(batch, "verify_head", read)
+
+
+def verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each batch read from wherever the consumer is."""
+    whole = batch.verify_head
+
+    def verified(connection: Connection, *given: Any) -> Head:
+        return whole(replace(connection, guarantee=AtLeastOnce()), *given)
+
+    monkeypatch.setattr(batch, "verify_head", verified)
+
+
+def move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with the consumer wherever it is."""
+    monkeypatch.setattr(Transaction, "advance", lambda *_: None)
+
+
+def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> None:
+    """Write the head in a transaction of its own, as soon as the outputs are written."""
+    whole = batch.write_head
+
+    def written(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
+        with stream.tablets.transaction() as own:
+            whole(own, path, head, done)
+
+    monkeypatch.setattr(batch, "write_head", written)
+
+
+def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Believe that each batch has read the rows that were planned."""
+    monkeypatch.setattr(batch, "audit", lambda *_: None)
