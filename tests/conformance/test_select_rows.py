@@ -39,6 +39,11 @@ def test_an_asterisk_stands_for_all_columns(client: Any, table: str) -> None:
     assert list(client.select_rows(f"* from [{table}] limit 100")) == ROWS
 
 
+def test_a_query_may_begin_with_select(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (subqueries)"""
+    assert list(client.select_rows(f"select * from [{table}] limit 100")) == ROWS
+
+
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [

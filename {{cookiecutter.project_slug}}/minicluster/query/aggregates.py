@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import generic
 from ..rows import wire
-from .compile import Typed
+from .typed import Typed
 
 _WRAP = 1 << 64
 
@@ -35,7 +35,7 @@ def aggregate(name: str, argument: Typed) -> Aggregate:
     }.get(name)
     if allowed and argument.kind not in allowed:
         raise generic(f'Type mismatch in expression "{name}"', type=wire.TYPE_NAMES[argument.kind])
-    kind = {"count": wire.INT64, "avg": wire.DOUBLE}.get(name, argument.kind)
+    kind = wire.DOUBLE if name == "avg" else argument.kind
     initial, step, result = _FOLDS[name]
     if name == "sum" and kind in (wire.INT64, wire.UINT64):
         result = _signed if kind == wire.INT64 else _unsigned
@@ -78,6 +78,5 @@ _FOLDS: dict[str, tuple[Any, Callable[[Any, Any], Any], Callable[[Any], Any]]] =
     "sum": (None, _add, _same),
     "min": (None, _least, _same),
     "max": (None, _greatest, _same),
-    "count": (0, lambda state, value: state + 1, _same),
     "avg": ((0.0, 0), _accumulate, _mean),
 }

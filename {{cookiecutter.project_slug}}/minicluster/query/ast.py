@@ -53,12 +53,7 @@ class In:
     options: tuple[Expression, ...]
 
 
-@dataclass(frozen=True)
-class Star:
-    """The argument of `count(*)`."""
-
-
-Expression = Literal | Name | Call | Unary | Binary | Row | In | Star
+Expression = Literal | Name | Call | Unary | Binary | Row | In
 
 
 @dataclass(frozen=True)

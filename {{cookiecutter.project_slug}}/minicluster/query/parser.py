@@ -23,7 +23,6 @@ from .ast import (
     OrderItem,
     Query,
     Row,
-    Star,
     Unary,
 )
 
@@ -41,8 +40,21 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KEYWORDS = frozenset(
-    {"from", "where", "group", "by", "having", "order", "limit", "offset", "as", "and", "or"}
-    | {"not", "in", "between", "is", "null", "asc", "desc", "true", "false"}
+    {
+        "select",
+        "from",
+        "where",
+        "group",
+        "by",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "as",
+        "and",
+        "or",
+    }
+    | {"and", "or", "not", "in", "between", "is", "null", "asc", "desc", "true", "false"}
 )
 # Reserved in YT's grammar as well; a column of such a name has to be written in brackets.
 _REFUSED = frozenset(
@@ -153,6 +165,7 @@ class _Parser:
     # Clauses
 
     def query(self) -> Query:
+        self._take("select")
         projections = self._projections()
         self._expect("from")
         if self._peek("("):
@@ -324,8 +337,6 @@ class _Parser:
     def _arguments(self) -> tuple[Expression, ...]:
         if self._take(")"):
             return ()
-        if self._take("*", ")"):
-            return (Star(),)
         arguments = tuple(self._list(self._expression))
         self._expect(")")
         return arguments

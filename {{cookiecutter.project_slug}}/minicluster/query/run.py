@@ -10,10 +10,11 @@ from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
 from ..tables.commands import Tables
 from .aggregates import Aggregate, aggregate
-from .ast import Binary, Call, Expression, In, Literal, Name, Named, Query, Row, Star, Unary
-from .compile import Scope, Typed, compile, sort_key
+from .ast import Binary, Call, Expression, In, Literal, Name, Named, Query, Row, Unary
+from .compile import Scope, compile, sort_key
 from .parser import parse
 from .source import Source, decoded, open_source
+from .typed import Typed
 
 _DEPTH_LIMIT = 1711
 
@@ -99,12 +100,7 @@ def _grouped(
 
     def collect(call: Call) -> Typed:
         if call not in known:
-            argument = (
-                Typed(wire.INT64, lambda row: 1)
-                if isinstance(call.arguments[0], Star)
-                else compile(call.arguments[0], scope)
-            )
-            fold = aggregate(call.name, argument)
+            fold = aggregate(call.name, compile(call.arguments[0], scope))
             known[call] = Typed.at(len(keys) + len(folds), fold.kind)
             folds.append(fold)
         return known[call]
@@ -189,5 +185,3 @@ def infer_name(expression: Expression) -> str:
             return f"({', '.join(map(infer_name, items))})"
         case In(operand, options):
             return f"{infer_name(operand)} in ({', '.join(map(infer_name, options))})"
-        case Star():
-            return "*"
