@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..errors import generic, not_supported
 from ..rows import wire
-from . import functions
-from .ast import Binary, Call, Expression, In, Literal, Name, Row, Unary
+from . import aggregates, functions, like
+from .ast import Binary, Call, Case, Cast, Expression, In, Like, Literal, Name, Row, Unary
+from .conversions import cast
 from .typed import (
     COMPARABLE,
     INTEGERS,
@@ -38,9 +40,7 @@ class Scope:
     known: dict[Expression, Typed]
     aliases: dict[str, Expression]
     aggregate: Callable[[Call], Typed] | None = None
-
-
-AGGREGATES = frozenset({"sum", "min", "max", "avg"})
+    ambiguous: frozenset[str] = frozenset()
 
 
 def compile(expression: Expression, scope: Scope) -> Typed:
@@ -64,16 +64,36 @@ def compile(expression: Expression, scope: Scope) -> Typed:
             return _in(operand, options, scope)
         case Call():
             return _call(expression, scope)
+        case Like():
+            return _like(expression, scope)
+        case Case():
+            return _case(expression, scope)
+        case Cast(operand, type_):
+            return cast(compile(operand, scope), type_)
         case Row():
             raise generic("A tuple can only be compared")
 
 
+def require_boolean(
+    expression: Expression | None, scope: Scope, clause: str = "WHERE-clause"
+) -> Typed | None:
+    """Compile a condition; None for none. Raises YtError when it is not boolean."""
+    if expression is None:
+        return None
+    condition = compile(expression, scope)
+    if condition.kind not in (wire.BOOLEAN, wire.NULL):
+        raise generic(f"{clause} is not a boolean expression", type=wire.TYPE_NAMES[condition.kind])
+    return condition
+
+
 def _name(name: str, scope: Scope) -> Typed:
+    if name in scope.ambiguous:
+        raise generic(f'Column "{name}" occurs both in main and joined tables')
     if name in scope.names:
         return scope.names[name]
     if name in scope.aliases:
         remaining = {other: e for other, e in scope.aliases.items() if other != name}
-        inner = Scope(scope.names, scope.known, remaining, scope.aggregate)
+        inner = replace(scope, aliases=remaining)
         return compile(scope.aliases[name], inner)
     raise generic(f'Undefined reference "{name}"')
 
@@ -171,12 +191,12 @@ def _unary(sign: str, operand: Typed) -> Typed:
     wanted = {"not": (wire.BOOLEAN,), "-": NUMBERS, "~": INTEGERS}[sign]
     if operand.kind not in (*wanted, wire.NULL):
         raise mismatch(sign.upper(), operand)
-    functions: dict[str, Callable[[Any], Any]] = {
+    operators: dict[str, Callable[[Any], Any]] = {
         "not": operator.not_,
         "-": operator.neg,
         "~": operator.invert,
     }
-    apply = functions[sign]
+    apply = operators[sign]
     kind = operand.kind
     return Typed(kind, nullable(lambda value: wrapped(kind, apply(value)), compute))
 
@@ -223,12 +243,59 @@ def _arithmetic(sign: str, left: Typed, right: Typed) -> Typed:
     )
 
 
+# Patterns and cases
+
+
+def _like(expression: Like, scope: Scope) -> Typed:
+    escape = Literal(b"\\", wire.STRING) if expression.escape is None else expression.escape
+    parts = [compile(part, scope) for part in (expression.text, expression.pattern, escape)]
+    word = "ILIKE" if expression.insensitive else "LIKE"
+    if any(part.kind not in (wire.STRING, wire.NULL) for part in parts):
+        raise mismatch(word, *parts)
+    matches = partial(like.matches, insensitive=expression.insensitive)
+    return Typed(wire.BOOLEAN, nullable(matches, *(part.evaluate for part in parts)))
+
+
+def _case(expression: Case, scope: Scope) -> Typed:
+    """Return the result of the first branch that holds; null when none does and there is no ELSE.
+
+    A null operand equals a null value, as everywhere.
+    """
+    conditions = []
+    for condition, _ in expression.branches:
+        if expression.operand is not None:
+            conditions.append(_comparison("=", expression.operand, condition, scope))
+        else:
+            conditions.append(_boolean(compile(condition, scope)))
+    results = [compile(result, scope) for _, result in expression.branches]
+    default = compile(expression.default or Literal(None, wire.NULL), scope)
+    kind = default.kind
+    for result in results:
+        kind = common("CASE", result, Typed(kind, default.evaluate, default.flexible))
+    branches = [
+        (condition.evaluate, result.evaluate)
+        for condition, result in zip(conditions, results, strict=True)
+    ]
+
+    def evaluate(row: Sequence[Any]) -> Any:
+        for condition, result in branches:
+            if condition(row):
+                return result(row)
+        return default.evaluate(row)
+
+    return Typed(kind, evaluate)
+
+
+def _boolean(condition: Typed) -> Typed:
+    if condition.kind not in (wire.BOOLEAN, wire.NULL):
+        raise mismatch("CASE", condition)
+    return condition
+
+
 def _call(call: Call, scope: Scope) -> Typed:
-    if call.name in AGGREGATES:
+    if call.name in aggregates.NAMES:
         if scope.aggregate is None:
             raise generic(f'Misuse of aggregate function "{call.name}"')
-        if len(call.arguments) != 1:
-            raise generic(f'Aggregate function "{call.name}" must have exactly one argument')
         return scope.aggregate(call)
     if call.name not in functions.NAMES:
         raise not_supported(f'Function "{call.name}" in select_rows')

@@ -2,44 +2,104 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from yt import yson
 
-from ..errors import generic
+from ..errors import YtError, generic, not_supported
 from ..rows import wire
-from .typed import wrapped
+from .typed import NUMBERS, Typed, wrapped
 
-_INTEGER_RANGES = {wire.INT64: (-(1 << 63), 1 << 63), wire.UINT64: (0, 1 << 64)}
+_RANGES = {wire.INT64: (-(1 << 63), 1 << 63), wire.UINT64: (0, 1 << 64)}
+_INTEGER = re.compile(rb"([-+]?\d+)u?")
+TYPES = {
+    "int64": wire.INT64,
+    "uint64": wire.UINT64,
+    "double": wire.DOUBLE,
+    "bool": wire.BOOLEAN,
+    "string": wire.STRING,
+    "any": wire.ANY,
+}
+_OPTIONAL = re.compile(r"(?P<plain>\w+)(?P<mark>\?)?|optional<(?P<inner>\w+)>", re.IGNORECASE)
+
+Convert = Callable[[Any], Any]
 
 
-def conversion(source: int, target: int) -> Callable[[Any], Any]:
-    """Return what makes a `target` of a `source`. The function raises YtError for some values."""
+def cast(operand: Typed, type_: str) -> Typed:
+    """Return `CAST(operand AS type)`: a type that is not optional takes no null. Raises YtError."""
+    match = _OPTIONAL.fullmatch(type_.replace(" ", ""))
+    kind = TYPES.get((match["plain"] or match["inner"]).lower()) if match else None
+    if match is None or kind is None:
+        raise not_supported(f"CAST to {type_}")
+    optional = bool(match["mark"] or match["inner"])
+    compute, convert = operand.evaluate, conversion(operand.kind, kind)
+
+    def evaluate(row: Any) -> Any:
+        value = compute(row)
+        if value is not None:
+            return convert(value)
+        if not optional:
+            raise generic("Encountered a null value during cast to a non-nullable type")
+        return None
+
+    return Typed(kind, evaluate)
+
+
+def conversion(source: int, target: int) -> Convert:
+    """Return what makes a `target` of a `source`; it raises YtError for some values.
+
+    Raises YtError when there is no such conversion.
+    """
+    if source in (target, wire.NULL):
+        return lambda value: value
     if source == wire.ANY:
-        return lambda value: from_any(value, target)
-    if target in _INTEGER_RANGES:
+        return lambda value: _from_any(value, target)
+    if target == wire.ANY:
+        return lambda value: yson.dumps(wire.to_python(source, value), yson_format="binary")
+    if source == wire.STRING and target in NUMBERS:
+        return lambda value: _parsed(value, target)
+    if source == wire.INT64 and target == wire.STRING:
+        return lambda value: str(value).encode()
+    if source in NUMBERS and target in _RANGES:
         return lambda value: _integer(value, target)
-    return {wire.DOUBLE: float, wire.BOOLEAN: bool}.get(target, lambda value: value)
+    if source in NUMBERS and target == wire.DOUBLE:
+        return float
+    if source in _RANGES and target == wire.BOOLEAN:
+        return bool
+    names = wire.TYPE_NAMES
+    raise not_supported(f'CAST of "{names[source]}" to "{names[target]}"')
 
 
 def _integer(value: Any, kind: int) -> int:
-    low, end = _INTEGER_RANGES[kind]
+    low, end = _RANGES[kind]
     if isinstance(value, float) and not low <= value < end:  # nan as well
         raise generic(f"Cannot convert {value} to {wire.TYPE_NAMES[kind]}: it is out of range")
     return int(wrapped(kind, int(value)))
 
 
-def from_any(document: bytes, kind: int) -> Any:
-    """Return the value in a column of type any as that type. Raises YtError for another type."""
+def _from_any(document: bytes, kind: int) -> Any:
     found, value = wire.guess(yson.loads(document, encoding=None, always_create_attributes=False))
-    numeric = (*_INTEGER_RANGES, wire.DOUBLE)
     if found == kind:
         return value
-    if found in numeric and kind in numeric:
+    if found in NUMBERS and kind in NUMBERS:
         return conversion(found, kind)(value)
-    text = yson.dumps(yson.loads(document, encoding=None), yson_format="text")
-    raise generic(
-        f'Cannot convert value "{text.decode(errors="backslashreplace")}" of type "any" '
+    raise _not_converted(yson.dumps(yson.loads(document, encoding=None)), "any", kind)
+
+
+def _parsed(text: bytes, kind: int) -> Any:
+    match = _INTEGER.fullmatch(text)
+    try:
+        return conversion(wire.INT64 if match else wire.DOUBLE, kind)(
+            int(match[1]) if match else float(text)
+        )
+    except ValueError:
+        raise _not_converted(text, "string", kind) from None
+
+
+def _not_converted(text: bytes, source: str, kind: int) -> YtError:
+    return generic(
+        f'Cannot convert value "{text.decode(errors="backslashreplace")}" of type "{source}" '
         f'to "{wire.TYPE_NAMES[kind]}"'
     )

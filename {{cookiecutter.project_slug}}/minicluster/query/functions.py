@@ -6,15 +6,18 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from ..errors import generic
 from ..rows import wire
-from . import ypath_get
+from . import dates, ypath_get
 from .conversions import conversion
+from .farm_hash import farm_hash
 from .typed import INTEGERS, NUMBERS, Kinds, Typed, common, mismatch, nullable, wrapped
 
 ANY: Kinds = (wire.ANY, wire.COMPOSITE)
+INT64: Kinds = (wire.INT64,)
 STRING: Kinds = (wire.STRING,)
 
 
@@ -45,8 +48,8 @@ def call(name: str, arguments: list[Typed]) -> Typed:
     )
 
 
-def _check_count(name: str, count: int, arguments: list[Typed]) -> None:
-    if len(arguments) != count:
+def _check_count(name: str, count: int | None, arguments: list[Typed]) -> None:
+    if count is not None and len(arguments) != count:
         raise generic(f'Expected {count} arguments to function "{name}", got {len(arguments)}')
 
 
@@ -106,7 +109,22 @@ def _cast(name: str, kind: int, accepted: Kinds) -> Callable[[list[Typed]], Type
     return build
 
 
-_POLYMORPHIC: dict[str, tuple[int, Callable[[list[Typed]], Typed]]] = {
+def _coalesce(arguments: list[Typed]) -> Typed:
+    if not arguments:
+        raise generic('Function "coalesce" needs arguments')
+    return reduce(lambda first, second: _if_null([first, second]), arguments)
+
+
+def _farm_hash(arguments: list[Typed]) -> Typed:
+    for argument in arguments:
+        _check_type("farm_hash", (*INTEGERS, wire.BOOLEAN, wire.STRING), argument)
+    compute = [argument.evaluate for argument in arguments]
+    return Typed(wire.UINT64, lambda row: farm_hash(*(value(row) for value in compute)))
+
+
+_POLYMORPHIC: dict[str, tuple[int | None, Callable[[list[Typed]], Typed]]] = {
+    "coalesce": (None, _coalesce),
+    "farm_hash": (None, _farm_hash),
     "is_null": (1, _is_null),
     "if_null": (2, _if_null),
     "if": (3, _if),
@@ -133,6 +151,21 @@ FUNCTIONS: dict[str, Function] = {
         (STRING, STRING), wire.BOOLEAN, lambda prefix, text: text.startswith(prefix)
     ),
     "is_substr": Function((STRING, STRING), wire.BOOLEAN, lambda part, text: part in text),
+    "parse_int64": Function((STRING,), wire.INT64, conversion(wire.STRING, wire.INT64)),
+    "parse_uint64": Function((STRING,), wire.UINT64, conversion(wire.STRING, wire.UINT64)),
+    "parse_double": Function((STRING,), wire.DOUBLE, conversion(wire.STRING, wire.DOUBLE)),
+    "format_timestamp": Function((INT64, STRING), wire.STRING, dates.formatted),
+    "format_timestamp_tz": Function((INT64, STRING, STRING), wire.STRING, dates.formatted_in_zone),
+    **{
+        f"timestamp_floor_{unit}": Function((INT64,), wire.INT64, dates.floor(unit))
+        for unit in dates.UNITS
+    },
+    **{
+        f"timestamp_floor_{unit}_tz": Function(
+            (INT64, STRING), wire.INT64, dates.floor_in_zone(unit)
+        )
+        for unit in dates.UNITS
+    },
     **{
         f"try_get_{name}": Function((ANY, STRING), kind, ypath_get.getter(name))
         for name, kind in ypath_get.TYPES.items()

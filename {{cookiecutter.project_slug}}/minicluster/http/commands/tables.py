@@ -101,7 +101,12 @@ def lookup_rows(call: Invocation) -> Any:
 
 @command("select_rows", output=TABULAR, heavy=True)
 def select_rows(call: Invocation) -> Any:
-    rowset = select(call.cluster.tables, call.string("query"), _timestamp(call))
+    rowset = select(
+        call.cluster.tables,
+        call.string("query"),
+        _timestamp(call),
+        join_without_key=call.flag("allow_join_without_index"),
+    )
     return shown(rowset)
 
 
