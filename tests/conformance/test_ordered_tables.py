@@ -262,3 +262,31 @@ def test_a_table_becomes_static_with_its_rows(client: Any, root: str) -> None:
     client.alter_table(table, dynamic=False)
     assert not client.get(f"{table}/@dynamic")
     assert list(client.read_table(table)) == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("[$tablet_index] = 0", [0, 2]),
+        ("0 = [$tablet_index] and a > 0", [2]),
+        ("[$tablet_index] in (0, 2) and [$row_index] = 1", [2, 22]),
+        ("[$tablet_index] = 0 or [$tablet_index] > 1 and a < 22", [0, 2, 20]),
+        ("[$tablet_index] between 2 and 9", [20, 22]),
+        ("([$tablet_index], [$row_index]) >= (2, 1)", [22]),
+    ],
+)
+def test_a_query_looks_into_the_tablets_that_it_names(
+    client: Any, root: str, condition: str, expected: list[int]
+) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (cutting off input
+    data)"""
+    path = make_table(client, f"{root}/t", [{"name": "a", "type": "int64"}], tablet_count=3)
+    client.insert_rows(
+        path,
+        [{"a": 10 * tablet + row, "$tablet_index": tablet} for tablet in (0, 2) for row in (0, 2)],
+    )
+    client.unmount_table(path, first_tablet_index=1, last_tablet_index=1, sync=True)
+    found = client.select_rows(f"a from [{path}] where {condition}")
+    assert sorted(row["a"] for row in found) == expected
+    with pytest.raises(yt.YtError):
+        list(client.select_rows(f"a from [{path}] where a = 2"))

@@ -188,7 +188,7 @@ def test_strings_are_compared_with_patterns(
     ],
 )
 def test_cases(client: Any, one_row: str, expression: str, expected: Any) -> None:
-    """Source: server test, library/query/unittests/ql_query_ut.cpp (CASE expressions)"""
+    """Source: server test, library/query/base/parser.ypp (case expressions)"""
     assert column(client, one_row, expression) == [expected]
 
 

@@ -512,7 +512,11 @@ def test_moving_keeps_a_table_and_copying_makes_another(cluster: Cluster) -> Non
     write(cluster, T, {"k": 1})
     with pytest.raises(YtError, match="Cannot copy dynamic table"):
         cluster.cypress.copy(T, "//tmp/copy")
+    with pytest.raises(YtError, match="Cannot move dynamic table"):
+        cluster.cypress.move(T, "//tmp/moved")
+    cluster.tables.unmount(T)
     cluster.cypress.move(T, "//tmp/moved")
+    cluster.tables.mount("//tmp/moved")
     write(cluster, "//tmp/moved", {"k": 2})
     cluster.tables.unmount("//tmp/moved")
     cluster.cypress.copy("//tmp/moved", "//tmp/copy")

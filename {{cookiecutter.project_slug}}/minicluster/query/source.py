@@ -13,7 +13,7 @@ from ..rows.rowset import RowsetColumn
 from ..tables.commands import Tables
 from ..tables.ordered import numbered
 from ..tables.table import Table, require_readable
-from .ast import Binary, Expression, Literal, Name
+from .ast import Binary, Expression, Literal, Name, Row
 from .compile import Scope, compile
 from .typed import Typed
 
@@ -86,6 +86,10 @@ def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
             yield name, literal
 
 
+# What holds of the first items of two rows when the sign holds of the rows.
+_WEAKER = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+
+
 def _possible(where: Expression | None, scope: Scope) -> Callable[[int], bool]:
     """Return whether rows of a tablet may satisfy the condition, by the tablet's index."""
     match where:
@@ -94,6 +98,8 @@ def _possible(where: Expression | None, scope: Scope) -> Callable[[int], bool]:
             if word == "and":
                 return lambda index: first(index) and second(index)
             return lambda index: first(index) or second(index)
+        case Binary(sign, Row(left), Row(right)) if sign in _WEAKER:
+            return _possible(Binary(_WEAKER[sign], left[0], right[0]), scope)
         case None:
             return lambda index: True
     try:

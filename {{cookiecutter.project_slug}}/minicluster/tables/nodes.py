@@ -17,6 +17,7 @@ from .commands import Tables
 from .ordered import OrderedData
 from .ordered import data_weight as row_weight
 from .table import MOUNTED, UNMOUNTED, Table, Tablet, new_table, pivot_to_yson
+from .tablets import require_unmounted
 
 TABLE = 401
 
@@ -138,14 +139,16 @@ SETTABLE: dict[str, Setter] = {
 
 
 def _copy(node: Node, move: bool) -> Table:
-    """Return the table of a clone; a moved one stays mounted, a copied one has to be idle."""
+    """Return the table of a clone. Raises YtError for a mounted one."""
     table = _table(node)
     if move:
+        # server/master/tablet_server/tablet_manager.cpp, CloneTablet
+        require_unmounted(table, "Cannot move dynamic table")
         return table
     if any(tablet.state == MOUNTED for tablet in table.tablets):
         raise generic(
-            f"Cannot copy dynamic table {node.path}: not all of its tablets are in "
-            '"unmounted" or "frozen" state'
+            "Cannot copy dynamic table since not all of its tablets are in "
+            '"frozen" or "unmounted" state'
         )
     return Table(
         table.schema,

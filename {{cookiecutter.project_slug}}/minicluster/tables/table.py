@@ -142,6 +142,7 @@ def new_table(attributes: dict[str, Any], schema: TableSchema | None = None) -> 
     if schema is None:
         schema = TableSchema.from_yson(given) if given is not None else TableSchema((), False)
     if dynamic:
+        schema = schema.with_unique_keys()
         schema.validate_dynamic()
     elif "tablet_count" in attributes or "pivot_keys" in attributes:
         raise generic('"tablet_count" and "pivot_keys" can only be set for a dynamic table')
