@@ -271,6 +271,27 @@ def test_a_vital_consumer_lets_the_queue_be_trimmed(
     eventually(trimmed, 6)
 
 
+def test_frozen_tablets_are_trimmed_when_they_are_mounted_again(
+    client: Any, queue: str, consumer: str, register: Register
+) -> None:
+    """Source: server test, integration/queues/test_queue_agent.py
+    (test_trim_only_mounted_tablets)"""
+    register(queue, consumer, vital=True)
+    client.insert_rows(queue, [{"data": "more", "$tablet_index": 1}] * 3)
+    for partition in (0, 1):
+        client.advance_queue_consumer(consumer, queue, partition, None, 3)
+    client.freeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
+
+    def trimmed() -> list[int]:
+        infos = client.get_tablet_infos(queue, [0, 1])["tablets"]
+        return [int(info["trimmed_row_count"]) for info in infos]
+
+    client.set(f"{queue}/@auto_trim_config", {"enable": True})
+    eventually(trimmed, [0, 3])
+    client.unfreeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
+    eventually(trimmed, [3, 3])
+
+
 def test_a_new_session_begins_before_the_first_row(client: Any, queue: str, producer: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/queues (writing data)"""
     session = client.create_queue_producer_session(producer, queue, "s")

@@ -44,6 +44,8 @@ class Tables:
         self._transactions = transactions
         # Seeded, so that a run with the same requests puts its rows into the same tablets.
         self._random = random.Random(0)
+        self.tablet_changes = 0
+        """How often tablets may have changed their state."""
 
     def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
         """Return the node of a table and the table. Raises YtError if there is no table."""
@@ -226,6 +228,7 @@ class Tables:
         """
         node, table = self.dynamic(path)
         locks.check(node, None, Request(EXCLUSIVE))
+        self.tablet_changes += 1
         return node, table
 
     def mount(
