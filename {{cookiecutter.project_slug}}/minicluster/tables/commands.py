@@ -13,7 +13,7 @@ from ..cypress import locks
 from ..cypress.commands import Cypress
 from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
-from ..errors import generic, not_supported, tablet_not_mounted
+from ..errors import generic, tablet_not_mounted
 from ..rows import wire
 from ..rows.from_wire import WRITE, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
@@ -271,16 +271,13 @@ class Tables:
         last: int | None = None,
         trimmed_row_counts: Sequence[int] | None = None,
     ) -> None:
-        """Cut an unmounted table anew.
+        """Cut unmounted tablets first..last, both included, anew.
 
         In an ordered table, added tablets are empty, and the rows of removed ones go to the end of
         the last that stays, where they get new row indexes (documentation, "ordered tables").
         """
         node, table = self._unlocked(path)
-        tablets.require_unmounted(table, "Cannot reshard table")
-        if (first or 0) != 0 or last not in (None, len(table.tablets) - 1):
-            raise not_supported("Resharding of a part of a table")
-        tablets.reshard(table, node.path, tablet_count, pivot_keys, trimmed_row_counts)
+        tablets.reshard(table, node.path, first, last, tablet_count, pivot_keys, trimmed_row_counts)
 
     def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
         """Change the schema of an unmounted table, or make it dynamic or static."""
