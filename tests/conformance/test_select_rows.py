@@ -180,6 +180,17 @@ def test_wrong_queries_are_refused(client: Any, table: str, query: str, complain
         list(client.select_rows(query.format(table=table)))
 
 
+def test_a_query_tells_how_much_it_read(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (execution statistics)"""
+    statistics: dict[str, Any] = {}
+    query = f"k from [{table}] where n > 10 order by k limit 4"
+    assert len(list(client.select_rows(query, response_parameters=statistics))) == 4
+    assert statistics["rows_read"] >= len(ROWS)
+    assert statistics["data_weight_read"] > 0
+    assert not statistics["incomplete_input"]
+    assert "read_time" in statistics
+
+
 def test_only_dynamic_tables_are_queried(client: Any, root: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/dyn-query-language (overview)"""
     client.write_table(f"{root}/static", [{"a": 1}])

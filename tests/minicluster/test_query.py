@@ -8,6 +8,7 @@ import pytest
 
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
+from minicluster.query import Statistics
 from minicluster.query import select as run_query
 from minicluster.rows import wire
 from tests import codes
@@ -360,6 +361,18 @@ def test_wrong_queries_get_an_error_of_yt(
     else:
         with pytest.raises(YtError, match=message):
             run_query(cluster.tables, query)
+
+
+def test_statistics_count_what_is_read_and_written(cluster: Cluster) -> None:
+    statistics = Statistics()
+    query = f"a from [{Q}] where [$tablet_index] = 1 limit 2"
+    run_query(cluster.tables, query, statistics=statistics)
+    # An int64, both numbers of its place, and the row itself.
+    assert statistics == Statistics(rows_read=2, data_weight_read=50, rows_written=2)
+    statistics = Statistics()
+    query = f"t.s from [{T}] as t join [{T}] as u on t.i / 10 = u.k"
+    run_query(cluster.tables, query, statistics=statistics)
+    assert (statistics.rows_read, statistics.rows_written) == (8, 2)
 
 
 def test_an_unmounted_table_cannot_be_selected_from(cluster: Cluster) -> None:

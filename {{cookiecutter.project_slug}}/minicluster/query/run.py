@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from ..errors import YtError, generic
@@ -16,6 +17,7 @@ from .joins import Relation, joined, relation
 from .naming import infer_name
 from .parser import parse
 from .source import Source, decoded, open_source
+from .statistics import Statistics
 from .typed import Typed
 
 _DEPTH_LIMIT = 1711
@@ -24,7 +26,12 @@ Values = Sequence[Any]
 
 
 def select(
-    tables: Tables, text: str, timestamp: int | None = None, *, join_without_key: bool = False
+    tables: Tables,
+    text: str,
+    timestamp: int | None = None,
+    *,
+    join_without_key: bool = False,
+    statistics: Statistics | None = None,
 ) -> Rowset:
     """Return the answer to a query of the tables as they were at `timestamp`; now, for None or 0.
 
@@ -32,10 +39,15 @@ def select(
     """
     query = parse(text)
     try:
-        source = open_source(tables, query.path, query.alias, timestamp or None)
-        if not query.joins:
-            return _of_table(query, source)
-        return _of_tables(query, _joined(tables, query, source, by_key=not join_without_key))
+        source = open_source(tables, query.path, query.alias, timestamp or None, statistics)
+        if query.joins:
+            table = _joined(tables, query, source, by_key=not join_without_key)
+            answer = _of_tables(query, table)
+        else:
+            answer = _of_table(query, source)
+        if statistics is not None:
+            statistics.rows_written = len(answer.rows)
+        return answer
     except RecursionError:
         # A chain of a thousand operators; the server has a limit on it as well.
         raise YtError(_DEPTH_LIMIT, "Maximum expression depth exceeded") from None
@@ -67,7 +79,7 @@ def _joined(tables: Tables, query: Query, source: Source, *, by_key: bool) -> Re
     # Without its alias, a column in the condition may be one of another table.
     result = relation(source, source.rows(None if source.alias else query.where))
     for join in query.joins:
-        other = open_source(tables, join.path, join.alias, source.timestamp)
+        other = open_source(tables, join.path, join.alias, source.timestamp, source.statistics)
         result = joined(result, join, other, _aliases(query), by_key=by_key)
     return result
 
@@ -110,7 +122,7 @@ def _answer(
 def _ordered(
     query: Query, scope: Scope, rows: Iterable[tuple[Values, bytes]]
 ) -> Iterable[tuple[Values, bytes]]:
-    """Yield rows after `order by`, `offset` and `limit`."""
+    """Return rows after `order by`, `offset` and `limit`."""
     if query.order_by:
         found = list(rows)
         for item in reversed(query.order_by):
@@ -120,11 +132,7 @@ def _ordered(
             found = [found[place] for place in order]
         rows = found
     start = query.offset or 0
-    for index, row in enumerate(rows):
-        if query.limit is not None and index >= start + query.limit:
-            return
-        if index >= start:
-            yield row
+    return islice(rows, start, None if query.limit is None else start + query.limit)
 
 
 def _projected(projections: list[Named], scope: Scope) -> tuple[list[RowsetColumn], list[Typed]]:

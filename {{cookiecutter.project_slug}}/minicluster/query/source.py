@@ -15,6 +15,7 @@ from ..tables.ordered import numbered
 from ..tables.table import Table, require_readable
 from .ast import Binary, Expression, Literal, Name, Row
 from .compile import Scope, compile
+from .statistics import Statistics
 from .typed import Typed
 
 _AFTER = 255
@@ -30,6 +31,7 @@ class Source:
     table: Table
     timestamp: int | None
     columns: list[RowsetColumn]
+    statistics: Statistics | None = None
 
     def name(self, column: str) -> str:
         """Return a column's name as it is written when several tables are queried."""
@@ -40,7 +42,8 @@ class Source:
 
         Raises YtError TABLET_NOT_MOUNTED for a tablet that has to be looked into.
         """
-        return self._sorted(where) if self.table.sorted else self._ordered(where)
+        found = self._sorted(where) if self.table.sorted else self._ordered(where)
+        return found if self.statistics is None else self.statistics.counted(found)
 
     def _sorted(self, where: Expression | None) -> Iterator[bytes]:
         equal = dict(_equalities(where))
@@ -109,8 +112,14 @@ def _possible(where: Expression | None, scope: Scope) -> Callable[[int], bool]:
     return lambda index: bool(condition((index,)))
 
 
-def open_source(tables: Tables, path: str, alias: str | None, timestamp: int | None) -> Source:
-    """Return the table to read. Raises YtError."""
+def open_source(
+    tables: Tables,
+    path: str,
+    alias: str | None,
+    timestamp: int | None,
+    statistics: Statistics | None,
+) -> Source:
+    """Return the table to read, its rows to be counted in `statistics`. Raises YtError."""
     node, table = tables.node(path)
     if not table.dynamic:
         raise generic(f"Table {node.path} is not dynamic")
@@ -120,7 +129,7 @@ def open_source(tables: Tables, path: str, alias: str | None, timestamp: int | N
             RowsetColumn(TABLET_INDEX, wire.INT64),
             RowsetColumn(ROW_INDEX, wire.INT64),
         ]
-    return Source(node.path, alias, table, timestamp, columns)
+    return Source(node.path, alias, table, timestamp, columns, statistics)
 
 
 def decoded(row: bytes, width: int) -> list[Any]:
