@@ -13,7 +13,8 @@ from ..rows import wire
 from .typed import NUMBERS, Typed, wrapped
 
 _RANGES = {wire.INT64: (-(1 << 63), 1 << 63), wire.UINT64: (0, 1 << 64)}
-_INTEGER = re.compile(rb"([-+]?\d+)u?")
+_INTEGER = re.compile(rb"([-+]?\d{1,20})u?")
+_DOUBLE = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 TYPES = {
     "int64": wire.INT64,
     "uint64": wire.UINT64,
@@ -80,22 +81,31 @@ def _integer(value: Any, kind: int) -> int:
 
 
 def _from_any(document: bytes, kind: int) -> Any:
-    found, value = wire.guess(yson.loads(document, encoding=None, always_create_attributes=False))
+    found, value = wire.guess(parsed(document))
     if found == kind:
         return value
     if found in NUMBERS and kind in NUMBERS:
         return conversion(found, kind)(value)
-    raise _not_converted(yson.dumps(yson.loads(document, encoding=None)), "any", kind)
+    raise _not_converted(yson.dumps(parsed(document), yson_format="text"), "any", kind)
+
+
+def parsed(document: bytes) -> Any:
+    """Return a value of type any. Raises YtError."""
+    try:
+        return yson.loads(document, encoding=None, always_create_attributes=False)
+    except (yson.YsonError, ValueError) as error:
+        raise generic(f"Error parsing YSON: {error}") from None
 
 
 def _parsed(text: bytes, kind: int) -> Any:
-    match = _INTEGER.fullmatch(text)
-    try:
-        return conversion(wire.INT64 if match else wire.DOUBLE, kind)(
-            int(match[1]) if match else float(text)
-        )
-    except ValueError:
-        raise _not_converted(text, "string", kind) from None
+    if match := _INTEGER.fullmatch(text):
+        value = int(match[1])
+        low, end = _RANGES.get(kind, (value, value + 1))
+        if low <= value < end:
+            return float(value) if kind == wire.DOUBLE else value
+    elif _DOUBLE.fullmatch(text):
+        return conversion(wire.DOUBLE, kind)(float(text))
+    raise _not_converted(text, "string", kind)
 
 
 def _not_converted(text: bytes, source: str, kind: int) -> YtError:

@@ -52,9 +52,15 @@ def floor_in_zone(unit: str) -> Callable[[int, bytes], int]:
 
 
 def _floor(unit: str, seconds: int, zone: tzinfo) -> int:
-    local = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
-    floored = _FLOORS[unit](local.replace(minute=0, second=0))
+    floored = _FLOORS[unit](_local(seconds, zone).replace(minute=0, second=0))
     return int((floored - _EPOCH).total_seconds())
+
+
+def _local(seconds: int, zone: tzinfo) -> datetime:
+    try:
+        return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
+    except OverflowError:
+        raise generic("Timestamp is outside the years of its time zone") from None
 
 
 def formatted(seconds: int, pattern: bytes) -> bytes:
@@ -66,8 +72,11 @@ def formatted_in_zone(seconds: int, zone: bytes, pattern: bytes) -> bytes:
     _check(seconds)
     if len(pattern) > _MAX_FORMAT:
         raise generic("Format string is too long", length=len(pattern), limit=_MAX_FORMAT)
-    local = (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
-    return local.strftime(pattern.decode(errors="replace")).encode()
+    local = _local(seconds, _zone(zone))
+    try:
+        return local.strftime(pattern.decode(errors="replace")).encode()
+    except ValueError as error:
+        raise generic(f"Invalid format of a time: {error}") from None
 
 
 def _check(seconds: int) -> None:

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from ..errors import generic
 
-_WILDCARDS = {"%": ".*", "_": "."}
-
 
 def matches(text: bytes, pattern: bytes, escape: bytes, insensitive: bool) -> bool:
     """Return whether the whole text fits the pattern. Raises YtError."""
@@ -20,17 +18,23 @@ def _compiled(pattern: bytes, escape: bytes, insensitive: bool) -> re.Pattern[st
     if len(escape) > 1:
         raise generic("Escape string must be empty or one character")
     escaping = _decoded(escape) or "\0"
-    parts = []
+    pieces = [""]
     characters = iter(_decoded(pattern))
     for character in characters:
         if character == escaping:
             following = next(characters, None)
             if following is None:
                 raise generic("Incomplete escape sequence at the end of LIKE pattern")
-            parts.append(re.escape(following))
+            pieces[-1] += re.escape(following)
+        elif character == "%":
+            pieces.append("")
         else:
-            parts.append(_WILDCARDS.get(character) or re.escape(character))
-    return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if insensitive else 0))
+            pieces[-1] += "." if character == "_" else re.escape(character)
+    first, *others = pieces
+    if others:
+        # The first place where a piece fits is as good as any: no way back, so no long search.
+        first += "".join(f"(?>.*?{piece})" for piece in others[:-1]) + ".*" + others[-1]
+    return re.compile(first, re.DOTALL | (re.IGNORECASE if insensitive else 0))
 
 
 def _decoded(text: bytes) -> str:

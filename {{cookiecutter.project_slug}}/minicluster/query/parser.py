@@ -18,7 +18,7 @@ def parse(source: str) -> Query:
 
 
 class _Parser(ExpressionParser):
-    # Clauses
+    """The rules of clauses."""
 
     def query(self) -> Query:
         self._take("select")

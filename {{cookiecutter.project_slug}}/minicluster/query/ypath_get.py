@@ -14,6 +14,7 @@ from yt import yson
 
 from ..errors import YtError, generic
 from ..rows import wire
+from .conversions import parsed
 
 _STEP = re.compile(rb"/(@?)((?:[^/@&*\[{\\]|\\x[0-9a-fA-F]{2}|\\[/@&*\[{\\])+)")
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
@@ -63,7 +64,7 @@ def _steps(path: bytes) -> tuple[tuple[tuple[bool, bytes], ...], bytes]:
 
 def _found(document: bytes, path: bytes) -> Any:
     steps, rest = _steps(path)
-    value = yson.loads(document, encoding=None, always_create_attributes=False)
+    value = parsed(document)
     for of_attributes, name in steps:
         value = _attribute(value, name) if of_attributes else _child(value, name)
         if value is _MISSING:
