@@ -73,10 +73,7 @@ def formatted_in_zone(seconds: int, zone: bytes, pattern: bytes) -> bytes:
     if len(pattern) > _MAX_FORMAT:
         raise generic("Format string is too long", length=len(pattern), limit=_MAX_FORMAT)
     local = _local(seconds, _zone(zone))
-    try:
-        return local.strftime(pattern.decode(errors="replace")).encode()
-    except ValueError as error:
-        raise generic(f"Invalid format of a time: {error}") from None
+    return local.strftime(pattern.decode(errors="replace")).encode()
 
 
 def _check(seconds: int) -> None:
