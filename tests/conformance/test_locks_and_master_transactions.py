@@ -216,6 +216,47 @@ def test_a_waiting_lock_is_granted_when_its_turn_comes(
     eventually(lambda: client.get(f"#{waiting}/@state"), "acquired")
 
 
+def test_waiting_locks_hold_nothing_back(client: Any, root: str, transaction: Start) -> None:
+    """Source: server test, server/master/cypress_server/cypress_manager.cpp (DoCheckLock looks at
+    acquired locks only)"""
+    first, second, third = transaction(), transaction(), transaction()
+    lock(client, first, root, mode="shared")
+    waiting = lock(client, second, root, waitable=True)["lock_id"]
+    passed = lock(client, third, root, mode="shared", waitable=True)["lock_id"]
+    assert client.get(f"#{passed}/@state") == "acquired"
+    client.abort_transaction(first)
+    assert client.get(f"#{waiting}/@state") == "pending"
+    client.abort_transaction(third)
+    eventually(lambda: client.get(f"#{waiting}/@state"), "acquired")
+
+
+def test_a_holder_does_not_wait_for_the_queue(client: Any, root: str, transaction: Start) -> None:
+    """Source: server test, server/master/cypress_server/cypress_manager.cpp (DoCheckLock)"""
+    first, second = transaction(), transaction()
+    lock(client, first, root, mode="shared")
+    waiting = lock(client, second, root, waitable=True)["lock_id"]
+    lock(client, first, root, mode="shared", child_key="a")
+    lock(client, first, root)
+    with within(client, first):
+        client.set(f"{root}/a", 1)
+    assert client.get(f"#{waiting}/@state") == "pending"
+
+
+def test_what_goes_together_is_granted_past_what_has_to_wait(
+    client: Any, root: str, transaction: Start
+) -> None:
+    """Source: server test, server/master/cypress_server/cypress_manager.cpp (CheckPendingLocks)"""
+    first, second, third, fourth = (transaction() for _ in range(4))
+    lock(client, first, root)
+    shared = lock(client, second, root, mode="shared", waitable=True)["lock_id"]
+    exclusive = lock(client, third, root, waitable=True)["lock_id"]
+    more = lock(client, fourth, root, mode="shared", waitable=True)["lock_id"]
+    client.commit_transaction(first)
+    eventually(lambda: client.get(f"#{shared}/@state"), "acquired")
+    eventually(lambda: client.get(f"#{more}/@state"), "acquired")
+    assert client.get(f"#{exclusive}/@state") == "pending"
+
+
 def test_a_nested_lock_passes_to_the_parent(client: Any, root: str, transaction: Start) -> None:
     """Source: server test, integration/cypress/test_cypress_locks.py
     (test_acquired_lock_promotion)"""

@@ -189,8 +189,8 @@ def flush(client: Any, table: str) -> None:
     client.unfreeze_table(table, sync=True)
 
 
-def trimmed(client: Any, table: str) -> int:
-    (tablet,) = client.get_tablet_infos(table, [0])["tablets"]
+def trimmed(client: Any, table: str, index: int = 0) -> int:
+    (tablet,) = client.get_tablet_infos(table, [index])["tablets"]
     return int(tablet["trimmed_row_count"])
 
 
@@ -262,3 +262,154 @@ def test_a_table_becomes_static_with_its_rows(client: Any, root: str) -> None:
     client.alter_table(table, dynamic=False)
     assert not client.get(f"{table}/@dynamic")
     assert list(client.read_table(table)) == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("[$tablet_index] = 0", [0, 2]),
+        ("0 = [$tablet_index] and a > 0", [2]),
+        ("[$tablet_index] in (0, 2) and [$row_index] = 1", [2, 22]),
+        ("[$tablet_index] = 0 or [$tablet_index] > 1 and a < 22", [0, 2, 20]),
+        ("[$tablet_index] between 2 and 9", [20, 22]),
+        ("([$tablet_index], [$row_index]) >= (2, 1)", [22]),
+    ],
+)
+def test_a_query_looks_into_the_tablets_that_it_names(
+    client: Any, root: str, condition: str, expected: list[int]
+) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (cutting off input
+    data)"""
+    path = make_table(client, f"{root}/t", [{"name": "a", "type": "int64"}], tablet_count=3)
+    client.insert_rows(
+        path,
+        [{"a": 10 * tablet + row, "$tablet_index": tablet} for tablet in (0, 2) for row in (0, 2)],
+    )
+    client.unmount_table(path, first_tablet_index=1, last_tablet_index=1, sync=True)
+    found = client.select_rows(f"a from [{path}] where {condition}")
+    assert sorted(row["a"] for row in found) == expected
+    with pytest.raises(yt.YtError):
+        list(client.select_rows(f"a from [{path}] where a = 2"))
+
+
+def weights(client: Any, table: str) -> list[int]:
+    rows = client.select_rows(f"[$cumulative_data_weight] from [{table}]")
+    return [row["$cumulative_data_weight"] for row in rows]
+
+
+def test_the_weight_of_a_row_is_that_of_its_values(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_cumulative_data_weight_column)"""
+    weight = {"name": "$cumulative_data_weight", "type": "int64"}
+    columns = [{"name": "text", "type": "string"}, {"name": "yes", "type": "boolean"}, weight]
+    table = make_table(client, f"{root}/t", columns)
+    client.insert_rows(table, [{"text": "aaa"}])
+    client.insert_rows(table, [{"text": "bb"}, {"text": "", "yes": True}])
+    assert weights(client, table) == [12, 23, 33]
+    client.unmount_table(table, sync=True)
+    client.mount_table(table, sync=True)
+    client.trim_rows(table, 0, 2)
+    client.insert_rows(table, [{}])
+    eventually(lambda: weights(client, table), [33, 42])
+
+
+def test_the_weight_of_a_row_includes_its_timestamp(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_cumulative_data_weight_includes_timestamp)"""
+    system = [
+        {"name": "$cumulative_data_weight", "type": "int64"},
+        {"name": "$timestamp", "type": "uint64"},
+    ]
+    table = make_table(client, f"{root}/t", [{"name": "text", "type": "string"}, *system])
+    client.insert_rows(table, [{"text": "hey you"}])
+    client.insert_rows(table, [{"text": "hello world!"}])
+    assert weights(client, table) == [24, 53]
+
+
+def reshard(client: Any, table: str, count: int, **options: int) -> None:
+    client.unmount_table(table, sync=True)
+    client.reshard_table(table, tablet_count=count, sync=True, **options)
+    client.mount_table(table, sync=True)
+
+
+def test_some_tablets_become_more(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_reshard_adds_tablets)"""
+    table = make_table(client, f"{root}/t", PLAIN, tablet_count=4)
+    for tablet in range(4):
+        append(client, table, tablet, tablet, 100 + tablet)
+        client.trim_rows(table, tablet, 1)
+    reshard(client, table, 3, first_tablet_index=1, last_tablet_index=2)
+    assert [positions(client, table, tablet) for tablet in range(5)] == [
+        [(1, 100)],
+        [(1, 101)],
+        [(1, 102)],
+        [],
+        [(1, 103)],
+    ]
+
+
+def test_some_tablets_become_fewer(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_reshard_joins_tablets)"""
+    table = make_table(client, f"{root}/t", PLAIN, tablet_count=4)
+    for tablet in range(4):
+        append(client, table, tablet, tablet, 100 + tablet)
+    client.trim_rows(table, 0, 1)
+    client.trim_rows(table, 3, 1)
+    reshard(client, table, 1, first_tablet_index=1, last_tablet_index=2)
+    assert [positions(client, table, tablet) for tablet in range(3)] == [
+        [(1, 100)],
+        [(0, 1), (1, 101), (2, 2), (3, 102)],
+        [(1, 103)],
+    ]
+
+
+def test_a_tablet_that_lost_a_part_of_a_chunk_does_not_go(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_reshard_join_fails_on_trimmed_rows)"""
+    table = make_table(client, f"{root}/t", PLAIN, tablet_count=2)
+    append(client, table, 1, 1, 2)
+    client.trim_rows(table, 1, 1)
+    with pytest.raises(yt.YtError, match="are not fully trimmed"):
+        reshard(client, table, 1)
+    client.mount_table(table, sync=True)
+    assert positions(client, table, 1) == [(1, 2)]
+
+
+def test_a_tablet_that_lost_whole_chunks_goes(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_reshard_trimmed_shared_yt_6948)"""
+    table = make_table(client, f"{root}/t", PLAIN, tablet_count=2)
+    append(client, table, 1, 1, 2)
+    flush(client, table)
+    append(client, table, 1, 3)
+    client.trim_rows(table, 1, 2)
+    eventually(lambda: trimmed(client, table, 1), 2)
+
+    def merged() -> list[tuple[int, int]]:
+        """Raises YtError while the tablet has not noticed that a chunk has no rows left."""
+        try:
+            reshard(client, table, 1)
+        finally:
+            client.mount_table(table, sync=True)
+        return positions(client, table, 0)
+
+    eventually(merged, [(0, 3)])
+
+
+def test_commit_ordering_is_weak_or_strong(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
+    (test_change_commit_ordering, test_no_commit_ordering_change_for_mounted,
+    test_set_commit_ordering_upon_construction)"""
+    table = make_table(client, f"{root}/t", PLAIN, commit_ordering="strong")
+    assert client.get(f"{table}/@commit_ordering") == "strong"
+    with pytest.raises(yt.YtError, match="Cannot change table commit ordering mode"):
+        client.set(f"{table}/@commit_ordering", "weak")
+    client.unmount_table(table, sync=True)
+    with pytest.raises(yt.YtError, match="Error parsing"):
+        client.set(f"{table}/@commit_ordering", "cool")
+    client.set(f"{table}/@commit_ordering", "weak")
+    assert client.get(f"{table}/@commit_ordering") == "weak"
+    with pytest.raises(yt.YtError, match="Error parsing"):
+        make_table(client, f"{root}/u", PLAIN, commit_ordering="cool")

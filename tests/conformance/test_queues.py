@@ -227,6 +227,36 @@ def test_an_advance_without_it_goes_anywhere(
         ]
 
 
+def test_an_advance_looks_at_no_queue(client: Any, root: str, consumer: str) -> None:
+    """Source: client, yt/wrapper/tests/test_queue_commands.py (test_advance_consumer)"""
+    client.advance_queue_consumer(consumer, f"{root}/none", 5, 0, 3)
+    columns = "[queue_path], [partition_index], [offset]"
+    assert list(client.select_rows(f"{columns} from [{consumer}]")) == [
+        {"queue_path": f"{root}/none", "partition_index": 5, "offset": 3}
+    ]
+
+
+def test_any_table_is_registered_as_a_queue(
+    client: Any, root: str, consumer: str, register: Register
+) -> None:
+    """Source: server test, ytlib/queue_client/registration_manager_base.cpp
+    (RegisterQueueConsumer)"""
+    key: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
+    path = make_table(client, f"{root}/sorted", [key, {"name": "data", "type": "string"}])
+    register(path, consumer)
+    eventually(
+        lambda: [
+            str(item["queue_path"])
+            for item in client.list_queue_consumer_registrations(consumer_path=consumer)
+        ],
+        [path],
+    )
+    with pytest.raises(YtResponseError):
+        consume(client, consumer, path, 0)
+    with pytest.raises(YtResponseError):
+        client.register_queue_consumer(f"{root}/none", consumer, vital=False)
+
+
 def test_partitions_are_reported(client: Any, queue: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/queues (graphs and statuses)"""
     client.trim_rows(queue, 0, 4)
@@ -269,6 +299,27 @@ def test_a_vital_consumer_lets_the_queue_be_trimmed(
     eventually(trimmed, 5)
     client.set(f"{queue}/@auto_trim_config", {"enable": True})
     eventually(trimmed, 6)
+
+
+def test_frozen_tablets_are_trimmed_when_they_are_mounted_again(
+    client: Any, queue: str, consumer: str, register: Register
+) -> None:
+    """Source: server test, integration/queues/test_queue_agent.py
+    (test_trim_only_mounted_tablets)"""
+    register(queue, consumer, vital=True)
+    client.insert_rows(queue, [{"data": "more", "$tablet_index": 1}] * 3)
+    for partition in (0, 1):
+        client.advance_queue_consumer(consumer, queue, partition, None, 3)
+    client.freeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
+
+    def trimmed() -> list[int]:
+        infos = client.get_tablet_infos(queue, [0, 1])["tablets"]
+        return [int(info["trimmed_row_count"]) for info in infos]
+
+    client.set(f"{queue}/@auto_trim_config", {"enable": True})
+    eventually(trimmed, [0, 3])
+    client.unfreeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
+    eventually(trimmed, [3, 3])
 
 
 def test_a_new_session_begins_before_the_first_row(client: Any, queue: str, producer: str) -> None:

@@ -39,6 +39,11 @@ def test_an_asterisk_stands_for_all_columns(client: Any, table: str) -> None:
     assert list(client.select_rows(f"* from [{table}] limit 100")) == ROWS
 
 
+def test_a_query_may_begin_with_select(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (subqueries)"""
+    assert list(client.select_rows(f"select * from [{table}] limit 100")) == ROWS
+
+
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
@@ -173,6 +178,17 @@ def test_wrong_queries_are_refused(client: Any, table: str, query: str, complain
     """Source: documentation, user-guide/dynamic-tables/dyn-query-language (syntax; typing)"""
     with pytest.raises(yt.YtError, match=f"(?i){complaint}"):
         list(client.select_rows(query.format(table=table)))
+
+
+def test_a_query_tells_how_much_it_read(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/dyn-query-language (execution statistics)"""
+    statistics: dict[str, Any] = {}
+    query = f"k from [{table}] where n > 10 order by k limit 4"
+    assert len(list(client.select_rows(query, response_parameters=statistics))) == 4
+    assert statistics["rows_read"] >= len(ROWS)
+    assert statistics["data_weight_read"] > 0
+    assert not statistics["incomplete_input"]
+    assert "read_time" in statistics
 
 
 def test_only_dynamic_tables_are_queried(client: Any, root: str) -> None:

@@ -181,3 +181,64 @@ def test_a_transaction_may_not_be_too_large(client: Any, table: str) -> None:
     with pytest.raises(yt.YtError, match="too many rows"):
         client.insert_rows(table, ({"k": -k} for k in range(1, 100_002)))
     assert list(client.select_rows(f"sum(1) as c from [{table}] group by 1")) == [{"c": 100_000}]
+
+
+def test_the_keys_of_a_dynamic_table_are_unique(client: Any, root: str) -> None:
+    """Source: server test, server/master/table_server/table_manager.cpp ("Sorted dynamic tables
+    contain unique keys, set this for user")"""
+    path = f"{root}/t"
+    client.create("table", path, attributes={"dynamic": True, "schema": KEYED})
+    assert client.get(f"{path}/@schema/@unique_keys")
+    client.alter_table(path, schema=[*KEYED, {"name": "more", "type": "string"}])
+    assert client.get(f"{path}/@schema/@unique_keys")
+
+
+def test_a_static_table_gets_unique_keys_with_the_schema_that_makes_it_dynamic(
+    client: Any, root: str
+) -> None:
+    """Source: server test, server/master/table_server/table_node_proxy.cpp (Alter)"""
+    path = f"{root}/t"
+    client.create("table", path, attributes={"schema": KEYED})
+    assert not client.get(f"{path}/@schema/@unique_keys")
+    with pytest.raises(yt.YtError):
+        client.alter_table(path, dynamic=True)
+    client.alter_table(path, dynamic=True, schema=KEYED)
+    assert client.get(f"{path}/@schema/@unique_keys")
+
+
+def test_a_mounted_table_is_not_moved(client: Any, table: str, root: str) -> None:
+    """Source: server test, server/master/tablet_server/tablet_manager.cpp (CloneTablet: "Cannot
+    move dynamic table")"""
+    client.insert_rows(table, [{"k": 1, "v": "a", "n": 2}])
+    with pytest.raises(yt.YtError, match="Cannot move dynamic table"):
+        client.move(table, f"{root}/moved")
+    client.freeze_table(table, sync=True)
+    with pytest.raises(yt.YtError, match="Cannot move dynamic table"):
+        client.move(table, f"{root}/moved")
+    client.unmount_table(table, sync=True)
+    client.move(table, f"{root}/moved")
+    client.mount_table(f"{root}/moved", sync=True)
+    assert lookup(client, f"{root}/moved", 1) == [{"k": 1, "v": "a", "n": 2}]
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "shared"])
+def test_tablets_of_a_locked_table_stay_as_they_are(
+    client: Any, other: Any, table: str, mode: str
+) -> None:
+    """Source: server test, server/master/table_server/table_node_proxy.cpp (LockThisImpl in Mount,
+    Unmount, Freeze, Remount, Reshard)"""
+    with client.Transaction():
+        client.lock(table, mode=mode)
+        for change in (other.unmount_table, other.freeze_table, other.remount_table):
+            with pytest.raises(yt.YtError) as caught:
+                change(table)
+            assert caught.value.contains_code(codes.CONCURRENT_TRANSACTION_LOCK_CONFLICT)
+        assert other.get(f"{table}/@tablet_state") == "mounted"
+    other.unmount_table(table, sync=True)
+
+
+def test_a_snapshot_lock_does_not_keep_a_table_mounted(client: Any, other: Any, table: str) -> None:
+    """Source: documentation, user-guide/storage/transactions (lock modes)"""
+    with client.Transaction():
+        client.lock(table, mode="snapshot")
+        other.unmount_table(table, sync=True)

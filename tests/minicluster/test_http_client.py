@@ -251,7 +251,7 @@ def test_queue_and_consumer(client: Any, root: str) -> None:
     assert client.get_tablet_infos(queue, [0])["tablets"][0]["trimmed_row_count"] == 2
     client.unregister_queue_consumer(queue, consumer)
     with pytest.raises(YtResponseError) as caught:
-        client.advance_queue_consumer(consumer, queue, 0, None, 5)
+        client.pull_queue_consumer(consumer, queue, 0, 0)
     assert caught.value.is_access_denied()
 
 

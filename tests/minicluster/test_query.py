@@ -8,6 +8,7 @@ import pytest
 
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
+from minicluster.query import Statistics
 from minicluster.query import select as run_query
 from minicluster.rows import wire
 from tests import codes
@@ -88,13 +89,26 @@ def keys(cluster: Cluster, condition: str) -> list[int]:
         ("null", []),
         ("is_prefix('a', s)", [1, 3]),
         ("is_substr('b', s)", [2]),
-        ("length(s) = 1 and upper(s) = 'B'", [2]),
+        ("length(s) = 1 and lower(s) = 'b'", [2]),
         ("concat(s, 'x') = 'ax' and s || 'x' = 'ax'", [1, 3]),
         ("int64(d) = 2", [3]),
         ("double(i) / 4 = 2.5", [1]),
         ("1 = k", [1]),
         ("k = 1 and k = 2", []),
         ("[k] = 2", [2]),
+        ("d = .5", [1]),
+        ("s like '_'", [1, 2, 3]),
+        ("s ilike 'A%' and s not like 'A%'", [1, 3]),
+        ("not s like 'a'", [2]),
+        ("case s when 'a' then i when null then 30 else 0 end = 30", [3, 4]),
+        ("case when b then k when s = 'b' then 20 end > 2", [2, 3]),
+        ("case when b then # end is null", [1, 2, 3, 4]),
+        ("coalesce(i, 0) = 0", [4]),
+        ("cast(d as [int64?]) = 1", [2]),
+        ("cast(k as [Double?]) / 2 = 1.5", [3]),
+        ("cast(cast(k as string) as uint64) = 2u", [2]),
+        ("cast(i as [Optional<String>]) = '-7'", [2]),
+        ("parse_int64('1u') = k and parse_double('1') = 1.", [1]),
     ],
 )
 def test_conditions(cluster: Cluster, condition: str, expected: list[int]) -> None:
@@ -176,13 +190,13 @@ def test_order_offset_and_limit(cluster: Cluster) -> None:
 def test_groups(cluster: Cluster) -> None:
     rows = select(
         cluster,
-        f"s, sum(i) as total, min(k), max(u) as top, avg(d) as mean, count(*) as n, count(i) as m "
+        f"s, sum(i) as total, min(k), max(u) as top, avg(d) as mean, sum(1) as n "
         f"from [{T}] group by s order by s limit 10",
     )
     assert rows == [
-        {"s": None, "total": None, "min(k)": 4, "top": None, "mean": None, "n": 1, "m": 0},
-        {"s": b"a", "total": 40, "min(k)": 1, "top": 3, "mean": 1.5, "n": 2, "m": 2},
-        {"s": b"b", "total": -7, "min(k)": 2, "top": 2**64 - 1, "mean": 1.5, "n": 1, "m": 1},
+        {"s": None, "total": None, "min(k)": 4, "top": None, "mean": None, "n": 1},
+        {"s": b"a", "total": 40, "min(k)": 1, "top": 3, "mean": 1.5, "n": 2},
+        {"s": b"b", "total": -7, "min(k)": 2, "top": 2**64 - 1, "mean": 1.5, "n": 1},
     ]
 
 
@@ -251,15 +265,16 @@ def test_rows_are_found_by_the_first_columns_of_the_key(cluster: Cluster) -> Non
 @pytest.mark.parametrize(
     ("query", "name"),
     [
-        ("k from [//tmp/t] join [//tmp/u] using k", "JOIN"),
-        ("k from [//tmp/t] left join [//tmp/u] using k", "LEFT"),
-        ("k from [//tmp/t] where s like 'a%'", "LIKE"),
-        ("k from [//tmp/t] where s not like 'a%'", "LIKE"),
+        ("a from [//tmp/t] join [//tmp/queue] on k = a", "JOIN with ordered table"),
+        ("k from [//tmp/t] array join any as a", "ARRAY"),
+        ("k from [//tmp/t] where s rlike 'a.'", "RLIKE"),
+        ("k from [//tmp/t] where s not regexp 'a.'", "REGEXP"),
+        ("cast(k as [List<Int64>]) from [//tmp/t]", "CAST to List<Int64>"),
+        ("cast(s as bool) from [//tmp/t]", 'CAST of "string" to "boolean"'),
         ("s from [//tmp/t] group by s with totals", "WITH"),
-        ("case when b then 1 end from [//tmp/t]", "CASE"),
         ("k from (k from [//tmp/t])", "A subquery"),
-        ("farm_hash(k) from [//tmp/t]", 'Function "farm_hash"'),
-        ("cardinality(k) from [//tmp/t] group by 1", 'Function "cardinality"'),
+        ("count(k) from [//tmp/t] group by 1", 'Function "count"'),
+        ("upper(s) from [//tmp/t]", 'Function "upper"'),
     ],
 )
 def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, name: str) -> None:
@@ -277,6 +292,7 @@ def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, na
         ("k from", "a name expected"),
         ("k from [//tmp/t] where", "an expression expected"),
         ("k from [//tmp/t] where (k = 1", r'"\)" expected'),
+        ("coalesce() from [//tmp/t]", "needs arguments"),
         ("k from [//tmp/t] limit -1", "a number expected"),
         ("k from [//tmp/t] limit 1 offset 1", "end of query expected"),
         ("k from [//tmp/t] order by k", "ORDER BY used without LIMIT"),
@@ -301,6 +317,37 @@ def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, na
         ("i from [//tmp/t] group by k", 'Undefined reference "i"'),
         ("* from [//tmp/t] group by k", "wildcard projection"),
         ("int64() from [//tmp/t]", "Expected 1 arguments"),
+        ("int64(s) from [//tmp/t]", "Wrong type for argument"),
+        ("int64(any) from [//tmp/t]", "Cannot convert value"),
+        ("int64(1e19) from [//tmp/t]", "out of range"),
+        ("get_int64(any, '/0/x') from [//tmp/t]", "is not found at YPath /0/x"),
+        ("try_get_int64(any, '/1/') from [//tmp/t]", 'Unexpected YPath token "/"'),
+        ("try_get_int64(s, '/x') from [//tmp/t]", "Wrong type for argument"),
+        ("case k when 1 then s else i end from [//tmp/t]", 'Type mismatch in expression "CASE"'),
+        ("case k when 's' then 1 end from [//tmp/t]", 'Type mismatch in expression "="'),
+        ("case k end from [//tmp/t]", '"when" expected'),
+        ("k from [//tmp/t] where s like k", 'Type mismatch in expression "LIKE"'),
+        ("k from [//tmp/t] where s like 'a' escape 'xx'", "empty or one character"),
+        ("k from [//tmp/t] where s like 'a|' escape '|'", "Incomplete escape sequence"),
+        ("cast(i as int64) from [//tmp/t]", "null value during cast to a non-nullable type"),
+        ("cast(s as double) from [//tmp/t]", 'Cannot convert value "a" of type "string"'),
+        ("parse_int64('1e30') from [//tmp/t]", "out of range"),
+        ("parse_int64('9223372036854775808') from [//tmp/t]", "Cannot convert value"),
+        ("parse_uint64('-1') from [//tmp/t]", "Cannot convert value"),
+        ("parse_double('1_0') from [//tmp/t]", "Cannot convert value"),
+        ("timestamp_floor_year_tz(-62135596800, 'America/New_York') from [//tmp/t]", "outside"),
+        ("farm_hash(d) from [//tmp/t]", "Wrong type for argument"),
+        ("timestamp_floor_day(-62135596801) from [//tmp/t]", "smaller than minimal"),
+        ("format_timestamp(253402300800, '%Y') from [//tmp/t]", "greater than maximal"),
+        ("format_timestamp(0, '1234567890123456789012345678901') from [//tmp/t]", "too long"),
+        ("timestamp_floor_day_tz(k, 'Nowhere/Town') from [//tmp/t]", "Unknown time zone"),
+        ("argmax(k) from [//tmp/t] group by 1", "exactly 2 arguments"),
+        ("argmax(any, k) from [//tmp/t] group by 1", 'Type mismatch in expression "argmax"'),
+        ("k from [//tmp/t] join [//tmp/t] as u on k = u.i", "key is not used"),
+        ("i from [//tmp/t] join [//tmp/t] on k + 1 = k", "occurs both in main and joined"),
+        ("u.k from [//tmp/t] join [//tmp/t] as u on (k, i) = u.k", "cannot be compared"),
+        ("u.k from [//tmp/t] join [//tmp/t] as u using k", 'Undefined reference "k"'),
+        ("u.k from [//tmp/t] join [//tmp/t] as u on s = u.k", "Type mismatch"),
         ("k from [//tmp/none]", "Error resolving path"),
         ("k from [//tmp]", 'expected "table"'),
         ("99999999999999999999u from [//tmp/t]", "too large"),
@@ -318,6 +365,18 @@ def test_wrong_queries_get_an_error_of_yt(
     else:
         with pytest.raises(YtError, match=message):
             run_query(cluster.tables, query)
+
+
+def test_statistics_count_what_is_read_and_written(cluster: Cluster) -> None:
+    statistics = Statistics()
+    query = f"a from [{Q}] where [$tablet_index] = 1 limit 2"
+    run_query(cluster.tables, query, statistics=statistics)
+    # An int64, both numbers of its place, and the row itself.
+    assert statistics == Statistics(rows_read=2, data_weight_read=50, rows_written=2)
+    statistics = Statistics()
+    query = f"t.s from [{T}] as t join [{T}] as u on t.i / 10 = u.k"
+    run_query(cluster.tables, query, statistics=statistics)
+    assert (statistics.rows_read, statistics.rows_written) == (8, 2)
 
 
 def test_an_unmounted_table_cannot_be_selected_from(cluster: Cluster) -> None:

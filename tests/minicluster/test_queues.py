@@ -152,13 +152,11 @@ def test_an_advance_compares_with_what_its_transaction_sees(cluster: Cluster) ->
 
 def test_a_consumer_that_is_not_registered_is_refused(cluster: Cluster) -> None:
     cluster.queues.unregister(Q, C)
-    for action in (
-        lambda: cluster.queues.pull_consumer(C, Q, 0, 0),
-        lambda: cluster.queues.advance(C, Q, 0, None, 1),
-    ):
-        with pytest.raises(YtError, match=f"Consumer .*{C} is not registered for queue .*{Q}") as e:
-            action()
-        assert e.value.code == codes.AUTHORIZATION
+    with pytest.raises(YtError, match=f"Consumer .*{C} is not registered for queue .*{Q}") as e:
+        cluster.queues.pull_consumer(C, Q, 0, 0)
+    assert e.value.code == codes.AUTHORIZATION
+    with pytest.raises(YtError, match="Partition index -1 cannot be negative"):
+        cluster.queues.advance(C, Q, -1, None, 1)
 
 
 def test_an_unmounted_consumer_is_refused(cluster: Cluster) -> None:
@@ -191,8 +189,20 @@ def test_any_table_with_the_right_columns_is_a_consumer(cluster: Cluster) -> Non
     found = cluster.queues.pull_consumer("//tmp/own", Q, 0, None, 1).to_dicts()
     assert found[0] is not None
     assert found[0]["a"] == 3
+
+
+def test_what_is_no_consumer_is_registered_and_reported(cluster: Cluster) -> None:
+    cluster.queues.register(Q, Q, True)
+    cluster.queues.register(C, C, True)
+    assert len(cluster.cypress.get(f"{Q}/@queue_status")["registrations"]) == 2
+    queues = cluster.cypress.get(f"{C}/@queue_consumer_status")["queues"]
+    assert queues[f"{cluster.name}:{Q}"]["partition_count"] == 2
+    assert "error" in queues[f"{cluster.name}:{C}"]
+    assert "error" in cluster.cypress.get(f"{C}/@queue_consumer_partitions")[f"{cluster.name}:{C}"]
     with pytest.raises(YtError, match="is not sorted"):
-        cluster.queues.register(Q, Q, False)
+        cluster.queues.pull_consumer(Q, Q, 0, 0)
+    with pytest.raises(YtError, match='expected "table"'):
+        cluster.queues.register("//tmp", C, True)
 
 
 def test_registrations_are_listed_by_queue_and_consumer(cluster: Cluster) -> None:

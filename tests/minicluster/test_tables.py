@@ -253,14 +253,14 @@ def test_the_server_fills_in_time_and_weight(cluster: Cluster) -> None:
         {"name": "$cumulative_data_weight", "type": "int64"},
     ]
     table(cluster, T, [*PLAIN, *system])
-    write(cluster, T, {"a": 1, "b": "x" * 100}, {"a": 2})
+    write(cluster, T, {"a": 1, "b": "x" * 101}, {"a": 2})
     # What SPYT writes: explicit nulls for the columns it has no values for.
     write(cluster, T, {"a": 3, "$timestamp": None, "$cumulative_data_weight": None})
     first, second, third = pull(cluster, T, 0, 0)
     assert first["$timestamp"] == second["$timestamp"] < third["$timestamp"]
     assert first["$timestamp"] >> 30 == int(cluster.clock.now())
     weights = [row["$cumulative_data_weight"] for row in (first, second, third)]
-    assert 100 < weights[0] < weights[1] < weights[2]
+    assert weights == [126, 151, 176]  # 1, int64, the text, and both system columns
     with pytest.raises(YtError, match=r"Cannot write to column"):
         write(cluster, T, {"a": 1, "$timestamp": yson.YsonUint64(5)})
 
@@ -326,7 +326,7 @@ def test_trimming_is_absolute_and_final(cluster: Cluster) -> None:
 def test_added_tablets_are_empty_and_removed_ones_move_their_rows(cluster: Cluster) -> None:
     table(cluster, T, PLAIN, tablet_count=2)
     write(cluster, T, *({"a": i, "$tablet_index": i % 2} for i in range(4)))
-    with pytest.raises(YtError, match='not all of its tablets are in "unmounted" state'):
+    with pytest.raises(YtError, match=r"Cannot reshard table since tablet .* is not unmounted"):
         cluster.tables.reshard(T, tablet_count=3)
     cluster.tables.unmount(T)
     cluster.tables.reshard(T, tablet_count=3)
@@ -355,6 +355,19 @@ def test_pivot_keys_decide_about_tablets(cluster: Cluster) -> None:
     cluster.tables.reshard(T, pivot_keys=[[], [5]])
     cluster.tables.mount(T)
     assert [row["k"] for row in select(cluster, f"k from [{T}]")] == [9, 20]
+
+
+def test_a_part_of_a_sorted_table_is_cut_anew(cluster: Cluster) -> None:
+    table(cluster, T, KEYED, pivot_keys=[[], [10], [20]])
+    cluster.tables.unmount(T, 1, 1)
+    with pytest.raises(YtError, match="First pivot key must match"):
+        cluster.tables.reshard(T, pivot_keys=[[], [15]], first=1, last=1)
+    with pytest.raises(YtError, match="Last pivot key must be strictly less"):
+        cluster.tables.reshard(T, pivot_keys=[[10], [20]], first=1, last=1)
+    with pytest.raises(YtError, match="not supported by minicluster"):
+        cluster.tables.reshard(T, tablet_count=2, first=1, last=1)
+    cluster.tables.reshard(T, pivot_keys=[[10], [15]], first=1, last=1)
+    assert cluster.cypress.get(f"{T}/@pivot_keys") == [[], [10], [15], [20]]
 
 
 @pytest.mark.parametrize(
@@ -512,7 +525,11 @@ def test_moving_keeps_a_table_and_copying_makes_another(cluster: Cluster) -> Non
     write(cluster, T, {"k": 1})
     with pytest.raises(YtError, match="Cannot copy dynamic table"):
         cluster.cypress.copy(T, "//tmp/copy")
+    with pytest.raises(YtError, match="Cannot move dynamic table"):
+        cluster.cypress.move(T, "//tmp/moved")
+    cluster.tables.unmount(T)
     cluster.cypress.move(T, "//tmp/moved")
+    cluster.tables.mount("//tmp/moved")
     write(cluster, "//tmp/moved", {"k": 2})
     cluster.tables.unmount("//tmp/moved")
     cluster.cypress.copy("//tmp/moved", "//tmp/copy")

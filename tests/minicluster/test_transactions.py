@@ -275,14 +275,15 @@ def test_waitable(cypress: Cypress, transactions: Transactions) -> None:
     assert states() == ["acquired"]
 
 
-def test_a_lock_does_not_overtake_those_that_wait(
-    cypress: Cypress, transactions: Transactions
-) -> None:
+def test_a_lock_overtakes_those_that_wait(cypress: Cypress, transactions: Transactions) -> None:
     first, second, third = (transactions.start() for _ in range(3))
     cypress.lock("//tmp", "shared", tx=first)
-    cypress.lock("//tmp", "exclusive", tx=second, waitable=True)
-    with refused(403, "pending"):
-        cypress.lock("//tmp", "shared", tx=third)
+    waiting = cypress.lock("//tmp", "exclusive", tx=second, waitable=True)["lock_id"]
+    cypress.lock("//tmp", "shared", tx=third)
+    transactions.abort(first)
+    assert cypress.get(f"#{waiting}/@state") == "pending"
+    transactions.abort(third)
+    assert cypress.get(f"#{waiting}/@state") == "acquired"
 
 
 def test_unlock(cypress: Cypress, transactions: Transactions) -> None:

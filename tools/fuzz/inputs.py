@@ -49,6 +49,15 @@ QUERIES = [
     "n from [//fuzz/queue] where [$tablet_index] in (0, 1) and [$row_index] between 0 and 5",
     'if(is_null(v), "x", concat(v, "y")) as z from [//fuzz/keyed] as t offset 1 limit 2',
     "(k, v) from [//fuzz/keyed] where (k, v) >= (1, 'a')",
+    "case k when 1 then v when null then 'x' else 'y' end as z, cast(k as [string?]) as s, "
+    "v like '%a_|%' escape '|' as w from [//fuzz/keyed]",
+    "t.k, u.v from [//fuzz/keyed] as t left join [//fuzz/keyed] as u on (t.k, 1) = (u.k, 1) "
+    "and u.k > 0 where t.k in (1, 2)",
+    "try_get_int64(cast(v as any), '/a/@b/0') as a, farm_hash(k, v, null) as h, "
+    "parse_double(v) as d from [//fuzz/keyed]",
+    "timestamp_floor_week(k) as w, timestamp_floor_day_tz(k, v) as d, "
+    "format_timestamp(k * 1000000, '%Y %q') as f from [//fuzz/keyed]",
+    "argmax(v, k) as m, first(v) as f, cardinality(k) as c from [//fuzz/keyed] group by k % 2",
 ]
 TYPES = ["int64", "uint8", "string", "utf8", "any", "boolean", "double", "timestamp", "nonsense"]
 NODE_TYPES = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 from .. import ids
 from ..errors import (
     DESCENDANT_TRANSACTION_LOCK_CONFLICT,
-    PENDING_LOCK_CONFLICT,
     SAME_TRANSACTION_LOCK_CONFLICT,
     YtError,
     lock_conflict,
@@ -81,16 +80,12 @@ def take(
     implicit: bool = False,
     waitable: bool = False,
 ) -> Lock:
-    """Take or queue a lock; do not repeat an implicit one that the transaction already has."""
-    queued = any(lock.state == PENDING for lock in node.locks)
+    """Take or queue a lock; do not repeat an implicit one that the transaction already has.
+
+    Locks that wait hold nothing back: only acquired ones are looked at.
+    """
     try:
         check(node, transaction, request)
-        if queued and not implicit and request.mode != SNAPSHOT:
-            raise lock_conflict(
-                f'Cannot take "{request.mode}" lock for node {node.path} since there are pending '
-                "locks queued for this node",
-                PENDING_LOCK_CONFLICT,
-            )
     except YtError as error:
         if not waitable or error.code == SAME_TRANSACTION_LOCK_CONFLICT:
             raise
@@ -115,7 +110,7 @@ def release(lock: Lock) -> None:
 
 
 def serve_queue(node: Node, now: float) -> list[Lock]:
-    """Grant pending locks in the order of their requests, up to the first that has to wait."""
+    """Grant the pending locks that go with the acquired ones, in the order of their requests."""
     granted = []
     for lock in list(node.locks):
         if lock.state != PENDING:
@@ -123,7 +118,7 @@ def serve_queue(node: Node, now: float) -> list[Lock]:
         try:
             check(node, lock.transaction, lock.request)
         except YtError:
-            break
+            continue
         lock.state, lock.acquired = ACQUIRED, now
         granted.append(lock)
     return granted

@@ -54,11 +54,29 @@ class In:
 
 
 @dataclass(frozen=True)
-class Star:
-    """The argument of `count(*)`."""
+class Like:
+    text: Expression
+    pattern: Expression
+    escape: Expression | None
+    insensitive: bool
 
 
-Expression = Literal | Name | Call | Unary | Binary | Row | In | Star
+@dataclass(frozen=True)
+class Case:
+    """`branches` are (condition, result); with an operand the conditions are values of it."""
+
+    operand: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    default: Expression | None
+
+
+@dataclass(frozen=True)
+class Cast:
+    operand: Expression
+    type: str
+
+
+Expression = Literal | Name | Call | Unary | Binary | Row | In | Like | Case | Cast
 
 
 @dataclass(frozen=True)
@@ -75,12 +93,28 @@ class OrderItem:
     descending: bool
 
 
+@dataclass(frozen=True)
+class Join:
+    """A table joined where `left`, of the tables before it, equals `right`, of itself.
+
+    `outer` is that of `LEFT JOIN`. `predicate` says which of its rows take part.
+    """
+
+    path: str
+    alias: str | None
+    outer: bool
+    left: tuple[Expression, ...]
+    right: tuple[Expression, ...]
+    predicate: Expression | None
+
+
 @dataclass
 class Query:
     """`projections` is None for `*`; `group_by` is None when there is no such clause."""
 
     path: str
     alias: str | None = None
+    joins: list[Join] = field(default_factory=list)
     projections: list[Named] | None = None
     where: Expression | None = None
     group_by: list[Named] | None = None

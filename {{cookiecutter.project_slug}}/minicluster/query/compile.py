@@ -9,36 +9,26 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from ..errors import YtError, generic, not_supported
+from ..errors import generic, not_supported
 from ..rows import wire
-from ..rows.types import LogicalType
-from .ast import Binary, Call, Expression, In, Literal, Name, Row, Star, Unary
-
-Evaluate = Callable[[Sequence[Any]], Any]
-
-_NUMBERS = (wire.INT64, wire.UINT64, wire.DOUBLE)
-_INTEGERS = (wire.INT64, wire.UINT64)
-_COMPARABLE = (*_NUMBERS, wire.BOOLEAN, wire.STRING)
-_MASK = (1 << 64) - 1
-
-
-@dataclass(frozen=True)
-class Typed:
-    """A compiled expression: wire type (NULL for a bare null) and how to compute it."""
-
-    kind: int
-    evaluate: Evaluate
-    flexible: bool = False
-    logical: LogicalType | None = None
-    """That of a column, when its values have names in them; a computed value has none."""
-
-    @classmethod
-    def at(cls, place: int, kind: int, logical: LogicalType | None = None) -> Typed:
-        """Return a value that is in the row already."""
-        return cls(kind, operator.itemgetter(place), logical=logical)
+from . import aggregates, functions, like
+from .ast import Binary, Call, Case, Cast, Expression, In, Like, Literal, Name, Row, Unary
+from .conversions import cast
+from .typed import (
+    COMPARABLE,
+    INTEGERS,
+    NUMBERS,
+    Kinds,
+    Typed,
+    common,
+    mismatch,
+    nullable,
+    wrapped,
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +40,7 @@ class Scope:
     known: dict[Expression, Typed]
     aliases: dict[str, Expression]
     aggregate: Callable[[Call], Typed] | None = None
-
-
-AGGREGATES = frozenset({"sum", "min", "max", "avg", "count"})
+    ambiguous: frozenset[str] = frozenset()
 
 
 def compile(expression: Expression, scope: Scope) -> Typed:
@@ -76,36 +64,38 @@ def compile(expression: Expression, scope: Scope) -> Typed:
             return _in(operand, options, scope)
         case Call():
             return _call(expression, scope)
+        case Like():
+            return _like(expression, scope)
+        case Case():
+            return _case(expression, scope)
+        case Cast(operand, type_):
+            return cast(compile(operand, scope), type_)
         case Row():
             raise generic("A tuple can only be compared")
-        case Star():
-            raise generic('"*" is not an expression')
+
+
+def require_boolean(
+    expression: Expression | None, scope: Scope, clause: str = "WHERE-clause"
+) -> Typed | None:
+    """Compile a condition; None for none. Raises YtError when it is not boolean."""
+    if expression is None:
+        return None
+    condition = compile(expression, scope)
+    if condition.kind not in (wire.BOOLEAN, wire.NULL):
+        raise generic(f"{clause} is not a boolean expression", type=wire.TYPE_NAMES[condition.kind])
+    return condition
 
 
 def _name(name: str, scope: Scope) -> Typed:
+    if name in scope.ambiguous:
+        raise generic(f'Column "{name}" occurs both in main and joined tables')
     if name in scope.names:
         return scope.names[name]
     if name in scope.aliases:
         remaining = {other: e for other, e in scope.aliases.items() if other != name}
-        inner = Scope(scope.names, scope.known, remaining, scope.aggregate)
+        inner = replace(scope, aliases=remaining)
         return compile(scope.aliases[name], inner)
     raise generic(f'Undefined reference "{name}"')
-
-
-def _mismatch(sign: str, *operands: Typed) -> YtError:
-    types = [wire.TYPE_NAMES[operand.kind] for operand in operands]
-    return generic(f'Type mismatch in expression "{sign}"', types=types)
-
-
-def _common(sign: str, left: Typed, right: Typed) -> int:
-    """Return the type both sides have, once a plain integer literal has adapted to the other."""
-    if left.kind == right.kind or right.kind == wire.NULL:
-        return left.kind
-    if left.kind == wire.NULL or (left.flexible and right.kind in _NUMBERS):
-        return right.kind
-    if right.flexible and left.kind in _NUMBERS:
-        return left.kind
-    raise _mismatch(sign, left, right)
 
 
 # Comparison
@@ -155,10 +145,10 @@ def _check_comparable(sign: str, left: list[Typed], right: list[Typed]) -> None:
     if len(left) != len(right):
         raise generic(f"Tuples of {len(left)} and {len(right)} items cannot be compared")
     for a, b in zip(left, right, strict=True):
-        if a.kind in _INTEGERS and b.kind in _INTEGERS:
+        if a.kind in INTEGERS and b.kind in INTEGERS:
             continue
-        if _common(sign, a, b) not in (*_COMPARABLE, wire.NULL):
-            raise _mismatch(sign, a, b)
+        if common(sign, a, b) not in (*COMPARABLE, wire.NULL):
+            raise mismatch(sign, a, b)
 
 
 def _in(operand: Expression, options: tuple[Expression, ...], scope: Scope) -> Typed:
@@ -180,7 +170,7 @@ def _in(operand: Expression, options: tuple[Expression, ...], scope: Scope) -> T
 def _logical(word: str, left: Typed, right: Typed) -> Typed:
     for side in (left, right):
         if side.kind not in (wire.BOOLEAN, wire.NULL):
-            raise _mismatch(word.upper(), left, right)
+            raise mismatch(word.upper(), left, right)
     a, b = left.evaluate, right.evaluate
     decisive: bool = word == "or"
 
@@ -198,39 +188,20 @@ def _logical(word: str, left: Typed, right: Typed) -> Typed:
 
 def _unary(sign: str, operand: Typed) -> Typed:
     compute = operand.evaluate
-    wanted = {"not": (wire.BOOLEAN,), "-": _NUMBERS, "~": _INTEGERS}[sign]
+    wanted = {"not": (wire.BOOLEAN,), "-": NUMBERS, "~": INTEGERS}[sign]
     if operand.kind not in (*wanted, wire.NULL):
-        raise _mismatch(sign.upper(), operand)
-    functions: dict[str, Callable[[Any], Any]] = {
+        raise mismatch(sign.upper(), operand)
+    operators: dict[str, Callable[[Any], Any]] = {
         "not": operator.not_,
         "-": operator.neg,
         "~": operator.invert,
     }
-    apply = functions[sign]
+    apply = operators[sign]
     kind = operand.kind
-    return Typed(kind, _nullable(lambda value: _wrapped(kind, apply(value)), compute))
+    return Typed(kind, nullable(lambda value: wrapped(kind, apply(value)), compute))
 
 
 # Arithmetic
-
-
-def _wrapped(kind: int, value: Any) -> Any:
-    """Return the integer cut down to 64 bits, as machine integers overflow."""
-    if kind == wire.UINT64:
-        return value & _MASK
-    if kind == wire.INT64:
-        return (value + (1 << 63) & _MASK) - (1 << 63)
-    return value
-
-
-def _nullable(function: Callable[..., Any], *arguments: Evaluate) -> Evaluate:
-    """Return a function that is null when any argument is."""
-
-    def evaluate(row: Sequence[Any]) -> Any:
-        values = [argument(row) for argument in arguments]
-        return None if None in values else function(*values)
-
-    return evaluate
 
 
 def _divide(left: Any, right: Any) -> Any:
@@ -246,111 +217,86 @@ def _modulo(left: int, right: int) -> int:
     return left - int(_divide(left, right)) * right
 
 
-_ARITHMETIC: dict[str, tuple[tuple[int, ...], Callable[[Any, Any], Any]]] = {
-    "+": (_NUMBERS, operator.add),
-    "-": (_NUMBERS, operator.sub),
-    "*": (_NUMBERS, operator.mul),
-    "/": (_NUMBERS, _divide),
-    "%": (_INTEGERS, _modulo),
-    "|": (_INTEGERS, operator.or_),
-    "&": (_INTEGERS, operator.and_),
-    "<<": (_INTEGERS, lambda left, right: left << (right & 63)),
-    ">>": (_INTEGERS, lambda left, right: left >> (right & 63)),
+_ARITHMETIC: dict[str, tuple[Kinds, Callable[[Any, Any], Any]]] = {
+    "+": (NUMBERS, operator.add),
+    "-": (NUMBERS, operator.sub),
+    "*": (NUMBERS, operator.mul),
+    "/": (NUMBERS, _divide),
+    "%": (INTEGERS, _modulo),
+    "|": (INTEGERS, operator.or_),
+    "&": (INTEGERS, operator.and_),
+    "<<": (INTEGERS, lambda left, right: left << (right & 63)),
+    ">>": (INTEGERS, lambda left, right: left >> (right & 63)),
     "||": ((wire.STRING,), operator.add),
 }
 
 
 def _arithmetic(sign: str, left: Typed, right: Typed) -> Typed:
     allowed, apply = _ARITHMETIC[sign]
-    kind = _common(sign, left, right)
+    kind = common(sign, left, right)
     if kind not in (*allowed, wire.NULL):
-        raise _mismatch(sign, left, right)
+        raise mismatch(sign, left, right)
     return Typed(
         kind,
-        _nullable(lambda a, b: _wrapped(kind, apply(a, b)), left.evaluate, right.evaluate),
+        nullable(lambda a, b: wrapped(kind, apply(a, b)), left.evaluate, right.evaluate),
         left.flexible and right.flexible,
     )
 
 
-# Functions
+# Patterns and cases
 
 
-def _cast(kind: int, convert: Callable[[Any], Any]) -> Callable[[list[Typed]], Typed]:
-    def build(arguments: list[Typed]) -> Typed:
-        return Typed(
-            kind,
-            _nullable(lambda value: _wrapped(kind, convert(value)), arguments[0].evaluate),
-        )
-
-    return build
-
-
-def _strings(kind: int, function: Callable[..., Any]) -> Callable[[list[Typed]], Typed]:
-    """Return a function of strings."""
-
-    def build(arguments: list[Typed]) -> Typed:
-        if any(argument.kind not in (wire.STRING, wire.NULL) for argument in arguments):
-            raise _mismatch("string function", *arguments)
-        return Typed(kind, _nullable(function, *(argument.evaluate for argument in arguments)))
-
-    return build
+def _like(expression: Like, scope: Scope) -> Typed:
+    escape = Literal(b"\\", wire.STRING) if expression.escape is None else expression.escape
+    parts = [compile(part, scope) for part in (expression.text, expression.pattern, escape)]
+    word = "ILIKE" if expression.insensitive else "LIKE"
+    if any(part.kind not in (wire.STRING, wire.NULL) for part in parts):
+        raise mismatch(word, *parts)
+    matches = partial(like.matches, insensitive=expression.insensitive)
+    return Typed(wire.BOOLEAN, nullable(matches, *(part.evaluate for part in parts)))
 
 
-def _is_null(arguments: list[Typed]) -> Typed:
-    evaluate = arguments[0].evaluate
-    return Typed(wire.BOOLEAN, lambda row: evaluate(row) is None)
+def _case(expression: Case, scope: Scope) -> Typed:
+    """Return the result of the first branch that holds; null when none does and there is no ELSE.
 
-
-def _if_null(arguments: list[Typed]) -> Typed:
-    first, second = arguments[0].evaluate, arguments[1].evaluate
+    A null operand equals a null value, as everywhere.
+    """
+    conditions = []
+    for condition, _ in expression.branches:
+        if expression.operand is not None:
+            conditions.append(_comparison("=", expression.operand, condition, scope))
+        else:
+            conditions.append(_boolean(compile(condition, scope)))
+    results = [compile(result, scope) for _, result in expression.branches]
+    default = compile(expression.default or Literal(None, wire.NULL), scope)
+    kind = default.kind
+    for result in results:
+        kind = common("CASE", result, Typed(kind, default.evaluate, default.flexible))
+    branches = [
+        (condition.evaluate, result.evaluate)
+        for condition, result in zip(conditions, results, strict=True)
+    ]
 
     def evaluate(row: Sequence[Any]) -> Any:
-        value = first(row)
-        return second(row) if value is None else value
+        for condition, result in branches:
+            if condition(row):
+                return result(row)
+        return default.evaluate(row)
 
-    return Typed(_common("if_null", *arguments), evaluate)
+    return Typed(kind, evaluate)
 
 
-def _if(arguments: list[Typed]) -> Typed:
-    condition, yes, no = arguments
+def _boolean(condition: Typed) -> Typed:
     if condition.kind not in (wire.BOOLEAN, wire.NULL):
-        raise _mismatch("if", condition)
-    return Typed(
-        _common("if", yes, no),
-        lambda row: yes.evaluate(row) if condition.evaluate(row) else no.evaluate(row),
-    )
-
-
-_FUNCTIONS: dict[str, tuple[int, Callable[[list[Typed]], Typed]]] = {
-    "is_null": (1, _is_null),
-    "if_null": (2, _if_null),
-    "if": (3, _if),
-    "int64": (1, _cast(wire.INT64, int)),
-    "uint64": (1, _cast(wire.UINT64, int)),
-    "double": (1, _cast(wire.DOUBLE, float)),
-    "boolean": (1, _cast(wire.BOOLEAN, bool)),
-    "abs": (1, lambda arguments: Typed(arguments[0].kind, _nullable(abs, arguments[0].evaluate))),
-    "lower": (1, _strings(wire.STRING, bytes.lower)),
-    "upper": (1, _strings(wire.STRING, bytes.upper)),
-    "length": (1, _strings(wire.INT64, len)),
-    "concat": (2, _strings(wire.STRING, operator.add)),
-    "is_prefix": (2, _strings(wire.BOOLEAN, lambda prefix, text: text.startswith(prefix))),
-    "is_substr": (2, _strings(wire.BOOLEAN, lambda part, text: part in text)),
-}
+        raise mismatch("CASE", condition)
+    return condition
 
 
 def _call(call: Call, scope: Scope) -> Typed:
-    if call.name in AGGREGATES:
+    if call.name in aggregates.NAMES:
         if scope.aggregate is None:
             raise generic(f'Misuse of aggregate function "{call.name}"')
-        if len(call.arguments) != 1:
-            raise generic(f'Aggregate function "{call.name}" must have exactly one argument')
         return scope.aggregate(call)
-    if call.name not in _FUNCTIONS:
+    if call.name not in functions.NAMES:
         raise not_supported(f'Function "{call.name}" in select_rows')
-    count, build = _FUNCTIONS[call.name]
-    if len(call.arguments) != count:
-        raise generic(
-            f'Expected {count} arguments to function "{call.name}", got {len(call.arguments)}'
-        )
-    return build([compile(argument, scope) for argument in call.arguments])
+    return functions.call(call.name, [compile(argument, scope) for argument in call.arguments])

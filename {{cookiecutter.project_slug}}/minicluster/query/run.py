@@ -2,37 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from ..errors import YtError, generic
 from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
 from ..tables.commands import Tables
-from .aggregates import Aggregate, aggregate
-from .ast import Binary, Call, Expression, In, Literal, Name, Named, Query, Row, Star, Unary
-from .compile import Scope, Typed, compile, sort_key
+from .ast import Expression, Name, Named, Query
+from .compile import Scope, compile, require_boolean, sort_key
+from .grouping import grouped
+from .joins import Relation, joined, relation
+from .naming import infer_name
 from .parser import parse
 from .source import Source, decoded, open_source
+from .statistics import Statistics
+from .typed import Typed
 
 _DEPTH_LIMIT = 1711
 
 Values = Sequence[Any]
 
 
-def select(tables: Tables, source: str, timestamp: int | None = None) -> Rowset:
-    """Return the answer to a query of the table as it was at `timestamp`; now, for None or 0."""
-    query = parse(source)
+def select(
+    tables: Tables,
+    text: str,
+    timestamp: int | None = None,
+    *,
+    join_without_key: bool = False,
+    statistics: Statistics | None = None,
+) -> Rowset:
+    """Return the answer to a query of the tables as they were at `timestamp`; now, for None or 0.
+
+    Raises YtError.
+    """
+    query = parse(text)
     try:
-        return _run(query, open_source(tables, query.path, timestamp or None))
+        source = open_source(tables, query.path, query.alias, timestamp or None, statistics)
+        if query.joins:
+            table = _joined(tables, query, source, by_key=not join_without_key)
+            answer = _of_tables(query, table)
+        else:
+            answer = _of_table(query, source)
+        if statistics is not None:
+            statistics.rows_written = len(answer.rows)
+        return answer
     except RecursionError:
         # A chain of a thousand operators; the server has a limit on it as well.
         raise YtError(_DEPTH_LIMIT, "Maximum expression depth exceeded") from None
 
 
-def _run(query: Query, source: Source) -> Rowset:
-    scope = _table_scope(query, source)
-    condition = _condition(query.where, scope, "WHERE")
+def _of_table(query: Query, source: Source) -> Rowset:
+    names = {
+        column.name: Typed.at(place, column.wire_type, column.logical)
+        for place, column in enumerate(source.columns)
+    }
+    names |= {source.name(name): typed for name, typed in names.items()}
+    scope = Scope(names, {}, _aliases(query))
+    condition = require_boolean(query.where, scope)
     width = len(source.columns)
     rows = (
         (values, row)
@@ -40,108 +68,61 @@ def _run(query: Query, source: Source) -> Rowset:
         for values in [decoded(row, width)]
         if condition is None or condition.evaluate(values)
     )
-    if query.projections is None:
-        if query.group_by is not None:
-            raise generic("Cannot use wildcard projection with GROUP BY clause")
-        return Rowset(source.columns, [row for _, row in _ordered(query, scope, rows)])
-    plain: Iterable[tuple[Values, bytes]] = rows
+    if query.projections is not None:
+        return _answer(query, query.projections, scope, rows)
     if query.group_by is not None:
-        scope, plain = _grouped(query, scope, rows)
-    columns, items = _projected(query.projections, scope)
-    return Rowset(
-        columns,
-        [
-            wire.encode([(n, item.kind, item.evaluate(values)) for n, item in enumerate(items)])
-            for values, _ in _ordered(query, scope, plain)
-        ],
+        raise generic("Cannot use wildcard projection with GROUP BY clause")
+    return Rowset(source.columns, [row for _, row in _ordered(query, scope, rows)])
+
+
+def _joined(tables: Tables, query: Query, source: Source, *, by_key: bool) -> Relation:
+    # Without its alias, a column in the condition may be one of another table.
+    result = relation(source, source.rows(None if source.alias else query.where))
+    for join in query.joins:
+        other = open_source(tables, join.path, join.alias, source.timestamp, source.statistics)
+        result = joined(result, join, other, _aliases(query), by_key=by_key)
+    return result
+
+
+def _of_tables(query: Query, table: Relation) -> Rowset:
+    scope = Scope(table.names, {}, _aliases(query), ambiguous=table.ambiguous)
+    condition = require_boolean(query.where, scope)
+    rows = (
+        (values, b"") for values in table.rows if condition is None or condition.evaluate(values)
     )
+    if query.projections is not None:
+        return _answer(query, query.projections, scope, rows)
+    names = dict.fromkeys(column.name for column in table.columns)
+    return _answer(query, [Named(Name(name)) for name in names], scope, rows)
 
 
-def _table_scope(query: Query, source: Source) -> Scope:
-    names = {
-        column.name: Typed.at(place, column.wire_type, column.logical)
-        for place, column in enumerate(source.columns)
-    }
-    if query.alias:
-        names |= {f"{query.alias}.{name}": typed for name, typed in names.items()}
-    aliases = {
+def _aliases(query: Query) -> dict[str, Expression]:
+    return {
         named.alias: named.expression
         for named in [*(query.projections or ()), *(query.group_by or ())]
         if named.alias
     }
-    return Scope(names, {}, aliases)
 
 
-def _condition(expression: Expression | None, scope: Scope, clause: str) -> Typed | None:
-    if expression is None:
-        return None
-    condition = compile(expression, scope)
-    if condition.kind not in (wire.BOOLEAN, wire.NULL):
-        raise generic(
-            f"{clause}-clause is not a boolean expression", type=wire.TYPE_NAMES[condition.kind]
-        )
-    return condition
-
-
-def _grouped(
-    query: Query, scope: Scope, rows: Iterable[tuple[Values, bytes]]
-) -> tuple[Scope, Iterable[tuple[Values, bytes]]]:
-    """Return the scope and the rows after `group by` and `having`: keys first, then aggregates."""
-    assert query.group_by is not None
-    keys = [compile(named.expression, scope) for named in query.group_by]
-    known: dict[Expression, Typed] = {}
-    names: dict[str, Typed] = {}
-    for place, (named, key) in enumerate(zip(query.group_by, keys, strict=True)):
-        computed = Typed.at(place, key.kind, key.logical)
-        known[named.expression] = computed
-        names[named.alias or infer_name(named.expression)] = computed
-    folds: list[Aggregate] = []
-
-    def collect(call: Call) -> Typed:
-        if call not in known:
-            argument = (
-                Typed(wire.INT64, lambda row: 1)
-                if isinstance(call.arguments[0], Star)
-                else compile(call.arguments[0], scope)
-            )
-            fold = aggregate(call.name, argument)
-            known[call] = Typed.at(len(keys) + len(folds), fold.kind)
-            folds.append(fold)
-        return known[call]
-
-    after = Scope(names, known, scope.aliases, collect)
-    # Compiled before the fold, since that is how the aggregates to compute become known.
-    having = _condition(query.having, after, "HAVING")
-    for named in query.projections or ():
-        compile(named.expression, after)
-    for item in query.order_by:
-        compile(item.expression, after)
-    groups = _fold(keys, folds, rows)
-    return after, ((row, b"") for row in groups if having is None or having.evaluate(row))
-
-
-def _fold(
-    keys: list[Typed], folds: list[Aggregate], rows: Iterable[tuple[Values, bytes]]
-) -> Iterator[Values]:
-    groups: dict[tuple[Any, ...], list[Any]] = {}
-    for values, _ in rows:
-        key = tuple(item.evaluate(values) for item in keys)
-        states = groups.get(key)
-        if states is None:
-            states = groups[key] = [fold.initial for fold in folds]
-        for place, fold in enumerate(folds):
-            value = fold.argument.evaluate(values)
-            if value is not None:
-                states[place] = fold.step(states[place], value)
-    for key, states in groups.items():
-        results = (fold.result(state) for fold, state in zip(folds, states, strict=True))
-        yield (*key, *results)
+def _answer(
+    query: Query, projections: list[Named], scope: Scope, rows: Iterable[tuple[Values, bytes]]
+) -> Rowset:
+    if query.group_by is not None:
+        scope, rows = grouped(query, query.group_by, scope, rows)
+    columns, items = _projected(projections, scope)
+    return Rowset(
+        columns,
+        [
+            wire.encode([(n, item.kind, item.evaluate(values)) for n, item in enumerate(items)])
+            for values, _ in _ordered(query, scope, rows)
+        ],
+    )
 
 
 def _ordered(
     query: Query, scope: Scope, rows: Iterable[tuple[Values, bytes]]
 ) -> Iterable[tuple[Values, bytes]]:
-    """Yield rows after `order by`, `offset` and `limit`."""
+    """Return rows after `order by`, `offset` and `limit`."""
     if query.order_by:
         found = list(rows)
         for item in reversed(query.order_by):
@@ -151,11 +132,7 @@ def _ordered(
             found = [found[place] for place in order]
         rows = found
     start = query.offset or 0
-    for index, row in enumerate(rows):
-        if query.limit is not None and index >= start + query.limit:
-            return
-        if index >= start:
-            yield row
+    return islice(rows, start, None if query.limit is None else start + query.limit)
 
 
 def _projected(projections: list[Named], scope: Scope) -> tuple[list[RowsetColumn], list[Typed]]:
@@ -167,27 +144,3 @@ def _projected(projections: list[Named], scope: Scope) -> tuple[list[RowsetColum
     return [
         RowsetColumn(name, item.kind, item.logical) for name, item in zip(names, items, strict=True)
     ], items
-
-
-def infer_name(expression: Expression) -> str:
-    """Return the column name of an expression without an alias (model but for plain columns)."""
-    match expression:
-        case Name(name):
-            return name
-        case Literal(value, kind):
-            if isinstance(value, bytes):
-                return f'"{value.decode(errors="backslashreplace")}"'
-            text = "null" if value is None else str(value).lower()
-            return text + "u" * (kind == wire.UINT64)
-        case Call(name, arguments):
-            return f"{name}({', '.join(map(infer_name, arguments))})"
-        case Unary(sign, operand):
-            return f"{sign} {infer_name(operand)}" if sign == "not" else sign + infer_name(operand)
-        case Binary(sign, left, right):
-            return f"({infer_name(left)}) {sign} ({infer_name(right)})"
-        case Row(items):
-            return f"({', '.join(map(infer_name, items))})"
-        case In(operand, options):
-            return f"{infer_name(operand)} in ({', '.join(map(infer_name, options))})"
-        case Star():
-            return "*"

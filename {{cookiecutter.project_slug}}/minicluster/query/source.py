@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic
+from ..errors import YtError, generic
 from ..rows import wire
 from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, Key
 from ..rows.rowset import RowsetColumn
 from ..tables.commands import Tables
 from ..tables.ordered import numbered
 from ..tables.table import Table, require_readable
-from .ast import Binary, Expression, Literal, Name
+from .ast import Binary, Expression, Literal, Name, Row
+from .compile import Scope, compile
+from .statistics import Statistics
+from .typed import Typed
 
 _AFTER = 255
 """Greater than any wire type, so that `key + (_AFTER,)` comes after every longer key."""
@@ -24,39 +27,54 @@ class Source:
     """A table as a query sees it; column ids of its rows are positions in `columns`."""
 
     path: str
+    alias: str | None
     table: Table
     timestamp: int | None
     columns: list[RowsetColumn]
+    statistics: Statistics | None = None
+
+    def name(self, column: str) -> str:
+        """Return a column's name as it is written when several tables are queried."""
+        return f"{self.alias}.{column}" if self.alias else column
 
     def rows(self, where: Expression | None) -> Iterator[bytes]:
-        """Yield the rows that may satisfy the condition, sorted ones by key."""
-        equal = dict(_equalities(where))
-        if self.table.sorted:
-            return self._sorted(equal)
-        return self._ordered(equal)
+        """Yield the rows that may satisfy the condition, sorted ones by key.
 
-    def _sorted(self, equal: dict[str, Literal]) -> Iterator[bytes]:
+        Raises YtError TABLET_NOT_MOUNTED for a tablet that has to be looked into.
+        """
+        found = self._sorted(where) if self.table.sorted else self._ordered(where)
+        return found if self.statistics is None else self.statistics.counted(found)
+
+    def _sorted(self, where: Expression | None) -> Iterator[bytes]:
+        equal = dict(_equalities(where))
         prefix: Key = ()
         for column in self.table.schema.columns[: self.table.schema.key_count]:
-            literal = equal.get(column.name)
+            literal = equal.get(column.name) or equal.get(self.name(column.name))
             if literal is None:
                 break
             if literal.value is None:
                 prefix += (wire.NULL, 0)
             else:
                 prefix += (column.wire_type, literal.value)
-        for _, row in self.table.data.scan(self.timestamp, prefix, (*prefix, _AFTER)):
+        end: Key = (*prefix, _AFTER)
+        for index in range(max(0, self.table.tablet_of(prefix)), self.table.tablet_of(end) + 1):
+            require_readable(self.table.tablets[index], self.path)
+        for _, row in self.table.data.scan(self.timestamp, prefix, end):
             yield row
 
-    def _ordered(self, equal: dict[str, Literal]) -> Iterator[bytes]:
+    def _ordered(self, where: Expression | None) -> Iterator[bytes]:
         width = len(self.table.schema.columns)
-        only = equal.get(TABLET_INDEX)
-        for index, tablet in enumerate(self.table.tablets):
-            if only is None or only.value == index:
-                data = tablet.data
-                end = data.total if self.timestamp is None else data.end_at(self.timestamp)
-                first, found = data.slice(data.trimmed, max(0, end - data.trimmed))
-                yield from numbered(found, width, index, first)
+        column = Typed.at(0, wire.INT64)
+        names = {TABLET_INDEX: column, self.name(TABLET_INDEX): column}
+        may_hold = _possible(where, Scope(names, {}, {}))
+        wanted = [pair for pair in enumerate(self.table.tablets) if may_hold(pair[0])]
+        for _, tablet in wanted:
+            require_readable(tablet, self.path)
+        for index, tablet in wanted:
+            data = tablet.data
+            end = data.total if self.timestamp is None else data.end_at(self.timestamp)
+            first, found = data.slice(data.trimmed, max(0, end - data.trimmed))
+            yield from numbered(found, width, index, first)
 
 
 def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
@@ -71,20 +89,47 @@ def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
             yield name, literal
 
 
-def open_source(tables: Tables, path: str, timestamp: int | None) -> Source:
-    """Return the table to read. Raises YtError TABLET_NOT_MOUNTED."""
+# What holds of the first items of two rows when the sign holds of the rows.
+_WEAKER = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+
+
+def _possible(where: Expression | None, scope: Scope) -> Callable[[int], bool]:
+    """Return whether rows of a tablet may satisfy the condition, by the tablet's index."""
+    match where:
+        case Binary("and" | "or" as word, left, right):
+            first, second = _possible(left, scope), _possible(right, scope)
+            if word == "and":
+                return lambda index: first(index) and second(index)
+            return lambda index: first(index) or second(index)
+        case Binary(sign, Row(left), Row(right)) if sign in _WEAKER:
+            return _possible(Binary(_WEAKER[sign], left[0], right[0]), scope)
+        case None:
+            return lambda index: True
+    try:
+        condition = compile(where, scope).evaluate
+    except YtError:  # it depends on other columns
+        return lambda index: True
+    return lambda index: bool(condition((index,)))
+
+
+def open_source(
+    tables: Tables,
+    path: str,
+    alias: str | None,
+    timestamp: int | None,
+    statistics: Statistics | None,
+) -> Source:
+    """Return the table to read, its rows to be counted in `statistics`. Raises YtError."""
     node, table = tables.node(path)
     if not table.dynamic:
         raise generic(f"Table {node.path} is not dynamic")
-    for tablet in table.tablets:
-        require_readable(tablet, node.path)
     columns = table.schema.rowset_columns()
     if not table.sorted:
         columns += [
             RowsetColumn(TABLET_INDEX, wire.INT64),
             RowsetColumn(ROW_INDEX, wire.INT64),
         ]
-    return Source(node.path, table, timestamp, columns)
+    return Source(node.path, alias, table, timestamp, columns, statistics)
 
 
 def decoded(row: bytes, width: int) -> list[Any]:

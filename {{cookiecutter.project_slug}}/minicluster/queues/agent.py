@@ -14,7 +14,7 @@ from ..cypress.store import Store
 from ..errors import YtError, generic
 from ..tables.commands import Tables
 from ..tables.ordered import OrderedData
-from ..tables.table import UNMOUNTED
+from ..tables.table import MOUNTED
 from ..tables.transactions import TabletTransactions
 from .consumers import Consumers
 from .reports import REPORTS, Reporter, reports
@@ -41,7 +41,8 @@ class QueueAgent:
         self.delay = 0.0
         """Seconds between two looks; 0 for none."""
         self._looked = 0.0
-        self._trimmed_at = 0
+        self._trimmed_at: tuple[int, int] | None = None
+        """The last commit and the count of changed tablets at the last look at what to trim."""
         self._seen: dict[tuple[str, str], Any] = {}
         """(node id, attribute) -> value at the last look."""
 
@@ -52,8 +53,9 @@ class QueueAgent:
             return
         self._looked = now
         self._seen.clear()
-        if self._trimmed_at != self._transactions.last_commit:
-            self._trimmed_at = self._transactions.last_commit
+        seen = self._transactions.last_commit, self._tables.tablet_changes
+        if self._trimmed_at != seen:
+            self._trimmed_at = seen
             self._trim()
         if self.delay:
             for node in self._store.nodes.values():
@@ -63,7 +65,7 @@ class QueueAgent:
 
     def wake(self) -> None:
         """Request a look even if no row has changed: a setting that governs trimming has."""
-        self._trimmed_at = 0
+        self._trimmed_at = None
 
     def report(self, node: Node, name: str) -> Any:
         """Return a status attribute as of the last look; MISSING for nodes unknown to the agent."""
@@ -86,7 +88,7 @@ class QueueAgent:
             if not config.get("enable"):
                 continue
             for index, tablet in enumerate(table.tablets):
-                if tablet.state == UNMOUNTED:
+                if tablet.state != MOUNTED:
                     continue
                 offsets = [
                     self._offset(registration.consumer, path, index)

@@ -79,9 +79,12 @@ class Consumers:
     def register(
         self, queue: str, consumer: str, vital: bool, partitions: list[int] | None = None
     ) -> None:
-        """Register a consumer with a queue; a second time, replace the registration."""
-        queue_node, _ = self._tables.ordered(queue)
-        consumer_node, _ = self.consumer(consumer)
+        """Register a consumer with a queue; a second time, replace the registration.
+
+        Both have to be tables, of any kind (ytlib/queue_client/registration_manager_base.cpp).
+        """
+        queue_node, _ = self._tables.node(queue)
+        consumer_node, _ = self._tables.node(consumer)
         self._registrations[queue_node.path, consumer_node.path] = Registration(
             queue_node.path, consumer_node.path, bool(vital), partitions
         )
@@ -90,6 +93,10 @@ class Consumers:
         """Remove a registration, if there is one; queue and consumer may be gone."""
         pair = self._cypress.canonical(queue), self._cypress.canonical(consumer)
         self._registrations.pop(pair, None)
+
+    def canonical(self, path: str) -> str:
+        """Return the path of the object, symlinks followed; `path` if there is no object."""
+        return self._cypress.canonical(path)
 
     def registrations(
         self, queue: str | None = None, consumer: str | None = None

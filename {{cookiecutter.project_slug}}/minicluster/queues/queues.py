@@ -86,7 +86,7 @@ class Queues:
         # A trimmed offset is answered with the first rows there are (documentation, "queues").
         first, found = tablet.data.slice(offset, DEFAULT_MAX_ROWS if max_rows is None else max_rows)
         weight = DEFAULT_MAX_WEIGHT if max_data_weight is None else max_data_weight
-        if found and weight < tablet.data.data_weight:
+        if found and weight < tablet.data.size:
             found = found[: within_weight(found, weight)]
         width = len(table.schema.columns)
         return QueueRowset(
@@ -129,25 +129,23 @@ class Queues:
     ) -> None:
         """Move a consumer, in `tx` or in a transaction of its own.
 
-        With `old_offset` the position must be that, as the transaction sees it.
-        Raises YtError OFFSET_CONFLICT if it is not, TABLET_NOT_MOUNTED if the consumer is not
-        mounted, AUTHORIZATION if the consumer is not registered.
+        With `old_offset` the position must be that, as the transaction sees it. The consumer need
+        not be registered, and the queue need not exist (client/api/queue_transaction_mixin.cpp).
+        Raises YtError OFFSET_CONFLICT for another position, TABLET_NOT_MOUNTED if the consumer is
+        not mounted.
         """
         node, table = self._consumers.consumer(consumer)
-        queue_node, queue_table = self._tables.ordered(queue)
-        # model: stricter than the native client, which looks for the queue and its registration
-        # only on a pull (client/api/queue_transaction_mixin.cpp).
-        self._consumers.require(queue_node, node)
+        queue_path = self._consumers.canonical(queue)
         if new_offset < 0:
-            # client/api/queue_transaction_mixin.cpp
             raise generic(f"Queue consumer offset {new_offset} cannot be negative")
-        tablet_at(queue_table, partition, queue_node.path)
+        if partition < 0:
+            raise generic(f"Partition index {partition} cannot be negative")
         names, written = encode(
             table.schema,
             [
                 {
                     "queue_cluster": self._cluster_name,
-                    "queue_path": queue_node.path,
+                    "queue_path": queue_path,
                     "partition_index": yson.YsonUint64(partition),
                     "offset": yson.YsonUint64(new_offset),
                 }
@@ -155,7 +153,7 @@ class Queues:
         )
         with self._transactions.within(tx) as transaction:
             if old_offset is not None:
-                key = self._consumers.key(queue_node.path, partition)
+                key = self._consumers.key(queue_path, partition)
                 require_readable(table.tablets[table.tablet_of(key)], node.path)
                 current = offset_in(table, table.data.get(key, transaction.start_timestamp))
                 if current != old_offset:

@@ -10,6 +10,7 @@ from yt import yson
 from ..clock import Clock, iso
 from ..cypress.model import Node
 from ..errors import YtError, generic
+from ..rows.schema import DATA_WEIGHT
 from ..tables.commands import Tables
 from ..tables.table import UNMOUNTED, Table
 from .consumers import Consumers
@@ -46,6 +47,7 @@ class Reporter:
     def _queue_partitions(self, node: Node, table: Table) -> Report:
         """Return `@queue_partitions`; a partition that is not mounted has an `error` alone."""
         now = self._clock.now()
+        weighed = table.schema.find(DATA_WEIGHT) is not None
         result: Report = []
         for index, tablet in enumerate(table.tablets):
             if tablet.state == UNMOUNTED:
@@ -61,7 +63,7 @@ class Reporter:
                     "available_row_count": len(data.rows),
                     "last_row_commit_time": _time(last),
                     "commit_idle_time": int((now - (last >> 30)) * 1000),
-                    "cumulative_data_weight": data.data_weight,
+                    "cumulative_data_weight": data.data_weight if weighed else yson.YsonEntity(),
                     "trimmed_data_weight": 0,
                     "write_row_count_rate": _RATE,
                     "write_data_weight_rate": _RATE,
@@ -88,7 +90,7 @@ class Reporter:
             "family": "ordered_dynamic_table",
             "partition_count": len(table.tablets),
             "has_timestamp_column": "$timestamp" in columns,
-            "has_cumulative_data_weight_column": "$cumulative_data_weight" in columns,
+            "has_cumulative_data_weight_column": DATA_WEIGHT in columns,
             "write_row_count_rate": _RATE,
             "write_data_weight_rate": _RATE,
             "registrations": self._registrations(queue=node.path),

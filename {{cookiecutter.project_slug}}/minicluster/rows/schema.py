@@ -9,7 +9,7 @@ unversioned_row.cpp, name_table.cpp, schema.cpp).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -203,6 +203,13 @@ class TableSchema:
             column = self.find(name)
             if column and (column.type != type_ or column.required or self.sorted):
                 raise _error(f'Column "{name}" must be of type "{type_}" in an ordered table')
+
+    def with_unique_keys(self) -> TableSchema:
+        """Return the schema that the server gives a dynamic table: keys of a sorted one are unique.
+
+        Source: server/master/table_server, "Sorted dynamic tables contain unique keys".
+        """
+        return replace(self, unique_keys=True) if self.sorted else self
 
     @property
     def key_count(self) -> int:

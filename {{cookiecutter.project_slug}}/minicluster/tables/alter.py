@@ -127,4 +127,5 @@ def set_dynamic(table: Table, dynamic: bool, timestamp: int) -> None:
     elif stored:
         data = OrderedData()
         data.append(list(stored), timestamp)
+        data.flush()
         table.tablets[0].data = data

@@ -9,10 +9,11 @@ from typing import Any
 
 from .. import ids
 from ..clock import Clock
+from ..cypress import locks
 from ..cypress.commands import Cypress
-from ..cypress.model import Node
+from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
-from ..errors import generic, not_supported, tablet_not_mounted
+from ..errors import generic, tablet_not_mounted
 from ..rows import wire
 from ..rows.from_wire import WRITE, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
@@ -43,6 +44,8 @@ class Tables:
         self._transactions = transactions
         # Seeded, so that a run with the same requests puts its rows into the same tablets.
         self._random = random.Random(0)
+        self.tablet_changes = 0
+        """How often tablets may have changed their state."""
 
     def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
         """Return the node of a table and the table. Raises YtError if there is no table."""
@@ -218,6 +221,16 @@ class Tables:
 
     # Tablets
 
+    def _unlocked(self, path: str) -> tuple[Node, Table]:
+        """Return a dynamic table whose tablets may be changed: its node is not locked.
+
+        Source: server/master/table_server/table_node_proxy.cpp, LockThisImpl in Mount and others.
+        """
+        node, table = self.dynamic(path)
+        locks.check(node, None, Request(EXCLUSIVE))
+        self.tablet_changes += 1
+        return node, table
+
     def mount(
         self,
         path: str,
@@ -227,25 +240,25 @@ class Tables:
         freeze: bool = False,
     ) -> None:
         """Mount tablets first..last, both included, at once; a real cluster takes a moment."""
-        node, table = self.dynamic(path)
+        node, table = self._unlocked(path)
         revision = self._store.next_revision
         tablets.mount(table, node.path, first, last, freeze=freeze, next_revision=revision)
 
     def unmount(self, path: str, first: int | None = None, last: int | None = None) -> None:
-        node, table = self.dynamic(path)
+        node, table = self._unlocked(path)
         tablets.unmount(table, node.path, first, last)
 
     def freeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
-        node, table = self.dynamic(path)
+        node, table = self._unlocked(path)
         tablets.freeze(table, node.path, first, last)
 
     def unfreeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
-        node, table = self.dynamic(path)
+        node, table = self._unlocked(path)
         tablets.unfreeze(table, node.path, first, last)
 
     def remount(self, path: str, first: int | None = None, last: int | None = None) -> None:
         """Check the request; settings take effect at once here, so nothing is left to do."""
-        node, table = self.dynamic(path)
+        node, table = self._unlocked(path)
         tablets.tablet_range(table, node.path, first, last)
 
     def reshard(
@@ -258,23 +271,22 @@ class Tables:
         last: int | None = None,
         trimmed_row_counts: Sequence[int] | None = None,
     ) -> None:
-        """Cut an unmounted table anew.
+        """Cut unmounted tablets first..last, both included, anew.
 
         In an ordered table, added tablets are empty, and the rows of removed ones go to the end of
         the last that stays, where they get new row indexes (documentation, "ordered tables").
         """
-        node, table = self.dynamic(path)
-        tablets.require_unmounted(table, "Cannot reshard table")
-        if (first or 0) != 0 or last not in (None, len(table.tablets) - 1):
-            raise not_supported("Resharding of a part of a table")
-        tablets.reshard(table, node.path, tablet_count, pivot_keys, trimmed_row_counts)
+        node, table = self._unlocked(path)
+        tablets.reshard(table, node.path, first, last, tablet_count, pivot_keys, trimmed_row_counts)
 
     def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
         """Change the schema of an unmounted table, or make it dynamic or static."""
         _, table = self.node(path)
         tablets.require_unmounted(table, "Cannot alter table")
         if schema is not None:
-            alter.set_schema(table, TableSchema.from_yson(schema))
+            given = TableSchema.from_yson(schema)
+            becomes_dynamic = table.dynamic if dynamic is None else dynamic
+            alter.set_schema(table, given.with_unique_keys() if becomes_dynamic else given)
         if dynamic is not None:
             alter.set_dynamic(table, dynamic, self._clock.timestamp())
 

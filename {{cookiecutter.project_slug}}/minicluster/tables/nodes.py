@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from yt import yson
@@ -16,7 +17,8 @@ from . import retention
 from .commands import Tables
 from .ordered import OrderedData
 from .ordered import data_weight as row_weight
-from .table import MOUNTED, UNMOUNTED, Table, Tablet, new_table, pivot_to_yson
+from .table import MOUNTED, Table, Tablet, new_table, pivot_to_yson
+from .tablets import require_unmounted
 
 TABLE = 401
 
@@ -36,12 +38,20 @@ def _dynamic(get: Callable[[Table], Any]) -> Getter:
     return lambda node: get(_table(node)) if _table(node).dynamic else MISSING
 
 
-def _weight(table: Table) -> int:
+def _rows(table: Table) -> Iterable[bytes]:
     if not table.dynamic:
-        return sum(map(row_weight, table.static_rows))
+        return table.static_rows
     if table.sorted:
-        return sum(row_weight(row) for _, row in table.data.scan())
-    return sum(row_weight(row) for tablet in table.tablets for row in tablet.data.rows)
+        return (row for _, row in table.data.scan())
+    return (row for tablet in table.tablets for row in tablet.data.rows)
+
+
+def _weight(table: Table) -> int:
+    return sum(map(row_weight, _rows(table)))
+
+
+def _size(table: Table) -> int:
+    return sum(map(len, _rows(table)))
 
 
 def _statistics(table: Table) -> dict[str, Any]:
@@ -69,15 +79,18 @@ def _store(name: str) -> Setter:
     return set_attribute
 
 
+def _set_commit_ordering(node: Node, value: Any) -> None:
+    if value not in ("weak", "strong"):
+        raise generic(f'Error parsing commit ordering value "{value}"')
+    require_unmounted(_table(node), "Cannot change table commit ordering mode")
+    node.attributes["commit_ordering"] = str(value)
+
+
 def _set_atomicity(node: Node, value: Any) -> None:
     table = _table(node)
     if value not in ("full", "none"):
         raise generic(f'Error parsing atomicity value "{value}"')
-    if any(tablet.state != UNMOUNTED for tablet in table.tablets):
-        raise generic(
-            "Cannot change table atomicity mode since not all of its tablets are in "
-            '"unmounted" state'
-        )
+    require_unmounted(table, "Cannot change table atomicity mode")
     table.atomicity = str(value)
 
 
@@ -101,7 +114,7 @@ BUILTIN: dict[str, Getter] = {
     "atomicity": _of(lambda table: table.atomicity),
     "chunk_count": _of(_chunk_count),
     "chunk_row_count": _of(Table.row_count),
-    "compressed_data_size": _of(_weight),
+    "compressed_data_size": _of(_size),
     "data_weight": _of(_weight),
     "dynamic": _of(lambda table: table.dynamic),
     "expected_tablet_state": _dynamic(lambda table: table.state),
@@ -116,7 +129,7 @@ BUILTIN: dict[str, Getter] = {
     "tablet_count": _dynamic(lambda table: len(table.tablets)),
     "tablet_state": _of(lambda table: table.state),
     "tablet_statistics": _dynamic(_statistics),
-    "uncompressed_data_size": _of(_weight),
+    "uncompressed_data_size": _of(_size),
     "unmerged_row_count": _of(Table.row_count),
     **{name: _stored(name, default) for name, default in SETTINGS.items()},
 }
@@ -133,19 +146,22 @@ def _absent(node: Node) -> frozenset[str]:
 SETTABLE: dict[str, Setter] = {
     "atomicity": _set_atomicity,
     **{name: _store(name) for name in SETTINGS},
+    "commit_ordering": _set_commit_ordering,
     **retention.SETTABLE,
 }
 
 
 def _copy(node: Node, move: bool) -> Table:
-    """Return the table of a clone; a moved one stays mounted, a copied one has to be idle."""
+    """Return the table of a clone. Raises YtError for a mounted one."""
     table = _table(node)
     if move:
+        # server/master/tablet_server/tablet_manager.cpp, CloneTablet
+        require_unmounted(table, "Cannot move dynamic table")
         return table
     if any(tablet.state == MOUNTED for tablet in table.tablets):
         raise generic(
-            f"Cannot copy dynamic table {node.path}: not all of its tablets are in "
-            '"unmounted" or "frozen" state'
+            "Cannot copy dynamic table since not all of its tablets are in "
+            '"frozen" or "unmounted" state'
         )
     return Table(
         table.schema,
@@ -160,7 +176,7 @@ def _copy(node: Node, move: bool) -> Table:
 
 
 def _copy_data(data: OrderedData) -> OrderedData:
-    return OrderedData(list(data.rows), data.trimmed, list(data.commits), data.data_weight)
+    return replace(data, rows=list(data.rows), commits=list(data.commits), chunks=list(data.chunks))
 
 
 def _restore_atomicity(table: Table, atomicity: str) -> None:

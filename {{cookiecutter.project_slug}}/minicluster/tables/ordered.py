@@ -20,7 +20,14 @@ class OrderedData:
     trimmed: int = 0
     commits: list[tuple[int, int]] = field(default_factory=list)
     data_weight: int = 0
-    """Cumulative, of everything ever written."""
+    """Cumulative, of all rows ever written with the column `$cumulative_data_weight`."""
+    size: int = 0
+    """At least the data weight of all rows ever written, and less work to count."""
+    chunks: list[int] = field(default_factory=list)
+    """Indexes after the last row of each chunk. Rows become a chunk when the tablet is unmounted
+    or frozen (model: a real cluster flushes a mounted one now and then as well)."""
+    dropped: int = 0
+    """Index after the last chunk that trimming has removed."""
 
     @property
     def total(self) -> int:
@@ -29,8 +36,18 @@ class OrderedData:
 
     def append(self, rows: list[bytes], timestamp: int) -> None:
         self.rows.extend(rows)
-        self.data_weight += sum(map(data_weight, rows))
+        self.size += sum(map(len, rows))
         self.commits.append((timestamp, self.total))
+
+    def flush(self) -> None:
+        """Make a chunk of the rows that are in none."""
+        if self.total > (self.chunks[-1] if self.chunks else self.dropped):
+            self.chunks.append(self.total)
+
+    def drop_chunks(self) -> None:
+        """Remove the chunks without rows; a trimmed row in any other stays with its chunk."""
+        while self.chunks and self.chunks[0] <= self.trimmed:
+            self.dropped = self.chunks.pop(0)
 
     def trim(self, trimmed_row_count: int) -> None:
         """Drop rows before that index; beyond the end means all, backwards means nothing."""
@@ -41,6 +58,7 @@ class OrderedData:
             dead = bisect_right(self.commits, end, key=lambda commit: commit[1])
             # The last commit stays: `last_row_commit_time` is asked of an empty tablet too.
             del self.commits[: min(dead, len(self.commits) - 1)]
+            self.drop_chunks()
 
     def end_at(self, timestamp: int) -> int:
         """Return the index after the last row that a read at that timestamp sees."""
@@ -66,8 +84,22 @@ class OrderedData:
 
 
 def data_weight(row: bytes) -> int:
-    """Return the bytes of the row's values with padding (model: the server leaves it out)."""
-    return len(row) - 8 - 8 * row[0] - 256 * 8 * row[1] + 1
+    """Return the weight of a row's values and of the row (GetDataWeight in client/table_client)."""
+    words = wire.words_of(row)
+    weight = position = 1
+    for _ in range(words[0]):
+        header = words[position]
+        kind = header >> 16 & 0xFF
+        if kind >= wire.STRING:
+            length = header >> 32
+            weight += length
+            position += 1 + (length + 7 >> 3)
+        elif kind == wire.NULL:
+            position += 1
+        else:
+            weight += 1 if kind == wire.BOOLEAN else 8
+            position += 2
+    return weight
 
 
 def within_weight(rows: list[bytes], limit: int) -> int:
@@ -86,21 +118,22 @@ def stamped(
     weight_id: int | None,
     timestamp: int,
     weight: int,
-) -> list[bytes]:
-    """Return rows with `$timestamp` and `$cumulative_data_weight` where the schema has them."""
+) -> tuple[list[bytes], int]:
+    """Return rows with `$timestamp` and `$cumulative_data_weight` where the schema has them, and
+    the weight of the last one (server/node/tablet_node/ordered_dynamic_store.cpp, WriteRow)."""
     if timestamp_id is None and weight_id is None:
-        return rows
+        return rows, weight
     extra = (timestamp_id is not None) + (weight_id is not None)
     time = b"" if timestamp_id is None else wire.encode_value(timestamp_id, wire.UINT64, timestamp)
     if weight_id is None:
-        return [wire.extended(row, time, extra) for row in rows]
+        return [wire.extended(row, time, extra) for row in rows], weight
     result = []
     for row in rows:
         weight += data_weight(row) + 8 * extra
         result.append(
             wire.extended(row, time + wire.encode_value(weight_id, wire.INT64, weight), extra)
         )
-    return result
+    return result, weight
 
 
 def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes]:

@@ -142,6 +142,7 @@ def new_table(attributes: dict[str, Any], schema: TableSchema | None = None) -> 
     if schema is None:
         schema = TableSchema.from_yson(given) if given is not None else TableSchema((), False)
     if dynamic:
+        schema = schema.with_unique_keys()
         schema.validate_dynamic()
     elif "tablet_count" in attributes or "pivot_keys" in attributes:
         raise generic('"tablet_count" and "pivot_keys" can only be set for a dynamic table')
@@ -162,19 +163,27 @@ def set_trimmed_row_counts(table: Table, counts: Sequence[int]) -> None:
     if not table.ordered or len(counts) != len(table.tablets):
         raise generic('"trimmed_row_counts" must name every tablet of an ordered table')
     for tablet, trimmed in zip(table.tablets, counts, strict=True):
-        tablet.data = OrderedData(trimmed=int(trimmed))
+        tablet.data = OrderedData(trimmed=int(trimmed), dropped=int(trimmed))
 
 
 def new_tablets(
-    schema: TableSchema, count: int | None, pivots: Sequence[Sequence[Any]] | None
+    schema: TableSchema,
+    count: int | None,
+    pivots: Sequence[Sequence[Any]] | None,
+    *,
+    low: Key = (),
+    high: Key | None = None,
 ) -> list[Tablet]:
-    """Return empty tablets of a table: by pivot keys for a sorted one, else by a count."""
+    """Return empty tablets of a table: by pivot keys for a sorted one, else by a count.
+
+    Pivot keys begin with `low` and end before `high`, which the next tablet has.
+    """
     if count is not None and pivots is not None:
         raise generic('Cannot specify both "tablet_count" and "pivot_keys"')
     if pivots is not None:
         if not schema.sorted:
             raise generic("Pivot keys must not be provided to reshard an ordered table")
-        return [Tablet(pivot=pivot) for pivot in _pivots(schema, pivots)]
+        return [Tablet(pivot=pivot) for pivot in _pivots(schema, pivots, low, high)]
     number = 1 if count is None else int(count)
     if not 1 <= number <= MAX_TABLETS:
         raise generic(f"Tablet count must be between 1 and {MAX_TABLETS}, got {number}")
@@ -183,12 +192,19 @@ def new_tablets(
     return [Tablet() for _ in range(number)]
 
 
-def _pivots(schema: TableSchema, given: Sequence[Sequence[Any]]) -> list[Key]:
+def _pivots(
+    schema: TableSchema, given: Sequence[Sequence[Any]], first: Key, end: Key | None
+) -> list[Key]:
     result = [key_from_yson(schema, pivot) for pivot in given]
-    if not result or result[0] != ():
+    if not result or result[0] != first:
         raise generic("First pivot key must match that of the first tablet in the resharded range")
     if any(low >= high for low, high in pairwise(result)):
         raise generic("Pivot keys must be strictly increasing")
+    if end is not None and result[-1] >= end:
+        raise generic(
+            "Last pivot key must be strictly less than that of the tablet "
+            "which follows the resharded range"
+        )
     return result
 
 

@@ -61,12 +61,14 @@ def mount(
         if tablet.state == UNMOUNTED:
             tablet.mount_revision = next_revision()
             tablet.state = FROZEN if freeze else MOUNTED
+            tablet.data.drop_chunks()
         elif freeze != (tablet.state == FROZEN):
             raise _wrong_state("mount", tablet)
 
 
 def unmount(table: Table, path: str, first: int | None, last: int | None) -> None:
     for tablet in tablet_range(table, path, first, last):
+        tablet.data.flush()
         tablet.state = UNMOUNTED
 
 
@@ -74,6 +76,7 @@ def freeze(table: Table, path: str, first: int | None, last: int | None) -> None
     for tablet in tablet_range(table, path, first, last):
         if tablet.state == UNMOUNTED:
             raise _wrong_state("freeze", tablet)
+        tablet.data.flush()
         tablet.state = FROZEN
 
 
@@ -82,6 +85,7 @@ def unfreeze(table: Table, path: str, first: int | None, last: int | None) -> No
         if tablet.state == UNMOUNTED:
             raise _wrong_state("unfreeze", tablet)
         tablet.state = MOUNTED
+        tablet.data.drop_chunks()
 
 
 def _wrong_state(action: str, tablet: Tablet) -> YtError:
@@ -91,29 +95,54 @@ def _wrong_state(action: str, tablet: Tablet) -> YtError:
 def reshard(
     table: Table,
     path: str,
+    first: int | None,
+    last: int | None,
     tablet_count: int | None,
     pivot_keys: Sequence[Sequence[Any]] | None,
     trimmed_row_counts: Sequence[int] | None,
 ) -> None:
-    """Cut a whole table anew; an ordered one keeps its rows."""
-    made = new_tablets(table.schema, tablet_count, pivot_keys)
+    """Cut tablets first..last, both included, anew; those of an ordered table keep their rows."""
+    old = tablet_range(table, path, first, last)
+    for tablet in old:
+        if tablet.state != UNMOUNTED:
+            raise generic(f"Cannot reshard table since tablet {tablet.id} is not unmounted")
+    begin = first or 0
+    end = begin + len(old)
+    if table.sorted and pivot_keys is None and len(old) < len(table.tablets):
+        raise not_supported("Resharding of a part of a sorted table without pivot keys")
+    made = new_tablets(
+        table.schema,
+        tablet_count,
+        pivot_keys,
+        low=old[0].pivot,
+        high=table.tablets[end].pivot if end < len(table.tablets) else None,
+    )
     if table.ordered:
-        _move_rows(table.tablets, made)
-    table.tablets = made
+        _move_rows(old, made)
+    if trimmed_row_counts is not None and any(tablet.data.rows for tablet in made):
+        raise not_supported(f"Trimmed row counts of {path}, which has rows,")
+    table.tablets[begin:end] = made
     if trimmed_row_counts is not None:
-        if any(tablet.data.rows for tablet in made):
-            raise not_supported(f"Trimmed row counts of {path}, which has rows,")
         set_trimmed_row_counts(table, trimmed_row_counts)
 
 
 def _move_rows(old: list[Tablet], new: list[Tablet]) -> None:
+    removed = old[len(new) :]
+    for tablet in removed:
+        if tablet.data.dropped != tablet.data.trimmed:
+            # server/master/tablet_server/tablet.cpp, ValidateReshardRemove
+            raise generic(
+                f"Some chunks of tablet {tablet.id} are not fully trimmed; such a tablet cannot "
+                "participate in resharding"
+            )
     for before, after in zip(old, new, strict=False):
         after.data = before.data
         after.id = before.id
-    for removed in old[len(new) :]:
+    for tablet in removed:
         target = new[-1].data
-        if removed.data.rows:
-            target.append(removed.data.rows, max(target.last_commit, removed.data.last_commit))
+        if tablet.data.rows:
+            target.append(tablet.data.rows, max(target.last_commit, tablet.data.last_commit))
+            target.flush()
 
 
 def trim(table: Table, path: str, tablet_index: int, trimmed_row_count: int) -> None:

@@ -245,7 +245,8 @@ def _apply(buffered: Buffered, timestamp: int) -> None:
     for index, added in buffered.appended.items():
         data = table.tablets[index].data
         ids_ = [_column_id(table.schema, name) for name in (TIMESTAMP, DATA_WEIGHT)]
-        data.append(stamped(added, ids_[0], ids_[1], timestamp, data.data_weight), timestamp)
+        rows, data.data_weight = stamped(added, ids_[0], ids_[1], timestamp, data.data_weight)
+        data.append(rows, timestamp)
     for key, change in buffered.changed.items():
         if isinstance(change, dict):
             old = table.data.get(key)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import not_supported
-from ...query import select
+from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.named import shown, stored
-from ..registry import STRUCTURED, TABULAR, Invocation, command
+from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
 
 def _tablet_range(call: Invocation) -> tuple[int | None, int | None]:
@@ -101,8 +101,16 @@ def lookup_rows(call: Invocation) -> Any:
 
 @command("select_rows", output=TABULAR, heavy=True)
 def select_rows(call: Invocation) -> Any:
-    rowset = select(call.cluster.tables, call.string("query"), _timestamp(call))
-    return shown(rowset)
+    statistics = Statistics() if call.flag("enable_statistics") else None
+    rowset = select(
+        call.cluster.tables,
+        call.string("query"),
+        _timestamp(call),
+        join_without_key=call.flag("allow_join_without_index"),
+        statistics=statistics,
+    )
+    rows = shown(rowset)
+    return rows if statistics is None else WithParameters(rows, statistics.to_yson())
 
 
 def _timestamp(call: Invocation) -> int | None:

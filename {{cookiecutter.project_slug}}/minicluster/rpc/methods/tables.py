@@ -49,5 +49,10 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
 @method("SelectRows")
 def select_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
-    rowset = select(call.cluster.tables, text(message.query), _timestamp(message.timestamp))
+    rowset = select(
+        call.cluster.tables,
+        text(message.query),
+        _timestamp(message.timestamp),
+        join_without_key=message.allow_join_without_index,
+    )
     return rowsets.write(call.reply.rowset_descriptor, rowset)

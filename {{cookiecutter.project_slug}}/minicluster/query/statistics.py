@@ -1,0 +1,44 @@
+"""What a query has read and written, as clients may ask (client/query_client/query_statistics.cpp).
+
+Times and memory are 0 (model), and a row that is read weighs what all its columns do (model: the
+server reads those that the query names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from yt import yson
+
+from ..tables.ordered import data_weight
+
+_TIMES = ("sync", "async", "execute", "read", "write", "codegen", "wait_on_ready_event")
+
+
+@dataclass
+class Statistics:
+    """Counts of one query."""
+
+    rows_read: int = 0
+    data_weight_read: int = 0
+    rows_written: int = 0
+
+    def counted(self, rows: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the rows, each counted as read."""
+        for row in rows:
+            self.rows_read += 1
+            self.data_weight_read += data_weight(row)
+            yield row
+
+    def to_yson(self) -> dict[str, Any]:
+        return {
+            "rows_read": self.rows_read,
+            "data_weight_read": self.data_weight_read,
+            "rows_written": self.rows_written,
+            **{f"{name}_time": yson.YsonUint64(0) for name in _TIMES},
+            "memory_usage": yson.YsonUint64(0),
+            "incomplete_input": False,
+            "incomplete_output": False,
+        }
