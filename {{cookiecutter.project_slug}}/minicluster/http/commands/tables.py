@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import not_supported
 from ...query import select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
-from ...rows.named import shown, stored
+from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 
@@ -80,14 +80,14 @@ def delete_rows(call: Invocation) -> None:
 
 def _modify(call: Invocation, kind: int) -> None:
     path, tables = call.path(), call.cluster.tables
-    rows = stored(tables.node(path)[1].schema, call.input, positional=call.positional("input"))
+    rows = call.rows(tables.node(path)[1].schema)
     tables.modify_items(path, kind, rows, tx=call.tablet_tx)
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
 def lookup_rows(call: Invocation) -> Any:
     path, tables = call.path(), call.cluster.tables
-    names, keys = tables.encode(path, call.input)
+    names, keys = tables.encode(path, call.rows(tables.node(path)[1].schema))
     rowset = tables.lookup(
         path,
         keys,
