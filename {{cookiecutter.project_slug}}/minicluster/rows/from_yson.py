@@ -65,7 +65,8 @@ class ItemReader:
                 pieces.append(null)
             else:
                 return None
-        return WRITE, tablet, b"".join(pieces)
+        row = b"".join(pieces)
+        return (WRITE, tablet, row) if len(row) <= wire.MAX_VALUE_LENGTH else None
 
     def _general(self, kind: int, item: Item) -> Modification:
         names, (row,) = encode(self._schema, [item])
@@ -136,6 +137,9 @@ def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
     if kind == wire.NULL or kind == wanted:
         return kind, result
     if wanted == wire.ANY:
+        # A key is compared, so it keeps its type (typeAnyAcceptsAllValues in unversioned_row.cpp).
+        if column.sort_order:
+            return kind, result
         return wanted, yson.dumps(value, yson_format="binary")
     if (kind, wanted) == (wire.ANY, wire.COMPOSITE):
         return wanted, result
