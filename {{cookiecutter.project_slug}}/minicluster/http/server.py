@@ -148,7 +148,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 def failure(error: YtError, status: int = 400) -> web.Response:
     """Return an error as YT's HTTP proxy sends it: in headers and, as JSON, in the body."""
-    text = json.dumps(Json().shown(error.to_dict()))
+    text = json.dumps(Json().shown(error.to_dict()), separators=(",", ":"))
     headers = {"X-YT-Request-Id": ids.new(0)}
     if len(text) <= MAX_ERROR_HEADER:
         headers["X-YT-Error"] = text
