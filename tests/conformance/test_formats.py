@@ -81,6 +81,7 @@ def test_pretty_json(client: Any, root: str) -> None:
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [("ж".encode(), "Ð¶"), (b"\xff\x00\x80", "ÿ\\u0000\x80"), (b'"\\\n', '\\"\\\\\\n')],
+    ids=["text", "bytes", "escaped"],
 )
 def test_a_character_of_json_stands_for_a_byte(
     client: Any, table: str, queue: str, stored: bytes, shown: str
@@ -279,6 +280,7 @@ def test_dsv_is_converted_on_request(client: Any, queue: str, table: str) -> Non
         (b"data=a\ndata=b\\", "Incomplete escape sequence"),
         (b"data=a\0\n", "Unescaped"),
     ],
+    ids=["no end", "half an escape", "a zero byte"],
 )
 def test_malformed_dsv(client: Any, queue: str, data: bytes, message: str) -> None:
     """Source: server test, library/formats/unittests/dsv_parser_ut.cpp (UnterminatedRecord,

@@ -1,8 +1,8 @@
 """A session of the `yt` command line as a page, and the same session run again.
 
 The page is Markdown; its `console` blocks hold commands after `$ ` and what they printed. `replay`
-runs them in their order, and `replayed` returns the page with what they print now: a page that still
-holds comes back unchanged. `python -m tests.minicluster.transcript` writes it anew.
+runs them in their order, and `replayed` returns the page with what they print now: a page that
+still holds comes back unchanged. `python -m tests.minicluster.transcript` writes it anew.
 
 Of the shell there is a pipe from `echo` or `printf`, a line that ends with a backslash, and
 `name=$(yt ...)`, whose value later commands take as `$name`.
