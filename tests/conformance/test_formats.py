@@ -264,8 +264,9 @@ def test_strings_of_dsv_do_not_fit_into_other_columns(client: Any, queue: str) -
 
 def test_dsv_is_converted_on_request(client: Any, queue: str, table: str) -> None:
     """Source: documentation, user-guide/storage/formats (DSV: enable_type_conversion)"""
-    inserted(client, queue, b"data=a\tn=2u\ndata=b\tn=-1\n", TYPED_DSV)
+    inserted(client, queue, b"data=a\tn=2u\t$tablet_index=1\ndata=b\tn=-1\n", TYPED_DSV)
     assert strings(client, queue) == [b"b", b"a"]
+    assert list(client.select_rows(f"n from [{queue}] where [$tablet_index] = 1 and n = 2"))
     written(client, table, b"data=a\tn=5\n", TYPED_DSV)
     assert list(client.read_table(table)) == [{"data": "a", "n": 5}]
     with pytest.raises(YtResponseError, match="Error while performing type conversion") as caught:

@@ -90,17 +90,14 @@ class Format:
 
     @classmethod
     def parse(cls, given: Any) -> Format:
-        """Read a format such as `<format=text>yson` in any of the ways clients write it.
+        """Read a format such as `<format=text>yson`.
 
         Raises YtError for a format that is not supported here.
         """
-        if isinstance(given, dict):  # JSON headers: {"$value": ..., "$attributes": ...}
-            options, name = given.get("$attributes") or {}, given.get("$value")
-        else:
-            options, name = getattr(given, "attributes", None) or {}, given
-        if not isinstance(name, str) or not isinstance(options, dict):
+        if not isinstance(given, str):
             raise generic("Error parsing format: a name with attributes is expected")
-        name = str(name)  # a YSON string with attributes equals none without
+        options = getattr(given, "attributes", None) or {}
+        name = str(given)  # a YSON string with attributes equals none without
         if name not in _CODECS:
             raise not_supported(f'Format "{name}"')
         refuse(options, _REFUSED)

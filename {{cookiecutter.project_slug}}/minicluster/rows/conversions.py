@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import generic
 from . import wire
+from .from_wire import TABLET_INDEX
 from .schema import TableSchema, violation
 
 Row = dict[str, Any]
@@ -29,7 +30,8 @@ class Conversions:
         """Return the rows converted. Raises YtError for a string that its column cannot take."""
         if self == NONE:
             return rows
-        kinds = {column.name: column.wire_type for column in schema.columns}
+        kinds = {TABLET_INDEX: wire.INT64}
+        kinds |= {column.name: column.wire_type for column in schema.columns}
         return [
             {name: self._value(name, kinds.get(name, wire.ANY), row[name]) for name in row}
             for row in rows

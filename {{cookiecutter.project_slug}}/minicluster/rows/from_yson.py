@@ -69,8 +69,23 @@ class ItemReader:
         return (WRITE, tablet, row) if len(row) <= wire.MAX_VALUE_LENGTH else None
 
     def _general(self, kind: int, item: Item) -> Modification:
+        for name in item.keys() - self._names - SYSTEM_COLUMNS.keys():
+            raise unknown_column(name)
         names, (row,) = encode(self._schema, [item])
         return self._reader(names).modification(kind, row)
+
+
+def require_keys(schema: TableSchema, items: Iterable[Item]) -> None:
+    """Raise YtError for an item with a column that is not part of the key."""
+    names = frozenset(schema.key_columns)
+    for item in items:
+        for name in item.keys() - names:
+            raise unknown_column(name)
+
+
+def unknown_column(name: str) -> YtError:
+    # client/table_client/table_consumer.cpp
+    return violation(f'No column "{name}" in table schema')
 
 
 def encode(
