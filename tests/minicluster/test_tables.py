@@ -450,6 +450,7 @@ def test_static_tables_check_order_keys_and_types(cluster: Cluster) -> None:
     ("attributes", "message"),
     [
         ({"append": True, "schema": KEYED}, '"append" and "schema" are not compatible'),
+        ({"sorted_by": "k"}, 'Error parsing YPath attribute "sorted_by"'),
         ({"sorted_by": ["k", "k"]}, 'Duplicate key column name "k"'),
         ({"sorted_by": ["v"]}, 'key column "v": not supported'),
         ({"optimize_for": "scan"}, "not supported by minicluster"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from struct import Struct
 from typing import Any
 
@@ -69,8 +69,7 @@ class ItemReader:
         return (WRITE, tablet, row) if len(row) <= wire.MAX_VALUE_LENGTH else None
 
     def _general(self, kind: int, item: Item) -> Modification:
-        for name in item.keys() - self._names - SYSTEM_COLUMNS.keys():
-            raise unknown_column(name)
+        _require_known(item, self._names | SYSTEM_COLUMNS.keys())
         names, (row,) = encode(self._schema, [item])
         return self._reader(names).modification(kind, row)
 
@@ -79,13 +78,14 @@ def require_keys(schema: TableSchema, items: Iterable[Item]) -> None:
     """Raise YtError for an item with a column that is not part of the key."""
     names = frozenset(schema.key_columns)
     for item in items:
-        for name in item.keys() - names:
-            raise unknown_column(name)
+        _require_known(item, names)
 
 
-def unknown_column(name: str) -> YtError:
-    # client/table_client/table_consumer.cpp
-    return violation(f'No column "{name}" in table schema')
+def _require_known(item: Item, names: Set[str]) -> None:
+    for name in item:
+        if name not in names:
+            # client/table_client/table_consumer.cpp
+            raise violation(f'No column "{name}" in table schema')
 
 
 def encode(

@@ -209,7 +209,7 @@ class Tables:
         items: Iterable[Mapping[str, Any]],
         *,
         attributes: Mapping[str, Any] = static.NO_ATTRIBUTES,
-        most: int = static.MAX_ROW_WEIGHT,
+        most: int = static.DEFAULT_ROW_WEIGHT,
         tx: str | None = None,
     ) -> None:
         """Write the rows of a static table, isolated in a master transaction: see `with_rows`."""

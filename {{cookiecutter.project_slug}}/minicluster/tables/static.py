@@ -21,8 +21,10 @@ SORT_ORDER_VIOLATION = 301
 UNIQUE_KEY_VIOLATION = 306
 ROW_WEIGHT_LIMIT_EXCEEDED = 308
 
-MAX_ROW_WEIGHT = 16 << 20
-"""Unless `table_writer` has another `max_row_weight` (documentation, "faq")."""
+# Documentation, "static tables", limitations: `max_row_weight` of `table_writer`.
+DEFAULT_ROW_WEIGHT = 16 << 20
+MAX_ROW_WEIGHT = 128 << 20
+
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 
 
@@ -30,7 +32,7 @@ def with_rows(
     table: Table,
     items: Iterable[Mapping[str, Any]],
     attributes: Mapping[str, Any] = NO_ATTRIBUTES,
-    most: int = MAX_ROW_WEIGHT,
+    most: int = DEFAULT_ROW_WEIGHT,
 ) -> Table:
     """Return the static table with these rows instead of its own, or after them.
 

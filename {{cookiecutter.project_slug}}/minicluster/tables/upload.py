@@ -63,7 +63,9 @@ def upload(table: Table, attributes: Mapping[str, Any]) -> Upload:
 
 
 def _key_columns(given: Any) -> list[str]:
-    names = [str(name) for name in given] if isinstance(given, list) else [str(given)]
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise generic(f'Error parsing YPath attribute "sorted_by": {given!r}')
+    names = [str(name) for name in given]
     for name in names:
         if names.count(name) > 1:
             raise generic(f'Duplicate key column name "{name}"')
