@@ -24,7 +24,9 @@ from minicluster import testing
 HERE = Path(__file__).parent
 GIVEN = os.environ.get("YT_CONFORMANCE_PROXY", "")
 HOME = "//tmp/ytstream-conformance"
-SOURCES = re.compile(r"Source: (documentation, user-guide/|server test, |client, |observed, )\S")
+SOURCES = re.compile(
+    r"Source: (documentation, user-guide/|server (test|source), |client, |observed, )\S"
+)
 TIMEOUT = 60.0
 
 Row = dict[str, Any]

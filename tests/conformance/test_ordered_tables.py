@@ -242,6 +242,16 @@ def test_rows_that_the_settings_keep_stay(client: Any, root: str, settings: Row)
     assert positions(client, kept, 0) == [(0, 1)]
 
 
+def test_rows_are_appended_and_nothing_else(client: Any, table: str) -> None:
+    """Source: server source, client/driver/table_commands.cpp (TInsertRowsCommand,
+    TDeleteRowsCommand)"""
+    with pytest.raises(yt.YtError, match='Cannot use "update" mode for ordered tables'):
+        client.insert_rows(table, [{"a": 1}], update=True)
+    with pytest.raises(yt.YtError, match="is not sorted"):
+        client.delete_rows(table, [{"a": 1}])
+    assert list(client.select_rows(f"* from [{table}]")) == []
+
+
 def test_a_frozen_table_takes_no_rows(client: Any, table: str) -> None:
     """Source: server test, integration/dynamic_tables/test_ordered_dynamic_tables.py
     (test_access_to_frozen)"""

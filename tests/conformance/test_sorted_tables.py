@@ -70,6 +70,41 @@ def test_an_update_keeps_the_other_columns(client: Any, table: str) -> None:
     ]
 
 
+def test_an_update_names_a_column_beside_the_key(client: Any, table: str) -> None:
+    """Source: server source, client/table_client/unversioned_row.h (ValidateClientDataRow)"""
+    client.insert_rows(table, [{"k": 1, "v": "a", "n": 2}])
+    with pytest.raises(YtResponseError, match="At least one non-key column must be specified"):
+        client.insert_rows(table, [{"k": 1}], update=True)
+    assert lookup(client, table, 1) == [{"k": 1, "v": "a", "n": 2}]
+    client.insert_rows(table, [{"k": 1}])
+    assert lookup(client, table, 1) == [{"k": 1, "v": None, "n": None}]
+
+
+def test_a_column_that_the_table_lacks_is_refused(client: Any, table: str) -> None:
+    """Source: server source, client/table_client/table_consumer.cpp (OnMyKeyedItem)"""
+    for request in (
+        lambda: client.insert_rows(table, [{"k": 1, "x": 1}]),
+        lambda: client.insert_rows(table, [{"k": 1, "x": 1}], update=True),
+        lambda: client.delete_rows(table, [{"k": 1, "v": "a"}]),
+        lambda: list(client.lookup_rows(table, [{"k": 1, "v": "a"}])),
+    ):
+        with pytest.raises(YtResponseError, match=r'No column "[xv]" in table schema') as caught:
+            request()
+        assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
+
+
+def test_a_string_is_at_most_16_megabytes_long(client: Any, table: str) -> None:
+    """Source: documentation, user-guide/dynamic-tables/overview (limitations)"""
+    longest = b"x" * (16 << 20)
+    client.insert_rows(table, [{"k": 1, "v": longest}])
+    assert lookup(client, table, 1)[0]["v"] == longest.decode()
+    for update in (False, True):
+        with pytest.raises(YtResponseError, match="is too long") as caught:
+            client.insert_rows(table, [{"k": 1, "v": longest + b"x"}], update=update)
+        assert caught.value.contains_code(codes.STRING_TOO_LONG)
+    assert lookup(client, table, 1)[0]["v"] == longest.decode()
+
+
 def test_the_last_of_two_rows_with_one_key_stays(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/sorted-dynamic-tables (data model: the key
     is unique)"""

@@ -8,67 +8,23 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import minicluster
 from minicluster import testing
+from tests.minicluster.yt_process import Shell, environment, running_shell
 
 PARENT = str(Path(minicluster.__file__).parents[1])
 YT = str(Path(sys.executable).with_name("yt"))
 
 
-@dataclass(frozen=True)
-class Done:
-    """A command that has ended."""
-
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-
-
-class Shell:
-    """Runs `yt` with a cluster set in its environment."""
-
-    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
-        self._process = process
-        self._folder = folder
-
-    def __call__(self, *arguments: str, given: str | bytes = b"") -> str:
-        """Return the program's output; fail with it if the program fails."""
-        done = self.run(*arguments, given=given)
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
-
-    def run(self, *arguments: str, given: str | bytes = b"") -> Done:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            Path(folder, "in").write_bytes(given.encode() if isinstance(given, str) else given)
-            self._process.stdin.write(json.dumps([arguments, folder]) + "\n")
-            self._process.stdin.flush()
-            code = int(self._process.stdout.readline())
-            return Done(code, Path(folder, "out").read_bytes(), Path(folder, "err").read_bytes())
-
-
-def environment(http: str) -> dict[str, str]:
-    return {**os.environ, "YT_PROXY": http, "YT_TOKEN": "any"}
-
-
 @pytest.fixture(scope="module")
 def shell(running: testing.Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    with subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("yt_shell.py"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(running.http),
-    ) as process:
-        yield Shell(process, tmp_path_factory.mktemp("shell"))
+    with running_shell(running.http, tmp_path_factory.mktemp("shell")) as shell:
+        yield shell
 
 
 SCHEMA = "<unique_keys=%true>[{name=k;type=int64;sort_order=ascending};{name=v;type=utf8}]"

@@ -14,6 +14,7 @@ from minicluster.rows import wire
 from minicluster.rows.from_wire import DELETE, WRITE, RowReader, key_of, key_reader
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
+from tests import codes
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
@@ -146,6 +147,23 @@ def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
         for _, _, row in found:
             assert isinstance(row, bytes)
             assert len(wire.values(row)) == len(of.columns)
+
+
+@pytest.mark.parametrize("form", ["string", "any"])
+def test_a_value_of_a_rowset_is_at_most_16_megabytes_long(form: str) -> None:
+    columns = [COLUMNS[0], {"name": "v", "type": form}]
+    of = TableSchema.from_yson(yson.to_yson_type(columns, attributes={"unique_keys": True}))
+    reader = RowReader(of, ["k", "v"], "//t")
+    kind = of.columns[1].wire_type
+
+    def row(length: int) -> bytes:
+        return wire.encode([(0, wire.INT64, 1), (1, kind, bytes(length))])
+
+    longest = row(wire.MAX_VALUE_LENGTH)
+    assert reader.modifications(wire.join([longest]), [WRITE]) == [(WRITE, None, longest)]
+    with pytest.raises(YtError, match=f'"{form}" is too long .* limit 16777216') as refused:
+        reader.modifications(wire.join([row(wire.MAX_VALUE_LENGTH + 1)]), [WRITE])
+    assert refused.value.code == codes.STRING_TOO_LONG
 
 
 def test_a_key_is_read_at_one_go_as_by_its_values() -> None:

@@ -87,7 +87,16 @@ def test_the_real_client_reads_back_what_it_wrote() -> None:
             ],
             "Key columns must form a prefix",
         ),
-        ([{"name": "a", "type": "any", "sort_order": "ascending"}], "cannot be of type"),
+        (
+            [
+                {
+                    "name": "a",
+                    "type_v3": {"type_name": "list", "item": "int64"},
+                    "sort_order": "ascending",
+                }
+            ],
+            "cannot be of type",
+        ),
         (
             [{"name": "a", "type_v3": "int64", "required": False}],
             '"type_v3" and "required" that do not match',
@@ -110,6 +119,7 @@ VALUE = {"name": "v", "type": "int64"}
         ([VALUE], {"strict": False}, '"strict" cannot be "false" for a dynamic table'),
         ([KEY, VALUE], {}, '"unique_keys" cannot be "false" for a sorted dynamic table'),
         ([KEY], {"unique_keys": True}, "at least one non-key column"),
+        ([{**KEY, "type": "any"}, VALUE], {"unique_keys": True}, 'cannot be of type "any"'),
         ([{"name": "$timestamp", "type": "int64"}], {}, 'must be of type "uint64"'),
     ],
 )

@@ -453,9 +453,28 @@ def test_static_tables_check_order_keys_and_types(cluster: Cluster) -> None:
             cluster.tables.write(T, items)
         assert caught.value.code == code
     cluster.tables.write(T, [{"k": 1}])
-    cluster.tables.write(T, [{"k": 3}], append=True)
+    cluster.tables.write(T, [{"k": 3}], attributes={"append": True})
     assert cluster.cypress.get(f"{T}/@row_count") == 2
     cluster.tables.write(T, [])
+    assert cluster.cypress.get(f"{T}/@row_count") == 0
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"append": True, "schema": KEYED}, '"append" and "schema" are not compatible'),
+        ({"sorted_by": "k"}, 'Error parsing YPath attribute "sorted_by"'),
+        ({"sorted_by": ["k", "k"]}, 'Duplicate key column name "k"'),
+        ({"sorted_by": ["v"]}, 'key column "v": not supported'),
+        ({"optimize_for": "scan"}, "not supported by minicluster"),
+    ],
+)
+def test_what_a_path_cannot_ask_of_a_write(
+    cluster: Cluster, attributes: dict[str, Any], message: str
+) -> None:
+    cluster.cypress.create("table", T)
+    with pytest.raises(YtError, match=message):
+        cluster.tables.write(T, [{"k": 1, "v": [1]}], attributes=attributes)
     assert cluster.cypress.get(f"{T}/@row_count") == 0
 
 

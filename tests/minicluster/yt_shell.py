@@ -1,4 +1,4 @@
-"""`yt`, loaded once and forked for each command: loading is most of what a command takes.
+"""`yt`, loaded once and forked for each command: loading it and its parsers is most of the time.
 
 Run as a process. Reads lines of JSON, a command's arguments and a folder with its stdin as the file
 `in`; leaves `out` and `err` there and answers with the exit code.
@@ -12,13 +12,16 @@ import signal
 import sys
 from pathlib import Path
 
-from yt.cli.yt_binary import main
+from yt.cli import yt_binary
 
 PATIENCE_SECONDS = 120
 
 
 def serve() -> object:
     """Serve until the input ends; in a child, be the command."""
+    for name in ("_prepare_config_parser", "_prepare_parser"):
+        parser = getattr(yt_binary, name)()
+        setattr(yt_binary, name, lambda made=parser: made)
     while line := sys.stdin.readline():
         arguments, folder = json.loads(line)
         child = os.fork()
@@ -28,7 +31,7 @@ def serve() -> object:
                 os.dup2(os.open(Path(folder, name), os.O_RDWR | os.O_CREAT), number)
             sys.stdin = open(0)  # noqa: SIM115 - the old one has seen a pipe
             sys.argv = ["yt", *arguments]
-            return main()
+            return yt_binary.main()
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
     return 0

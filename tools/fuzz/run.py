@@ -27,7 +27,9 @@ from yt import yson
 from minicluster.clock import Clock
 from minicluster.cluster import Cluster
 from minicluster.control.gate import Gate
+from minicluster.errors import YtError
 from minicluster.http.commands import COMMANDS
+from minicluster.http.formats import Format, of_header
 from minicluster.http.registry import BINARY, NULL, STRUCTURED, Command
 from minicluster.http.server import HttpServer
 from minicluster.rpc import bus, protos, server
@@ -271,25 +273,31 @@ class Target:
         inputs = self.inputs
         if command.input == NULL:
             return b"", {}
-        if command.input == BINARY:
-            data = inputs.random.randbytes(inputs.random.randint(0, 300))
-        elif command.input == STRUCTURED:
+        found = {"X-YT-Input-Format": inputs.pick(FORMATS)}
+        codec = Format.parse(of_header(found["X-YT-Input-Format"])).codec
+        try:
+            if command.input == BINARY:
+                data = inputs.random.randbytes(inputs.random.randint(0, 300))
+            elif command.input == STRUCTURED:
+                data = codec.dump(inputs.value())
+            else:
+                data = codec.dump_rows(inputs.rows())
+        except (YtError, AttributeError):  # not every value has a form in every format
             data = inputs.yson(inputs.value())
-        else:
-            form = inputs.pick(["text", "binary"])
-            data = yson.dumps(inputs.rows(), yson_type="list_fragment", yson_format=form)
         if inputs.chance(0.4):
             data = inputs.damaged(data)
         match inputs.random.randrange(10):
             case 0:
-                return gzip.compress(data), {"Content-Encoding": "gzip"}
+                return gzip.compress(data), {**found, "Content-Encoding": "gzip"}
             case 1:
-                return inputs.damaged(gzip.compress(data)), {"Content-Encoding": "gzip"}
+                return inputs.damaged(gzip.compress(data)), {**found, "Content-Encoding": "gzip"}
             case 2:
-                return data, {"Content-Encoding": inputs.pick(["br", "z-lz4", "identity"])}
-        return data, {}
+                coding = inputs.pick(["br", "z-lz4", "identity"])
+                return data, {**found, "Content-Encoding": coding}
+        return data, found
 
 
+FORMATS = ("yson", "<format=text>yson", "json", "<encode_utf8=%false>json", "dsv")
 _FLAGS = ("recursive", "force", "ignore_existing", "waitable", "vital", "update", "dynamic")
 _COUNTS = (
     "partition_index",

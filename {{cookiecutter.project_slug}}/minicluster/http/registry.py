@@ -11,8 +11,10 @@ from ..cluster import Cluster
 from ..control.gate import Gate
 from ..cypress.ypath import parse_rich
 from ..errors import generic
+from ..rows.named import stored
+from ..rows.schema import TableSchema
 from ..tables.transactions import Transaction
-from .formats import Format
+from .formats import YSON, Format
 
 HTTP_PROXY = "http"
 """The proxy that tablet transactions started over HTTP belong to."""
@@ -103,10 +105,16 @@ class Invocation:
                 raise _wrong(name, "integer", item)
         return [int(item) for item in value]
 
-    def positional(self, way: str) -> bool:
-        """Return whether structs are lists in the rows of the "input" or the "output"."""
+    def format(self, way: str) -> Format:
+        """Return the format of the "input" or the "output"."""
         given = self.get(f"{way}_format")
-        return given is not None and Format.parse(given).positional
+        return YSON if given is None else Format.parse(given)
+
+    def rows(self, schema: TableSchema) -> list[dict[str, Any]]:
+        """Return the rows of the input as a table of this schema keeps them. Raises YtError."""
+        given = self.format("input")
+        converted = given.conversions.apply(schema, self.input)
+        return stored(schema, converted, positional=given.positional)
 
     def choose(self, *names: str, **renamed: str) -> dict[str, bool]:
         """Return keyword arguments for those flags that the request has."""
@@ -180,6 +188,8 @@ class Command:
     output: str = NULL
     volatile: bool = False
     heavy: bool = False
+    schemaless: bool = False
+    """Whether the rows of its answer may differ in their columns: only such are written as DSV."""
 
     def describe(self) -> dict[str, Any]:
         """Return the command as `GET /api/v4` lists it."""

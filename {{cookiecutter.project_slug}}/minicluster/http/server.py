@@ -21,6 +21,7 @@ from ..errors import YtError, generic
 from . import bodies, formats
 from .dispatch import Dispatcher, command_of
 from .formats import Format
+from .json_format import Json
 from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters
 
 MAX_HEADER = 1 << 20
@@ -114,6 +115,8 @@ class HttpServer:
         parameters = _parameters(request, command, body)
         # Parse the output format first: a bad one must fail before the command changes anything.
         wanted = _format(parameters, "output", formats.JSON)
+        if command.output == TABULAR and wanted.name == "dsv" and not command.schemaless:
+            raise generic('Unsupported output format "dsv"')
         given, defect = None, None
         try:
             given = _input(command, parameters, body)
@@ -145,7 +148,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 def failure(error: YtError, status: int = 400) -> web.Response:
     """Return an error as YT's HTTP proxy sends it: in headers and, as JSON, in the body."""
-    text = json.dumps(formats.to_json(error.to_dict()))
+    text = json.dumps(Json().shown(error.to_dict()), separators=(",", ":"))
     headers = {"X-YT-Request-Id": ids.new(0)}
     if len(text) <= MAX_ERROR_HEADER:
         headers["X-YT-Error"] = text
@@ -182,7 +185,7 @@ def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str
     for source in sources:
         if not source.strip():
             continue
-        given = formats.load(source, spoken)
+        given = spoken.codec.load(source)
         if not isinstance(given, dict):
             raise generic("Parameters of a request must be a map")
         found.update(given)
@@ -203,9 +206,9 @@ def _input(command: Command, parameters: dict[str, Any], body: bytes) -> Any:
     if command.input == BINARY:
         return body
     if command.input == STRUCTURED:
-        return formats.load(body, _format(parameters, "input", formats.YSON))
+        return _format(parameters, "input", formats.YSON).codec.load(body)
     if command.input == TABULAR:
-        return formats.load_rows(body, _format(parameters, "input", formats.YSON))
+        return _format(parameters, "input", formats.YSON).load_rows(body)
     return None
 
 
@@ -213,13 +216,13 @@ def _response(request: web.Request, command: Command, wanted: Format, result: An
     headers = {"X-YT-Request-Id": ids.new(0)}
     if isinstance(result, WithParameters):
         spoken = formats.YSON_TEXT if _spoken(request).name == "yson" else formats.JSON
-        shown = formats.dump(result.parameters, spoken)
+        shown = spoken.codec.dump(result.parameters)
         headers["X-YT-Response-Parameters"] = shown.decode("latin-1")
         result = result.result
     if command.output == NULL:
         return web.Response(headers=headers)
     if command.output == BINARY:
         return web.Response(body=result, content_type="application/octet-stream", headers=headers)
-    dump = formats.dump_rows if command.output == TABULAR else formats.dump
-    content_type = "application/json" if wanted.name == "json" else "application/x-yt-yson-binary"
-    return web.Response(body=dump(result, wanted), content_type=content_type, headers=headers)
+    codec = wanted.codec
+    data = codec.dump_rows(result) if command.output == TABULAR else codec.dump(result)
+    return web.Response(body=data, content_type=codec.content_type, headers=headers)

@@ -26,6 +26,12 @@ ROW_INDEX = "$row_index"
 _TABLET = -1
 _SYSTEM = -2
 
+# client/table_client/public.h
+STRING_LENGTH_LIMIT_EXCEEDED = 326
+
+_MOST_WORDS = wire.MAX_VALUE_LENGTH >> 3
+"""No value of a shorter row is too long; a longer row is looked at value by value."""
+
 _LOW = 0xFFFF_FFFF
 """Mask for a value header's low 32 bits: column id, type, flags."""
 
@@ -125,7 +131,10 @@ class RowReader:
         if kind == WRITE:
             return self._written(row)
         if kind == UPDATE:
-            return kind, None, self._pieces(row)[1]
+            pieces = self._pieces(row)[1]
+            if len(pieces) == self.schema.key_count:
+                raise generic("At least one non-key column must be specified")
+            return kind, None, pieces
         if kind == DELETE:
             return kind, None, self.key_only(row)
         raise not_supported(f"Row modification type {kind}")
@@ -170,7 +179,7 @@ class RowReader:
                 elif header & _LOW != null:
                     return None
             end = position + tail
-            if end > len(words):
+            if end > len(words) or end - start > _MOST_WORDS:
                 return None
         except IndexError:
             return None
@@ -240,12 +249,22 @@ class RowReader:
                 if chunk[3] & wire.AGGREGATE:
                     raise not_supported("Aggregate values")
                 check_value(column, kind, value)
+                if isinstance(value, bytes) and len(value) > wire.MAX_VALUE_LENGTH:
+                    raise _too_long(kind, len(value))
                 pieces[index] = wire.renumbered(chunk, index)
         for index in range(keys):
             if index not in pieces:
                 name = self.schema.columns[index].name
                 raise YtError(1, f'Missing key column "{name}"')
         return tablet, pieces
+
+
+def _too_long(kind: int, length: int) -> YtError:
+    return YtError(
+        STRING_LENGTH_LIMIT_EXCEEDED,
+        f'Value of type "{wire.TYPE_NAMES[kind]}" is too long for dynamic data: '
+        f"length {length}, limit {wire.MAX_VALUE_LENGTH}",
+    )
 
 
 def _duplicate(names: Sequence[str], ids: Sequence[int]) -> YtError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from struct import Struct
 from typing import Any
 
@@ -65,11 +65,27 @@ class ItemReader:
                 pieces.append(null)
             else:
                 return None
-        return WRITE, tablet, b"".join(pieces)
+        row = b"".join(pieces)
+        return (WRITE, tablet, row) if len(row) <= wire.MAX_VALUE_LENGTH else None
 
     def _general(self, kind: int, item: Item) -> Modification:
+        _require_known(item, self._names | SYSTEM_COLUMNS.keys())
         names, (row,) = encode(self._schema, [item])
         return self._reader(names).modification(kind, row)
+
+
+def require_keys(schema: TableSchema, items: Iterable[Item]) -> None:
+    """Raise YtError for an item with a column that is not part of the key."""
+    names = frozenset(schema.key_columns)
+    for item in items:
+        _require_known(item, names)
+
+
+def _require_known(item: Item, names: Set[str]) -> None:
+    for name in item:
+        if name not in names:
+            # client/table_client/table_consumer.cpp
+            raise violation(f'No column "{name}" in table schema')
 
 
 def encode(
@@ -136,6 +152,9 @@ def from_yson(column: Column, value: Any) -> tuple[int, wire.Value]:
     if kind == wire.NULL or kind == wanted:
         return kind, result
     if wanted == wire.ANY:
+        # A key is compared, so it keeps its type (typeAnyAcceptsAllValues in unversioned_row.cpp).
+        if column.sort_order:
+            return kind, result
         return wanted, yson.dumps(value, yson_format="binary")
     if (kind, wanted) == (wire.ANY, wire.COMPOSITE):
         return wanted, result

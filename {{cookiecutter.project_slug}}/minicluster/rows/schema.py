@@ -179,7 +179,7 @@ class TableSchema:
                 raise _error(f'Column name "{column.name}" cannot start with prefix "$"')
             if column.sort_order not in (None, "ascending"):
                 raise YtError(1, f'Sort order "{column.sort_order}" is not supported')
-            if column.sort_order and column.wire_type in (wire.ANY, wire.COMPOSITE):
+            if column.sort_order and column.wire_type == wire.COMPOSITE:
                 raise _error(f'Key column "{column.name}" cannot be of type "{column.type}"')
             if "expression" in column.extra:
                 raise YtError(1, "Computed columns: not supported by minicluster")
@@ -197,6 +197,9 @@ class TableSchema:
             raise _error('"strict" cannot be "false" for a dynamic table')
         if self.sorted and not self.unique_keys:
             raise _error('"unique_keys" cannot be "false" for a sorted dynamic table')
+        for key in self.columns[: self.key_count]:
+            if key.wire_type == wire.ANY:
+                raise _error(f'Key column "{key.name}" cannot be of type "{key.type}"')
         if self.sorted and self.key_count == len(self.columns):
             raise _error("There must be at least one non-key column")
         for name, type_ in SYSTEM_COLUMNS.items():
@@ -261,7 +264,10 @@ def check_value(column: Column, kind: int, value: wire.Value) -> None:
         return
     expected = column.wire_type
     # SPYT sends composite values as any; a real server's RPC proxy takes both.
-    if kind != expected and not (expected == wire.COMPOSITE and kind == wire.ANY):
+    accepted = (expected == wire.COMPOSITE and kind == wire.ANY) or (
+        expected == wire.ANY and column.sort_order is not None
+    )
+    if kind != expected and not accepted:
         problem: str | None = (
             f'Invalid type: expected "{wire.TYPE_NAMES[expected]}", '
             f'actual "{wire.TYPE_NAMES[kind]}"'

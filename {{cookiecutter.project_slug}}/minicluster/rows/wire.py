@@ -42,8 +42,10 @@ TYPE_NAMES = {
 }
 FIXED = frozenset({INT64, UINT64, DOUBLE, BOOLEAN})
 
-# The limit of the real server on the values of one row (client/table_client/public.h).
+# Limits of the real server on a row of a dynamic table (client/table_client/public.h).
 MAX_VALUES_PER_ROW = 1024
+MAX_VALUE_LENGTH = 16 << 20
+"""Of a string, an any or a composite, in bytes."""
 
 _WORD = Struct("<Q")
 _HEADER = Struct("<HBBI")

@@ -211,12 +211,13 @@ class Tables:
         path: str,
         items: Iterable[Mapping[str, Any]],
         *,
-        append: bool = False,
+        attributes: Mapping[str, Any] = static.NO_ATTRIBUTES,
+        most: int = static.DEFAULT_ROW_WEIGHT,
         tx: str | None = None,
     ) -> None:
-        """Replace the rows of a static table, or append; isolated in a master transaction."""
+        """Write the rows of a static table, isolated in a master transaction: see `with_rows`."""
         node, table = self.node(path, tx)
-        made = static.with_rows(table, items, append=append)
+        made = static.with_rows(table, items, attributes, most)
         self._cypress.set_payload(node.path, made, tx=tx)
 
     # Tablets

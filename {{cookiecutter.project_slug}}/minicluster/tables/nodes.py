@@ -125,7 +125,7 @@ BUILTIN: dict[str, Getter] = {
     "schema": _of(lambda table: table.schema.to_yson()),
     "schema_mode": _of(lambda table: table.schema_mode),
     "sorted": _of(lambda table: table.sorted),
-    "sorted_by": _of(lambda table: table.schema.key_columns),
+    "sorted_by": _of(lambda table: table.schema.key_columns or MISSING),
     "tablet_count": _dynamic(lambda table: len(table.tablets)),
     "tablet_state": _of(lambda table: table.state),
     "tablet_statistics": _dynamic(_statistics),

@@ -7,37 +7,64 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ..errors import YtError, generic
+from ..errors import YtError, generic, not_supported
 from ..rows import wire
 from ..rows.from_wire import Key, key_of
 from ..rows.from_yson import encode
 from ..rows.schema import Column, TableSchema, check_value, violation
+from .ordered import data_weight
 from .table import Table
+from .upload import upload
 
 # client/table_client/public.h
 SORT_ORDER_VIOLATION = 301
 UNIQUE_KEY_VIOLATION = 306
+ROW_WEIGHT_LIMIT_EXCEEDED = 308
+
+# Documentation, "static tables", limitations: `max_row_weight` of `table_writer`.
+DEFAULT_ROW_WEIGHT = 16 << 20
+MAX_ROW_WEIGHT = 128 << 20
+
+NO_ATTRIBUTES: Mapping[str, Any] = {}
 
 
-def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool) -> Table:
+def with_rows(
+    table: Table,
+    items: Iterable[Mapping[str, Any]],
+    attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+    most: int = DEFAULT_ROW_WEIGHT,
+) -> Table:
     """Return the static table with these rows instead of its own, or after them.
 
-    Raises YtError.
+    `attributes` are those of the path, `most` is the weight that a row has to stay below. Raises
+    YtError.
     """
     if table.dynamic:
         # client/api: the message of the real client
         raise generic(
             '"write_table" API is not supported for dynamic tables; use "insert_rows" instead'
         )
-    schema = table.schema
-    names, written = encode(schema, items, table.static_names if append else ())
+    wanted = upload(table, attributes)
+    schema = wanted.schema
+    kept = table.static_rows if wanted.append else []
+    names, written = encode(schema, items, table.static_names if kept else ())
     if schema.strict and len(names) > len(schema.columns):
         raise violation(f'Unknown column "{names[len(schema.columns)]}" in strict schema')
-    added = [_complete(schema, row) for row in written]
-    result = [*table.static_rows, *added] if append else added
+    for row in written:
+        if (weight := data_weight(row)) >= most:
+            limits = {"row_weight": weight, "row_weight_limit": most}
+            raise YtError(ROW_WEIGHT_LIMIT_EXCEEDED, "Row weight is too large", limits)
+    result = [*kept, *(_complete(schema, row) for row in written)]
     if schema.sorted:
         _check_order(schema, result)
-    return replace(table, static_rows=result, static_names=names)
+    return replace(
+        table,
+        schema=schema,
+        schema_mode=wanted.schema_mode,
+        static_rows=result,
+        static_names=names,
+        _readers={},
+    )
 
 
 def _complete(schema: TableSchema, row: bytes) -> bytes:
@@ -45,7 +72,10 @@ def _complete(schema: TableSchema, row: bytes) -> bytes:
     pieces = wire.chunks(row)
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
     for index, column in enumerate(schema.columns):
-        check_value(column, *given.get(index, (wire.NULL, None)))
+        kind, value = given.get(index, (wire.NULL, None))
+        check_value(column, kind, value)
+        if column.sort_order and kind == wire.ANY:
+            raise not_supported(f'A list or a map in the key column "{column.name}"')
         if index not in pieces:
             pieces[index] = wire.encode_value(index, wire.NULL, None)
     return wire.from_chunks([pieces[index] for index in sorted(pieces)])

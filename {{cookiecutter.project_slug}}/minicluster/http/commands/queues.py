@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...rows.named import shown, stored
+from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
 
@@ -91,8 +91,7 @@ def push_queue_producer(call: Invocation) -> Any:
     queue = call.path("queue_path")
     transaction = call.tablet_tx
     tables = call.cluster.tables
-    rows = stored(tables.node(queue)[1].schema, call.input, positional=call.positional("input"))
-    names, encoded = tables.encode(queue, rows)
+    names, encoded = tables.encode(queue, call.rows(tables.node(queue)[1].schema))
     return call.cluster.producers.push(
         call.path("producer_path"),
         queue,

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ...cypress.ypath import parse_rich
-from ...errors import not_supported
-from ...rows.named import shown, stored
+from ...errors import generic, not_supported
+from ...rows.named import shown
 from ...rows.rowset import Rowset
 from ...tables.ranges import read_table as read
+from ...tables.static import DEFAULT_ROW_WEIGHT, MAX_ROW_WEIGHT
+from ...tables.upload import upload
 from ..registry import TABULAR, Invocation, WithParameters, command
 
 
-@command("read_table", output=TABULAR, heavy=True)
+@command("read_table", output=TABULAR, heavy=True, schemaless=True)
 def read_table(call: Invocation) -> Any:
     path = call.rich()
     asked = [name for name, wanted in call.mapping("control_attributes").items() if wanted]
@@ -24,17 +26,19 @@ def read_table(call: Invocation) -> Any:
         "start_row_index": reading.start_row_index,
         "approximate_row_count": len(reading.rows),
     }
-    return WithParameters(shown(rowset, positional=call.positional("output")), parameters)
+    return WithParameters(shown(rowset, positional=call.format("output").positional), parameters)
 
 
 @command("write_table", input=TABULAR, volatile=True, heavy=True)
 def write_table(call: Invocation) -> None:
     rich = parse_rich(call.rich())
-    append = rich.attributes.get("append") in (True, "true")
     tables = call.cluster.tables
-    schema = tables.node(rich.path, call.tx)[1].schema
-    rows = stored(schema, call.input, positional=call.positional("input"))
-    tables.write(rich.path, rows, append=append, tx=call.tx)
+    schema = upload(tables.node(rich.path, call.tx)[1], rich.attributes).schema
+    most = call.mapping("table_writer").get("max_row_weight", DEFAULT_ROW_WEIGHT)
+    if not isinstance(most, int) or not 0 < most <= MAX_ROW_WEIGHT:
+        raise generic(f"Error reading parameter /table_writer/max_row_weight: {most!r}")
+    rows = call.rows(schema)
+    tables.write(rich.path, rows, attributes=rich.attributes, most=most, tx=call.tx)
 
 
 @command("alter_table", volatile=True)

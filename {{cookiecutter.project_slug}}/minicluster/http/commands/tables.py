@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import not_supported
+from ...errors import generic, not_supported
 from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
-from ...rows.named import shown, stored
+from ...rows.from_yson import require_keys
+from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
 
@@ -70,24 +71,32 @@ def get_tablet_infos(call: Invocation) -> Any:
 def insert_rows(call: Invocation) -> None:
     if call.flag("aggregate"):
         raise not_supported("insert_rows with aggregation")
-    _modify(call, UPDATE if call.flag("update") else WRITE)
+    path, tables = call.path(), call.cluster.tables
+    schema, update = tables.dynamic(path)[1].schema, call.flag("update")
+    if update and not schema.sorted:
+        raise generic('Cannot use "update" mode for ordered tables')
+    kind = UPDATE if update else WRITE
+    tables.modify_items(path, kind, call.rows(schema), tx=call.tablet_tx)
 
 
 @command("delete_rows", input=TABULAR, volatile=True, heavy=True)
 def delete_rows(call: Invocation) -> None:
-    _modify(call, DELETE)
-
-
-def _modify(call: Invocation, kind: int) -> None:
     path, tables = call.path(), call.cluster.tables
-    rows = stored(tables.node(path)[1].schema, call.input, positional=call.positional("input"))
-    tables.modify_items(path, kind, rows, tx=call.tablet_tx)
+    tables.modify_items(path, DELETE, _keys(call), tx=call.tablet_tx)
+
+
+def _keys(call: Invocation) -> list[dict[str, Any]]:
+    """Return the keys of the input. Raises YtError for another column."""
+    schema = call.cluster.tables.sorted(call.path())[1].schema
+    found = call.rows(schema)
+    require_keys(schema, found)
+    return found
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
 def lookup_rows(call: Invocation) -> Any:
     path, tables = call.path(), call.cluster.tables
-    names, keys = tables.encode(path, call.input)
+    names, keys = tables.encode(path, _keys(call))
     rowset = tables.lookup(
         path,
         keys,
