@@ -1,4 +1,4 @@
-"""Static tables: written in bulk, sorted by what the path says."""
+"""Static tables written in bulk: sorted by what the path says, with its schema, within limits."""
 
 from __future__ import annotations
 
