@@ -22,7 +22,9 @@ def test_a_second_instance_is_refused_while_the_first_one_lives(connection: Conn
     consumer = connection.settings.consumer
     second = InstanceLock(connection.client, consumer)
     with alone(connection):
+        assert len(list(second.holders())) == 1
         assert "another instance" in refusal(lambda: second.acquire(print))
+    assert list(second.holders()) == []
     second.acquire(print)
     second.release()
 

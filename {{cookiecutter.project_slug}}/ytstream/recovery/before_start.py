@@ -105,10 +105,8 @@ def begin(
         )
         transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after)])
         for queue, rows in zip(found.queues, plan.rows, strict=True):
-            # A recreated queue may have fewer partitions than the consumer has seen.
-            for partition in sorted({*rows, *queue.consumed}):
-                old, row = queue.consumed.get(partition, 0), rows.get(partition, 0)
-                if old != row:
+            for partition, row in rows.items():
+                if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
     ownership.mark_consumer(connection)
     folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})

@@ -25,6 +25,7 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
     ownership.verify_consumer(connection, found)
+    _verify_partitions(connection.settings.consumer, found.queues)
     before = _stands(found)
     targets = _targets(found, before, to, rows)
     mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), mend=True)
@@ -87,6 +88,21 @@ def _changes(
     if was.get("outputs") != mine["outputs"]:
         done.append("the job's outputs are those of the configuration now")
     return done + [f"{path} is not read any more" for path in sorted(had - has)]
+
+
+def _verify_partitions(consumer: str, queues: Sequence[Queue]) -> None:
+    """Raise JobError for a queue recreated with fewer partitions than the consumer has offsets.
+
+    The cluster moves no offset of a partition that is not there ("Invalid tablet index").
+    """
+    for queue in queues:
+        if any(row and partition >= len(queue.upper) for partition, row in queue.consumed.items()):
+            raise JobError(
+                f"{queue.path} was recreated with {len(queue.upper)} partitions, and the consumer "
+                f"{consumer} has offsets of more",
+                "remove the consumer, run `provision`, which makes it anew, and repeat this: the "
+                "ledger knows where the job is on its other queues",
+            )
 
 
 def _stands(found: Snapshot) -> Rows:
