@@ -90,6 +90,10 @@ def test_the_tables_are_described_as_the_cluster_keeps_them() -> None:
     assert lines["queue_id",][-1] == "ascending"
     assert lines["price_eur",] == ["price_eur", "int64"]
     assert "optional" in " ".join(lines["channel",])
+    assert (
+        "\n\nledger //home/job/ledger: sorted dynamic table, strict=True, unique_keys=True\n"
+        in text
+    )
 
 
 def test_the_reference_of_a_join_is_described() -> None:

@@ -20,24 +20,23 @@ class History:
 
     batches: Sequence[Mapping[str, Any]]
     query: str
-    #: The answer of the cluster.
+    #: The answer of the cluster: of all queues, and into the first output.
     rows_read: int
-
-    def rows_written(self, output: str) -> int:
-        """Return how many rows all batches wrote into an output."""
-        return sum(int(batch["rows_written"][output]) for batch in self.batches)
+    rows_written: int
 
 
 def read(client: Client, ledger: str) -> History:
-    """Read the ledger, and ask the cluster how many rows its batches have read."""
+    """Read the ledger, and ask the cluster how many rows its batches have read and written."""
     columns = "number, epoch, batch, rows_read, rows_written, started, ended"
     batches = client.select_rows(f'{columns} from [{ledger}] where kind = "batch"')
-    query = f'sum(rows_read) as rows_read from [{ledger}] where kind = "batch" group by 1'
-    answer = [*client.select_rows(query)]
+    sums = 'sum(rows_read) as read, sum(try_get_int64(rows_written, "/output")) as written'
+    query = f'{sums} from [{ledger}] where kind = "batch" group by 1'
+    answer = next(iter(client.select_rows(query)), {"read": 0, "written": 0})
     return History(
         sorted(batches, key=lambda batch: int(batch["number"])),
         query,
-        int(answer[0]["rows_read"]) if answer else 0,
+        int(answer["read"]),
+        int(answer["written"]),
     )
 
 
@@ -50,7 +49,10 @@ def table_of(history: History, outputs: Sequence[str]) -> Table:
         "epoch": "",
         "batch": "all",
         "rows read": str(history.rows_read),
-        **{f"rows into {name}": str(history.rows_written(name)) for name in outputs},
+        **{
+            f"rows into {name}": str(sum(int(row["rows_written"][name]) for row in history.batches))
+            for name in outputs
+        },
         "seconds": "",
     }
     for name, total in totals.items():

@@ -111,9 +111,10 @@ def show_history(job: Job, result: Result) -> None:
     """Show the batches, and one query that says whether all rows were read."""
     history = result.history
     console.print(table_of(history, [*job.outputs]))
-    console.print("As many rows were read as were put in, by one query over the ledger:")
+    same = "as many" if history.rows_read == result.rows_in else "NOT as many"
+    line = f"{history.rows_read} rows read, {same} as were put in"
+    if job.processing == "map" and history.rows_written == history.rows_read:
+        line += ", and as many written"
+    console.print(f"{line}; one query over the ledger:")
     console.print(f"  {history.query}", markup=False, soft_wrap=True)
-    answer = f"  rows_read = {history.rows_read}, rows in = {result.rows_in}"
-    if job.processing == "map":
-        answer += f", rows written = {history.rows_written('output')}"
-    console.print(answer)
+    console.print(f"  read = {history.rows_read}, written = {history.rows_written}")
