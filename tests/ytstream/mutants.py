@@ -17,6 +17,7 @@ from ytstream.ledger import BatchRow, Head
 from ytstream.query import batch, pipeline
 from ytstream.recovery import epoch, folder
 from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.snapshot import Select
 from ytstream.tablets import Tablets, Transaction
 from ytstream.testing.stream import Stream
 
@@ -26,7 +27,7 @@ def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def raised(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
         with tablets.transaction() as transaction:
-            head = epoch.read_head(path, transaction) or Head()
+            head = epoch.read_head(path, transaction.select) or Head()
         return replace(mine, number=head.epoch + 1)
 
     def verified(head: Head | None, mine: Epoch) -> Head:
@@ -54,8 +55,8 @@ def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch follow whatever the head says, and wherever the consumer is."""
 
-    def read(connection: Connection, transaction: Transaction, *_: Any) -> Head:
-        head = epoch.read_head(connection.settings.ledger, transaction)
+    def read(connection: Connection, select: Select, *_: Any) -> Head:
+        head = epoch.read_head(connection.settings.ledger, select)
         assert head is not None
         return head
 
