@@ -14,8 +14,9 @@ from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
+from ytstream.positions import Queue
 from ytstream.query import batch, pipeline
-from ytstream.recovery import epoch, folder
+from ytstream.recovery import before_start, epoch, folder
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.snapshot import Select
 from ytstream.tablets import Tablets, Transaction
@@ -87,6 +88,16 @@ def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Non
             whole(own, path, head, done)
 
     monkeypatch.setattr(batch, "write_head", written)
+
+
+def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a new job with row 0 of each partition, whether it is still there or not."""
+
+    def zero(queue: Queue, settings: Settings) -> dict[int, int]:
+        return dict.fromkeys(range(len(queue.upper)), 0)
+
+    monkeypatch.setattr(before_start, "_first_rows", zero)
+    monkeypatch.setattr(before_start, "_after_gaps", lambda settings, found, plan: plan)
 
 
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
