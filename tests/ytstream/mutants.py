@@ -14,9 +14,11 @@ from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
+from ytstream.positions import Queue
 from ytstream.query import batch, pipeline
-from ytstream.recovery import epoch, folder
+from ytstream.recovery import before_start, epoch, folder
 from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.snapshot import Select
 from ytstream.tablets import Tablets, Transaction
 from ytstream.testing.stream import Stream
 
@@ -26,7 +28,7 @@ def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def raised(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
         with tablets.transaction() as transaction:
-            head = epoch.read_head(path, transaction) or Head()
+            head = epoch.read_head(path, transaction.select) or Head()
         return replace(mine, number=head.epoch + 1)
 
     def verified(head: Head | None, mine: Epoch) -> Head:
@@ -54,8 +56,8 @@ def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch follow whatever the head says, and wherever the consumer is."""
 
-    def read(connection: Connection, transaction: Transaction, *_: Any) -> Head:
-        head = epoch.read_head(connection.settings.ledger, transaction)
+    def read(connection: Connection, select: Select, *_: Any) -> Head:
+        head = epoch.read_head(connection.settings.ledger, select)
         assert head is not None
         return head
 
@@ -86,6 +88,16 @@ def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Non
             whole(own, path, head, done)
 
     monkeypatch.setattr(batch, "write_head", written)
+
+
+def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a new job with row 0 of each partition, whether it is still there or not."""
+
+    def zero(queue: Queue, settings: Settings) -> dict[int, int]:
+        return dict.fromkeys(range(len(queue.upper)), 0)
+
+    monkeypatch.setattr(before_start, "_first_rows", zero)
+    monkeypatch.setattr(before_start, "_after_gaps", lambda settings, found, plan: plan)
 
 
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

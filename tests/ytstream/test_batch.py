@@ -21,7 +21,6 @@ from ytstream.query.audit import Range, audit, ranges
 from ytstream.query.batch import moved
 from ytstream.query.source import observed_name
 from ytstream.query.supervisor import Life
-from ytstream.recovery.lock import InstanceLock
 from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
@@ -230,10 +229,9 @@ def test_the_consumer_is_moved_forward(stream_of: StreamOf) -> None:
 
 
 @spark_test
-@pytest.mark.parametrize("guarantee", ["transactional", "idempotent"])
-def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf, guarantee: str) -> None:
+def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf) -> None:
     """The head says that the batch has happened; an empty consumer says nothing."""
-    stream = stream_of(guarantee)
+    stream = stream_of("transactional")
     stream.send(80)
     stream.drain()
     stream.client.remove(stream.settings.consumer)
@@ -253,9 +251,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     stream.send(80)
     faults = cluster.client.faults
     pull = faults.add(method="PullConsumer", times=None, action="hold")
-    lock = InstanceLock(stream.client, stream.settings.consumer)
-    lock.acquire(print)
-    life = Life(stream.connection, stream.spark, stream.tablets, lock, threading.Event())
+    life = Life(stream.connection, stream.spark, stream.tablets, threading.Event())
 
     def trim() -> None:
         faults.wait(pull)
@@ -271,4 +267,3 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
             life.run()
     finally:
         trimming.join()
-        lock.release()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import pytest
 
 from minicluster.testing import Running
+from tests.ytstream import mutants
 from tests.ytstream.helpers import StreamOf, fail_in_the_middle_of_a_batch
+from ytstream import RestartableError
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -19,20 +21,27 @@ with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured",
 @with_and_without
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_rows_trimmed_before_they_were_read(
-    stream_of: StreamOf, guarantee: str, cured: bool
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, cured: bool
 ) -> None:
-    """SPYT asks for trimmed rows, gets the first ones left, and counts from the asked offset."""
+    """SPYT asks for trimmed rows, gets the first ones left, and counts from the asked offset.
+
+    A start that does not look at the queue's first rows is stopped by the audit of its first batch.
+    Without both, rows come twice.
+    """
     stream = stream_of(guarantee)
     stream.send(400)
     stream.client.trim_rows(stream.settings.queues[0], 0, 50)
+    if not cured:
+        mutants.begin_at_row_zero(monkeypatch)
+        with pytest.raises(RestartableError, match="was trimmed to row 50 while batch 0 read"):
+            stream.drain()
+        mutants.audit_nothing(monkeypatch)
+    stream.drain()
+    outcome = stream.outcome()
     if cured:
-        stream.recover()
-        stream.drain()
-        outcome = stream.outcome()
         assert (outcome.lost, outcome.duplicated) == (50, 0)
     else:
-        stream.drain()
-        assert stream.outcome().duplicated == 50
+        assert outcome.duplicated >= 50
 
 
 @with_and_without
@@ -49,10 +58,8 @@ def test_an_idempotent_batch_that_runs_again_changes_nothing(
     if not cured:
         _make_ordered(stream)
     stream.send(1_200)
-    stream.recover()
     # One write for each tablet and batch: those of the first, and two of the second.
     fail_in_the_middle_of_a_batch(stream, cluster, skip=4 * queues + 2)
-    stream.recover()
     stream.drain()
     outcome = stream.outcome()
     assert outcome.lost == 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
@@ -19,7 +18,6 @@ from ytstream.columns import resolved
 from ytstream.demo.scenario import drained
 from ytstream.query import reference
 from ytstream.query.supervisor import Life
-from ytstream.recovery.lock import InstanceLock
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -48,8 +46,7 @@ def _read(
 
 
 def _life(stream: Stream) -> Life:
-    lock = cast(InstanceLock, SimpleNamespace(is_held=True))
-    return Life(stream.connection, stream.spark, stream.tablets, lock, threading.Event())
+    return Life(stream.connection, stream.spark, stream.tablets, threading.Event())
 
 
 def test_all_rows_are_read_with_their_types(stream: Stream) -> None:

@@ -1,6 +1,6 @@
-"""A start that is cut off at any of its requests: it has happened whole, or not at all.
+"""A start whose requests fail or lose their reply: it has happened whole, or not at all.
 
-First start, migration and gap are the same few requests; the next attempt finishes the work.
+Starts that die between two requests are in test_start.py and test_operator.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.ytstream.examples import example
-from tests.ytstream.helpers import ON_STRIKE, ConnectionOf, StreamOf, refusal, trim_unread
+from tests.ytstream.helpers import ON_STRIKE, ConnectionOf, refusal
 from ytstream import RestartableError, ledger
 from ytstream.demo.tables import produce
 from ytstream.job import Connection
@@ -44,7 +44,6 @@ CUTS = {
     "reply": Cut({"method": "CommitTransaction", "skip": 1, "action": "lose_reply"}, is_late=True),
     "marker": Cut({"method": "set", "where": {"path": "*ytstream_job"}, **_FAIL}, is_late=True),
 }
-each_cut = pytest.mark.parametrize("cut", CUTS)
 #: What the cut off start ends with: the supervisor tries again after each of them.
 FAILURES = (RestartableError, YtError, OSError)
 
@@ -64,24 +63,20 @@ def _stands(connection: Connection) -> tuple[Mapping[int, int], Mapping[int, int
     return ends, {partition: row for partition, row in queue.consumed.items() if row}
 
 
-@each_cut
-@pytest.mark.parametrize("start_from", ["latest", "earliest"])
+@pytest.mark.parametrize("cut", CUTS)
 def test_a_first_start(
-    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, start_from: str, cut: str
+    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
 ) -> None:
     """With half its moves done, `latest` would read the history of the other partitions."""
     connection = _filled(provisioned_of("transactional"))
-    connection = replace(connection, settings=replace(connection.settings, start_from=start_from))
-    for partition in (0, 1):
-        connection.client.trim_rows(connection.settings.queues[0], partition, 6)
-    wanted = {0: 6, 1: 6, 2: 0, 3: 0} if start_from == "earliest" else dict.fromkeys(range(4), 10)
-    consumed = {partition: row for partition, row in wanted.items() if row}
+    connection = replace(connection, settings=replace(connection.settings, start_from="latest"))
+    ends = dict.fromkeys(range(4), 10)
     cluster.client.faults.add(**CUTS[cut].rule)
     with pytest.raises(FAILURES):
         prepare(connection, tablets, Epoch())
-    assert _stands(connection) == ((wanted, consumed) if CUTS[cut].is_late else ({}, {}))
+    assert _stands(connection) == ((ends, ends) if CUTS[cut].is_late else ({}, {}))
     prepare(connection, tablets, Epoch())
-    assert _stands(connection) == (wanted, consumed)
+    assert _stands(connection) == (ends, ends)
 
 
 @pytest.mark.parametrize("cut", [name for name in CUTS if name != "marker"])  # it stays as it is
@@ -109,19 +104,3 @@ def test_a_migration(
         assert migrate(after, tablets)
     prepare(after, tablets, Epoch())
     assert _stands(after) == (ends, ends)
-
-
-def test_a_gap_in_a_job_with_state(stream_of: StreamOf, cluster: Running) -> None:
-    """The state stays, whichever request of which attempt goes wrong."""
-    stream = stream_of("transactional", "window")
-    stream.send(200)
-    stream.drain()
-    trim_unread(stream, 10)
-    stream.configure(on_data_loss="skip")
-    for name in ("epoch's reply", "folder", "commit", "reply"):
-        cluster.client.faults.add(**CUTS[name].rule)
-        with pytest.raises(FAILURES):
-            stream.recover()
-        cluster.client.faults.clear()
-    stream.close()
-    assert stream.is_exact()
