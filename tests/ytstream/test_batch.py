@@ -13,10 +13,10 @@ from tests.codes import TABLET_LOCK_CONFLICT
 from tests.ytstream.helpers import StreamOf, refusal, unconnected
 from ytstream import JobError, RestartableError, provision
 from ytstream.demo.scenario import drained
+from ytstream.plan import observed_name
 from ytstream.positions import Begun
 from ytstream.query import pipeline
 from ytstream.query.batch import Batch, Range, audit, moved, ranges
-from ytstream.query.source import observed_name
 from ytstream.query.supervisor import Life
 from ytstream.recovery import fence
 from ytstream.recovery.lock import InstanceLock
