@@ -17,9 +17,9 @@ from ytstream import JobError, RestartableError, provision
 from ytstream.cluster import Client
 from ytstream.demo.scenario import drained
 from ytstream.ledger import Head
+from ytstream.plan import observed_name
 from ytstream.query.audit import Range, audit, ranges
 from ytstream.query.batch import moved
-from ytstream.query.source import observed_name
 from ytstream.query.supervisor import Life
 from ytstream.testing.stream import Stream, wait, wait_for_failure
 

@@ -194,7 +194,10 @@ def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) ->
 
 @pytest.mark.parametrize(
     ("guarantee", "remedy"),
-    [("transactional", "remove it"), ("idempotent", "name one of: join:unique-key")],
+    [
+        ("transactional", "remove it"),
+        ("idempotent", "name one of: join:unique-key, subquery:constant"),
+    ],
 )
 def test_an_accepted_refusal_that_does_not_exist_is_refused(
     provisioned_of: ConnectionOf, guarantee: str, remedy: str

@@ -6,30 +6,44 @@ UDF reads a clock or a service; only a reader of the code can.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..errors import JobError
+from ..plan import SOURCES, Node, analysed, class_name, each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SOURCES = ("StreamingRelation", "StreamingRelationV2", "StreamingExecutionRelation")
 _ONE_TO_ONE = (
-    "Project Filter SubqueryAlias Union Repartition RepartitionByExpression RebalancePartitions "
-    "Sort EventTimeWatermark ResolvedHint UnresolvedHint CollectMetrics"
+    "Project Filter SubqueryAlias View WithCTE CTERelationRef PipeOperator Union Repartition "
+    "RepartitionByExpression RebalancePartitions Sort EventTimeWatermark ResolvedHint "
+    "UnresolvedHint CollectMetrics"
 )
-_ALLOWED = frozenset((*_SOURCES, *_ONE_TO_ONE.split()))
-#: Operators that a user can justify, and the entry of `accept` that says so.
-ACCEPTABLE = {"Join": "join:unique-key"}
+_ALLOWED = frozenset((*SOURCES, *_ONE_TO_ONE.split()))
+#: Whether the stream stands left, right -> joins that make no row without one of the stream's.
+_JOINS: Mapping[tuple[bool, ...], str] = {
+    (True, False): "Inner Cross LeftOuter LeftSemi LeftAnti",
+    (False, True): "Inner Cross RightOuter",
+}
+#: What a user can justify, and the entry of `accept` that says so.
+ACCEPTABLE = {"Join": "join:unique-key", "Subquery": "subquery:constant"}
 
 _AGGREGATIONS = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark")
 _REASONS = {
     **dict.fromkeys(_AGGREGATIONS, "makes one row of many"),
     **dict.fromkeys(("Sample", "GlobalLimit", "LocalLimit"), "chooses other rows in a replay"),
     "Generate": "explode and its like make many rows of one, which would share a key",
-    "Join": "may make several rows of one; with a unique key on the other side, accept it",
+    "Join": "may make several rows of one, or others in a replay; with a unique key on the other "
+    "side, whose rows do not change, accept it",
+    "Join of streams": "a row may meet several rows, and others in a replay",
+    "Outer join": "makes rows of the other side, which have no position in a queue",
+    "LateralJoin": "may make several rows of one, which would share a key",
+    "Subquery": "IN, EXISTS or scalar, its table may change between a write and its replay; if it "
+    "does not, accept it",
+    "Subquery over a stream": "has other rows in a replay",
     "Window": "looks at other rows of the batch, which may be cut differently",
 }
 
@@ -37,22 +51,15 @@ _REASONS = {
 def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -> None:
     """Raise JobError unless the plan is 1:1, deterministic, and carries the key through untouched.
 
-    ``key`` maps each key column to the source's column it must be, None for a literal per queue.
+    ``key`` maps each key column to the source's column it must be, None for the queue's path.
     """
-    plan = rows._jdf.queryExecution().analyzed()
-    problems = list(_operators(plan, settings))
-    problems += [f"{name} is not deterministic" for name in _nondeterministic(plan)]
-    sources = [node for node in nodes(plan) if node_name(node) in _SOURCES]
-    if len(sources) != len(settings.queues):
-        problems.append(
-            f"the plan reads {len(sources)} sources, the configuration names "
-            f"{len(settings.queues)} queues: a queue united with itself, or left out"
-        )
-    outputs = {str(column.name()): column for column in _each(plan.output())}
+    plan = analysed(rows)
+    problems = [*_operators(plan, settings), *_functions(rows, plan), *_sources(plan, settings)]
+    outputs = {name: number for number, name in plan.columns}
     for column, source in key.items():
         if column not in outputs:
             problems.append(f"key column {column} is lost: select it as it came in")
-        elif not _is_untouched(plan, outputs[column].exprId().id(), source):
+        elif not _is_untouched(plan, outputs[column], source):
             problems.append(f"key column {column} is computed or renamed: select it as it came in")
     if problems:
         raise JobError(
@@ -62,63 +69,95 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
         )
 
 
-def _operators(plan: Any, settings: Settings) -> Iterator[str]:
-    for name in map(node_name, nodes(plan)):
+def _operators(plan: Node, settings: Settings) -> Iterator[str]:
+    for name in _kinds(plan):
         if name in _ALLOWED or ACCEPTABLE.get(name) in settings.accept:
             continue
         accept = f'; or accept = ["{ACCEPTABLE[name]}"]' if name in ACCEPTABLE else ""
         yield f"{name}: {_REASONS.get(name, 'not known to be 1:1')}{accept}"
 
 
-def _nondeterministic(plan: Any) -> Iterator[str]:
-    """Yield the names of the innermost expressions that Spark marks as not deterministic."""
-    pending = [expression for node in nodes(plan) for expression in _each(node.expressions())]
+def _kinds(plan: Node) -> Iterator[str]:
+    """Yield the kinds of operators and subqueries that a row of a queue meets on its way.
+
+    The other side of a join is not on that way: whoever accepts the join answers for it.
+    """
+    pending = [plan]
     while pending:
-        expression = pending.pop()
-        if not expression.deterministic():
-            inner = [child for child in _each(expression.children()) if not child.deterministic()]
+        node = pending.pop()
+        for subquery in each(node.jvm.subqueries()):
+            yield "Subquery over a stream" if subquery.isStreaming() else "Subquery"
+        if node.name == "Join":
+            sides = tuple(child.is_streaming for child in node.children)
+            known = node.jvm.joinType().toString() in _JOINS.get(sides, "").split()
+            yield "Join of streams" if all(sides) else "Join" if known else "Outer join"
+            pending += [child for child in node.children if child.is_streaming]
+        else:
+            yield node.name
+            pending += node.children
+
+
+def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
+    """Yield the innermost functions with other values in a replay, of a join's other side too."""
+    jvm: Any = rows.sparkSession._jvm
+    current = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+
+    def differs(expression: Any) -> bool:
+        # Spark marks a clock as deterministic: it stands still within a query.
+        return not expression.deterministic() or bool(expression.containsPattern(current))
+
+    pending = [expression for node in plan.walk() for expression in each(node.jvm.expressions())]
+    while pending:
+        if differs(expression := pending.pop()):
+            inner = [child for child in each(expression.children()) if differs(child)]
             pending += inner
             if not inner:
-                yield str(expression.prettyName())
+                yield f"{expression.prettyName()} is not deterministic: a replay has other values"
 
 
-def _is_untouched(node: Any, wanted: int, source: str | None) -> bool:
-    """Return whether the column with that expression id comes straight from the source's column."""
-    name = node_name(node)
-    if name in _SOURCES:
-        ids = {column.exprId().id(): str(column.name()) for column in _each(node.output())}
-        return source is not None and ids.get(wanted) == source
-    if name == "Project":
-        for expression in _each(node.projectList()):
-            if expression.exprId().id() == wanted and node_name(expression) == "Alias":
-                child = expression.child()
-                if node_name(child) == "Literal":
-                    return source is None
-                if node_name(child) != "AttributeReference":
-                    return False
-                wanted = child.exprId().id()
-                break
-    children = list(_each(node.children()))
-    if name == "Union":
-        position = [column.exprId().id() for column in _each(node.output())].index(wanted)
-        return all(
-            _is_untouched(child, child.output().apply(position).exprId().id(), source)
-            for child in children
-        )
-    return any(_is_untouched(child, wanted, source) for child in children)
+def _sources(plan: Node, settings: Settings) -> Iterator[str]:
+    read = Counter(plan.queues())
+    for queue in settings.queues:
+        if not read[queue]:
+            yield f"queue {queue} is left out"
+        elif read[queue] > 1:
+            yield (
+                f"queue {queue} is read {read[queue]} times, as by rows united with itself or a "
+                "CTE that is used twice: several rows of one would share a key"
+            )
+    if read.keys() - set(settings.queues):
+        yield "a stream is read that is none of the queues in the configuration"
 
 
-def nodes(plan: Any) -> Iterator[Any]:
-    """Yield the operators of a logical plan, the topmost first."""
-    yield plan
-    for child in _each(plan.children()):
-        yield from nodes(child)
+def _is_untouched(node: Node, wanted: int, source: str | None) -> bool:
+    """Return whether the column with that expression id comes straight from the source's column.
+
+    ``source`` None: it must be the literal path of the one queue that is read below the literal.
+    """
+    while node.name not in SOURCES:
+        if node.name in ("Union", "CTERelationRef"):  # these alone match columns by their position
+            position = node.ids.index(wanted)
+            return all(_is_untouched(child, child.ids[position], source) for child in node.children)
+        if node.name == "Project" and (value := _computed(node, wanted)) is not None:
+            if class_name(value) == "Literal":
+                return source is None and node.queues() == [str(value.value())]
+            if class_name(value) != "AttributeReference":
+                return False
+            wanted = value.exprId().id()
+        below = [child for child in node.children if wanted in child.ids]
+        if len(below) != 1:
+            return False
+        node = below[0]
+    return (wanted, source) in node.columns
 
 
-def _each(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(index) for index in range(sequence.size()))
-
-
-def node_name(node: Any) -> str:
-    """Return the name of an operator's class."""
-    return str(node.getClass().getSimpleName())
+def _computed(project: Node, wanted: int) -> Any:
+    """Return what a Project computes the column from; None if it passes the column on."""
+    for expression in each(project.jvm.projectList()):
+        if expression.exprId().id() == wanted and class_name(expression) == "Alias":
+            value = expression.child()
+            # A view in SQL casts each column to the type that it has.
+            while class_name(value) == "Cast" and value.dataType() == value.child().dataType():
+                value = value.child()
+            return value
+    return None

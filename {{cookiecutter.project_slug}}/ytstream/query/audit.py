@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame
 
 from ..cluster import Client
 from ..errors import RestartableError
-from ..guarantees.one_to_one import node_name, nodes
-from .source import observed_name
+from ..plan import analysed, observed_name
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,5 @@ def observed(execution: Any) -> Iterator[tuple[str, Any]]:
 
 def uncounted(rows: DataFrame, queues: Sequence[str]) -> frozenset[str]:
     """Return the queues that the plan does not read exactly once: their counts mean nothing."""
-    plan = rows._jdf.queryExecution().analyzed()
-    names = [str(node.name()) for node in nodes(plan) if node_name(node) == "CollectMetrics"]
-    return frozenset(path for path in queues if names.count(observed_name(path)) != 1)
+    read = analysed(rows).queues()
+    return frozenset(path for path in queues if read.count(path) != 1)

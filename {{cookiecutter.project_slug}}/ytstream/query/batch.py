@@ -31,12 +31,12 @@ from ..cluster import cluster_name, first_line
 from ..errors import JobError, RestartableError
 from ..job import Connection
 from ..ledger import BatchRow, Head
+from ..plan import observed_name
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
 from ..tablets import Tablets, Transaction
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
-from .source import observed_name
 from .spark_errors import cause
 
 _START_SECONDS = 60.0

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..log import say
-from .source import observed_name
+from ..plan import observed_name
 from .state_store import remarks
 
 

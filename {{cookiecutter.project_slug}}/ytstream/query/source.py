@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from .. import confs
 from ..job import Connection
+from ..plan import observed_name
 
 #: SPYT's name of a row's number in its tablet (StreamingUtils).
 _ROW = "__spyt_streaming_src_row_index"
@@ -28,11 +29,6 @@ def events(spark: SparkSession, connection: Connection) -> DataFrame:
         for queue in queues
     ]
     return reduce(DataFrame.unionByName, sources)
-
-
-def observed_name(queue: str) -> str:
-    """Return the name under which the plan observes which rows of ``queue`` it reads."""
-    return f"ytstream:{queue}"
 
 
 def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame:
