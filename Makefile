@@ -32,7 +32,7 @@ OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys crash-matrix conformance \
+.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys crash-matrix outages conformance \
   fuzz bench lint
 
 help: ## this list
@@ -64,8 +64,9 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
+# Two workers, each with a JVM of its own: a Spark test waits for requests half of its time.
 test: setup test-quick ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -m "(slow or spark) and not journey"
+	@$(BIN)/pytest -n 2 --dist worksteal -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
 	@$(BIN)/pytest tests/model tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
@@ -73,6 +74,9 @@ journeys: setup ## the long tests: foreign data in every guarantee, every genera
 
 crash-matrix: setup-4.1 ## two live drivers: one paused or killed at every point of a batch, rows counted
 	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
+
+outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
+	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark
