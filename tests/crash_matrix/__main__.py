@@ -14,7 +14,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from yt.common import YtError
 
+from minicluster.client import ControlError
 from tests.crash_matrix.cases import Case, Variant, chosen
 from tests.crash_matrix.play import SpoiltError, Stage, play, project_of, staged
 from tests.project import ROOT
@@ -49,12 +51,14 @@ def main(words: Sequence[str] | None = None) -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
     failed = 0
-    for variant, group in itertools.groupby(cases, lambda case: case.variant):
-        for row in _rows(variant, [*group]):
-            console.print("  ".join(row))
-            table.add_row(*row)
-            failed += row[-1] != HOLDS
-    console.print(table)
+    try:
+        for variant, group in itertools.groupby(cases, lambda case: case.variant):
+            for row in _rows(variant, [*group]):
+                console.print("  ".join(row))
+                table.add_row(*row)
+                failed += row[-1] != HOLDS
+    finally:  # also when it was interrupted
+        console.print(table)
     return int(failed > 0)
 
 
@@ -72,7 +76,7 @@ def _rows(variant: Variant, cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
                 result = play(case, stage)
                 figures = str(result.lost), str(result.duplicated), result.ended
                 verdict = HOLDS if result.holds else "FAILED"
-            except SpoiltError as error:
+            except (SpoiltError, ControlError, YtError, OSError) as error:
                 verdict = f"FAILED: {error}"
             if verdict != HOLDS:  # the next case shall not suffer from it
                 stages.close()
