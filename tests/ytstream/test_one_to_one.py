@@ -405,7 +405,7 @@ WHOLE: dict[str, tuple[int, Change, tuple[str, ...]]] = {
         1,
         _sql(
             "select * from {rows} where (select count(*) from {known}) = 2 and channel not in "
-            "(select long from {known}) and exists (select 1 from {known} where channel < long)"
+            "(select long from {known}) and exists (select 1 from {known} where channel > long)"
         ),
         (SUBQUERY,),
     ),
