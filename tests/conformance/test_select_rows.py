@@ -92,6 +92,15 @@ def test_a_table_has_an_alias(client: Any, table: str) -> None:
     assert list(client.select_rows(query)) == [{"n": 10}]
 
 
+def test_under_an_alias_a_column_has_no_other_name(client: Any, table: str) -> None:
+    """Source: server test, library/query/base/query_preparer.cpp (the table's name in a reference
+    is the alias)"""
+    with pytest.raises(yt.YtError, match="Undefined reference"):
+        list(client.select_rows(f"n from [{table}] as t"))
+    (row,) = client.select_rows(f't.k, t.n from [{table}] as t where t.k = 1 and t.l = "a"')
+    assert row == {"t.k": 1, "t.n": 10}
+
+
 def test_order_and_limit(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/dyn-query-language (ORDER BY)"""
     query = f"k, l from [{table}] order by k desc, l limit 3"

@@ -144,12 +144,12 @@ def test_the_query_of_spyt(cluster: Cluster) -> None:
 def test_projections_and_their_types(cluster: Cluster) -> None:
     rowset = run_query(
         cluster.tables,
-        f"k as x, k + 1, u, 'text' as t, d * 2 as dd, t.s from [{T}] as t where x = 1",
+        f"t.k as x, t.k + 1, t.u, 'text' as t, t.d * 2 as dd, t.s from [{T}] as t where x = 1",
     )
     assert [(column.name, column.wire_type) for column in rowset.columns] == [
         ("x", wire.INT64),
-        ("(k) + (1)", wire.INT64),
-        ("u", wire.UINT64),
+        ("(t.k) + (1)", wire.INT64),
+        ("t.u", wire.UINT64),
         ("t", wire.STRING),
         ("dd", wire.DOUBLE),
         ("t.s", wire.STRING),
@@ -302,6 +302,8 @@ def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, na
         ("x from [//tmp/t]", 'Undefined reference "x"'),
         ("k as x, i as x from [//tmp/t]", "already used"),
         ("y as x, x as y from [//tmp/t]", "Undefined reference"),
+        ("k from [//tmp/t] as t", 'Undefined reference "k"'),
+        ("t.k from [//tmp/t]", 'Undefined reference "t.k"'),
         ("k from [//tmp/t] where k", "WHERE-clause is not a boolean"),
         ("k from [//tmp/t] where k = 'a'", 'Type mismatch in expression "="'),
         ("k from [//tmp/t] where s + 1 = 2", r'Type mismatch in expression "\+"'),
@@ -345,6 +347,7 @@ def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, na
         ("argmax(any, k) from [//tmp/t] group by 1", 'Type mismatch in expression "argmax"'),
         ("k from [//tmp/t] join [//tmp/t] as u on k = u.i", "key is not used"),
         ("i from [//tmp/t] join [//tmp/t] on k + 1 = k", "occurs both in main and joined"),
+        ("* from [//tmp/t] join [//tmp/t] using k", "occurs both in main and joined"),
         ("u.k from [//tmp/t] join [//tmp/t] as u on (k, i) = u.k", "cannot be compared"),
         ("u.k from [//tmp/t] join [//tmp/t] as u using k", 'Undefined reference "k"'),
         ("u.k from [//tmp/t] join [//tmp/t] as u on s = u.k", "Type mismatch"),
@@ -365,6 +368,13 @@ def test_wrong_queries_get_an_error_of_yt(
     else:
         with pytest.raises(YtError, match=message):
             run_query(cluster.tables, query)
+
+
+def test_all_columns_of_joined_tables_have_the_alias_of_their_table(cluster: Cluster) -> None:
+    query = f"* from [{T}] as t left join [{T}] as u on t.i / 10 = u.k where t.k < 3 and t.b"
+    (row,) = select(cluster, query)
+    assert list(row) == [f"{table}.{column['name']}" for table in "tu" for column in COLUMNS]
+    assert (row["t.k"], row["u.k"], row["t.any"], row["u.s"]) == (1, 1, [1, {b"x": 2}], b"a")
 
 
 def test_statistics_count_what_is_read_and_written(cluster: Cluster) -> None:

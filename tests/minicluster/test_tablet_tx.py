@@ -222,3 +222,13 @@ def test_a_given_id_is_used_once(cluster: Cluster) -> None:
     assert tx.id == "1-2-10002-3"
     with pytest.raises(YtError, match="already exists"):
         cluster.tablet_transactions.start(id="1-2-10002-3")
+
+
+def test_a_table_moved_meanwhile_takes_the_rows_along(cluster: Cluster) -> None:
+    tx = cluster.tablet_transactions.start()
+    write(cluster, T, {"k": 1}, tx=tx)
+    cluster.tables.unmount(T)
+    cluster.cypress.move(T, "//tmp/moved")
+    cluster.tables.mount("//tmp/moved")
+    cluster.tablet_transactions.commit(tx.id)
+    assert [row["k"] for row in select(cluster, "k from [//tmp/moved]")] == [1]

@@ -47,7 +47,7 @@ QUERIES = [
     "* from [//fuzz/keyed] where k = 1 order by k desc limit 2",
     "sum(n) as s, k % 2 as odd from [//fuzz/keyed] group by k % 2 as odd having s > 0",
     "n from [//fuzz/queue] where [$tablet_index] in (0, 1) and [$row_index] between 0 and 5",
-    'if(is_null(v), "x", concat(v, "y")) as z from [//fuzz/keyed] as t offset 1 limit 2',
+    'if(is_null(t.v), "x", concat(t.v, "y")) as z from [//fuzz/keyed] as t offset 1 limit 2',
     "(k, v) from [//fuzz/keyed] where (k, v) >= (1, 'a')",
     "case k when 1 then v when null then 'x' else 'y' end as z, cast(k as [string?]) as s, "
     "v like '%a_|%' escape '|' as w from [//fuzz/keyed]",

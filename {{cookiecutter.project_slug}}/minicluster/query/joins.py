@@ -32,13 +32,10 @@ class Relation:
 
 
 def relation(source: Source, rows: Iterable[bytes]) -> Relation:
-    """Return the rows of the first table, whose columns have an alias if the table has one."""
-    width = len(source.columns)
-    columns = [
-        RowsetColumn(source.name(column.name), column.wire_type, column.logical)
-        for column in source.columns
-    ]
-    return Relation(columns, _names(columns, 0), frozenset(), (decoded(row, width) for row in rows))
+    """Return the rows of one table."""
+    columns = source.named_columns
+    width = len(columns)
+    return Relation(columns, names(columns), frozenset(), (decoded(row, width) for row in rows))
 
 
 def joined(
@@ -104,11 +101,12 @@ def _put_together(
     """Return both relations as one; a shared column stands once, any other twice is ambiguous."""
     columns = left.columns + right.columns
     both = left.names.keys() & right.names.keys()
-    names = {**_names(right.columns, len(left.columns)), **left.names}
-    return Relation(columns, names, left.ambiguous | (both - shared), rows)
+    known = {**names(right.columns, len(left.columns)), **left.names}
+    return Relation(columns, known, left.ambiguous | (both - shared), rows)
 
 
-def _names(columns: list[RowsetColumn], start: int) -> dict[str, Typed]:
+def names(columns: list[RowsetColumn], start: int = 0) -> dict[str, Typed]:
+    """Return the columns by name, as they stand in a row from place `start` on."""
     return {
         column.name: Typed.at(start + place, column.wire_type, column.logical)
         for place, column in enumerate(columns)

@@ -13,7 +13,7 @@ from ..tables.commands import Tables
 from .ast import Expression, Name, Named, Query
 from .compile import Scope, compile, require_boolean, sort_key
 from .grouping import grouped
-from .joins import Relation, joined, relation
+from .joins import Relation, joined, names, relation
 from .naming import infer_name
 from .parser import parse
 from .source import Source, decoded, open_source
@@ -54,14 +54,10 @@ def select(
 
 
 def _of_table(query: Query, source: Source) -> Rowset:
-    names = {
-        column.name: Typed.at(place, column.wire_type, column.logical)
-        for place, column in enumerate(source.columns)
-    }
-    names |= {source.name(name): typed for name, typed in names.items()}
-    scope = Scope(names, {}, _aliases(query))
+    columns = source.named_columns
+    scope = Scope(names(columns), {}, _aliases(query))
     condition = require_boolean(query.where, scope)
-    width = len(source.columns)
+    width = len(columns)
     rows = (
         (values, row)
         for row in source.rows(query.where)
@@ -72,12 +68,11 @@ def _of_table(query: Query, source: Source) -> Rowset:
         return _answer(query, query.projections, scope, rows)
     if query.group_by is not None:
         raise generic("Cannot use wildcard projection with GROUP BY clause")
-    return Rowset(source.columns, [row for _, row in _ordered(query, scope, rows)])
+    return Rowset(columns, [row for _, row in _ordered(query, scope, rows)])
 
 
 def _joined(tables: Tables, query: Query, source: Source, *, by_key: bool) -> Relation:
-    # Without its alias, a column in the condition may be one of another table.
-    result = relation(source, source.rows(None if source.alias else query.where))
+    result = relation(source, source.rows(query.where))
     for join in query.joins:
         other = open_source(tables, join.path, join.alias, source.timestamp, source.statistics)
         result = joined(result, join, other, _aliases(query), by_key=by_key)
@@ -92,8 +87,8 @@ def _of_tables(query: Query, table: Relation) -> Rowset:
     )
     if query.projections is not None:
         return _answer(query, query.projections, scope, rows)
-    names = dict.fromkeys(column.name for column in table.columns)
-    return _answer(query, [Named(Name(name)) for name in names], scope, rows)
+    different = dict.fromkeys(column.name for column in table.columns)
+    return _answer(query, [Named(Name(name)) for name in different], scope, rows)
 
 
 def _aliases(query: Query) -> dict[str, Expression]:

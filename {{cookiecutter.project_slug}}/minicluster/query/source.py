@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import YtError, generic
@@ -24,7 +24,10 @@ _AFTER = 255
 
 @dataclass
 class Source:
-    """A table as a query sees it; column ids of its rows are positions in `columns`."""
+    """A table as a query sees it; column ids of its rows are positions in `columns`.
+
+    Under an alias a column has no other name than `alias.column` (query/base/query_preparer.cpp).
+    """
 
     path: str
     alias: str | None
@@ -34,8 +37,12 @@ class Source:
     statistics: Statistics | None = None
 
     def name(self, column: str) -> str:
-        """Return a column's name as it is written when several tables are queried."""
+        """Return the name that a column of the table has in the query."""
         return f"{self.alias}.{column}" if self.alias else column
+
+    @property
+    def named_columns(self) -> list[RowsetColumn]:
+        return [replace(column, name=self.name(column.name)) for column in self.columns]
 
     def rows(self, where: Expression | None) -> Iterator[bytes]:
         """Yield the rows that may satisfy the condition, sorted ones by key.
@@ -49,7 +56,7 @@ class Source:
         equal = dict(_equalities(where))
         prefix: Key = ()
         for column in self.table.schema.columns[: self.table.schema.key_count]:
-            literal = equal.get(column.name) or equal.get(self.name(column.name))
+            literal = equal.get(self.name(column.name))
             if literal is None:
                 break
             if literal.value is None:
@@ -64,8 +71,7 @@ class Source:
 
     def _ordered(self, where: Expression | None) -> Iterator[bytes]:
         width = len(self.table.schema.columns)
-        column = Typed.at(0, wire.INT64)
-        names = {TABLET_INDEX: column, self.name(TABLET_INDEX): column}
+        names = {self.name(TABLET_INDEX): Typed.at(0, wire.INT64)}
         may_hold = _possible(where, Scope(names, {}, {}))
         wanted = [pair for pair in enumerate(self.table.tablets) if may_hold(pair[0])]
         for _, tablet in wanted:

@@ -82,8 +82,9 @@ class Life:
         """
         self.has_progressed = False
         with explained(self.connection.settings), explained_spark():
-            self.epoch, notes = before_start.prepare(self.connection, self.tablets, self.epoch)
-            for note in notes:
+            # Known from here on, even if what follows fails: it may not be raised freely again.
+            self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
+            for note in before_start.start(self.connection, self.tablets, self.epoch):
                 say(f"recovery: {note}")
             batch = Batch(self.connection, self.tablets, self.epoch)
             rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())

@@ -37,16 +37,26 @@ class Plan:
 
 
 def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
-    """Commit a start; return its epoch, and what was done, a line each.
+    """Commit a start; return its epoch, and what was done, a line each. See claim() and start()."""
+    mine = claim(connection, tablets, mine)
+    return mine, start(connection, tablets, mine)
+
+
+def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
+    """Raise the epoch, if a start may follow, and return it.
 
     Raises JobError when only a person can decide; nothing was changed then.
     """
     decide(connection, snapshot.read(connection.client, connection.settings))
-    mine = epoch.raise_epoch(connection.settings.ledger, tablets, mine)
+    return epoch.raise_epoch(connection.settings.ledger, tablets, mine)
+
+
+def start(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[str, ...]:
+    """Commit the start of the epoch ``mine``; return what was done, a line each."""
     found = snapshot.read(connection.client, connection.settings)
     plan = decide(connection, found)
     begin(connection, tablets, mine, found, plan)
-    return mine, plan.notes
+    return plan.notes
 
 
 def preview(connection: Connection) -> tuple[str, ...]:
