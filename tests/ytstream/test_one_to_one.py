@@ -404,7 +404,7 @@ WHOLE: dict[str, tuple[int, Change, tuple[str, ...]]] = {
     "subqueries": (
         1,
         _sql(
-            "select * from {rows} where (select count(*) from {known}) = 2 and channel not in "
+            "select * from {rows} where (select count(*) from {known}) = 2 and event_id not in "
             "(select long from {known}) and exists (select 1 from {known} where channel > long)"
         ),
         (SUBQUERY,),
