@@ -15,8 +15,8 @@ from tests.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "demo", "test", "journeys", "crash-matrix", "test-quick", "conformance",
-        "fuzz", "bench", "lint",
+        "help", "setup", "demo", "test", "journeys", "crash-matrix", "outages", "test-quick",
+        "conformance", "fuzz", "bench", "lint",
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "tables", "confs", "rows", "provision", "check",
