@@ -131,7 +131,9 @@ class Life:
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
                 say("`stop` was called: finishing the micro-batch, then stopping")
                 self.stop.set()
-            if self.stop.is_set() or time.monotonic() >= end:
+            # Ended before its first trigger, a query after the other would get nowhere.
+            is_due = time.monotonic() >= end and query.lastProgress is not None
+            if self.stop.is_set() or is_due:
                 batch.closing.set()
                 if not query.status["isTriggerActive"]:
                     break
