@@ -110,7 +110,7 @@ async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> No
     ("service", "method", "code", "message"),
     [
         ("ApiService", "MakeCoffee", 103, "Unknown method"),
-        ("ApiService", "StartOperation", 1, "StartOperation: not supported"),
+        ("ApiService", "StartOperation", 1, "not supported by minicluster: StartOperation"),
         ("KitchenService", "MakeCoffee", 102, "Service is not registered"),
     ],
 )

@@ -23,6 +23,7 @@ PENDING_LOCK_CONFLICT = 403
 RESOLVE = 500
 ALREADY_EXISTS = 501
 AUTHORIZATION = 901
+ALREADY_PRESENT_IN_GROUP = 908
 PREREQUISITE_CHECK_FAILED = 1000
 TABLET_LOCK_CONFLICT = 1700
 NO_SUCH_TABLET = 1701
@@ -73,7 +74,7 @@ def generic(message: str, **attributes: Any) -> YtError:
 
 def not_supported(what: str) -> YtError:
     """Return the error for a request that only a real cluster answers."""
-    return YtError(GENERIC, f"{what}: not supported by minicluster")
+    return YtError(GENERIC, f"not supported by minicluster: {what}")
 
 
 def no_such_method(method: str, service: str | None = None) -> YtError:

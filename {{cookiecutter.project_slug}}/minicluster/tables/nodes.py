@@ -64,7 +64,10 @@ def _stored(name: str, default: Any) -> Getter:
 
 def _store(name: str) -> Setter:
     def set_attribute(node: Node, value: Any) -> None:
-        node.attributes[name] = value
+        if value is MISSING:
+            node.attributes.pop(name, None)
+        else:
+            node.attributes[name] = value
 
     return set_attribute
 
@@ -91,11 +94,21 @@ SETTINGS: dict[str, Any] = {
     "in_memory_mode": "none",
     "optimize_for": "lookup",
     "primary_medium": "default",
+    "queue_agent_stage": "production",
     "replication_factor": 3,
     "tablet_cell_bundle": "default",
     "treat_as_queue_consumer": False,
     "treat_as_queue_producer": False,
 }
+
+
+def _setting_of_dynamic(name: str) -> Getter:
+    stored = _stored(name, SETTINGS[name])
+    return lambda node: stored(node) if _table(node).dynamic else MISSING
+
+
+REMOVABLE = frozenset({"auto_trim_config", "enable_dynamic_store_read", "queue_agent_stage"})
+"""Settings that go back to their defaults when they are removed."""
 
 BUILTIN: dict[str, Getter] = {
     "atomicity": _of(lambda table: table.atomicity),
@@ -119,6 +132,7 @@ BUILTIN: dict[str, Getter] = {
     "uncompressed_data_size": _of(_weight),
     "unmerged_row_count": _of(Table.row_count),
     **{name: _stored(name, default) for name, default in SETTINGS.items()},
+    "queue_agent_stage": _setting_of_dynamic("queue_agent_stage"),
 }
 
 # Shown as entities by a `get` of all attributes.
@@ -209,6 +223,7 @@ def register(kinds: Kinds, clock: Clock, tables: Tables) -> None:
                 "unflushed_timestamp": flushed,
             },
             settable=SETTABLE,
+            removable=REMOVABLE,
             save=lambda table: table.atomicity,
             restore=_restore_atomicity,
             absent=_absent,

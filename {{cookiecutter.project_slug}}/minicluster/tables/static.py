@@ -33,16 +33,16 @@ def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool)
     names, written = encode(schema, items, table.static_names if append else ())
     if schema.strict and len(names) > len(schema.columns):
         raise violation(f'Unknown column "{names[len(schema.columns)]}" in strict schema')
-    added = [_complete(schema, row) for row in written]
+    added = [complete(schema, wire.chunks(row)) for row in written]
     result = [*table.static_rows, *added] if append else added
     if schema.sorted:
-        _check_order(schema, result)
+        check_order(schema, result)
     return replace(table, static_rows=result, static_names=names)
 
 
-def _complete(schema: TableSchema, row: bytes) -> bytes:
-    """Return the row with a value, checked, for every column of the schema."""
-    pieces = wire.chunks(row)
+def complete(schema: TableSchema, pieces: dict[int, bytes]) -> bytes:
+    """Return the row of encoded values, with a checked one for every column of the schema."""
+    row = wire.from_chunks(list(pieces.values()))
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
     for index, column in enumerate(schema.columns):
         check_value(column, *given.get(index, (wire.NULL, None)))
@@ -51,7 +51,7 @@ def _complete(schema: TableSchema, row: bytes) -> bytes:
     return wire.from_chunks([pieces[index] for index in sorted(pieces)])
 
 
-def _check_order(schema: TableSchema, stored: Sequence[bytes]) -> None:
+def check_order(schema: TableSchema, stored: Sequence[bytes]) -> None:
     keys = [key_of(row, schema.key_count) for row in stored]
     for before, after in pairwise(keys):
         if before > after:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import not_supported
 from ...query import select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.named import shown, stored
@@ -68,8 +67,6 @@ def get_tablet_infos(call: Invocation) -> Any:
 
 @command("insert_rows", input=TABULAR, volatile=True, heavy=True)
 def insert_rows(call: Invocation) -> None:
-    if call.flag("aggregate"):
-        raise not_supported("insert_rows with aggregation")
     _modify(call, UPDATE if call.flag("update") else WRITE)
 
 
