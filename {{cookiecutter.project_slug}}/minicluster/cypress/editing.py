@@ -139,13 +139,14 @@ class Editor:
     ) -> None:
         effective = view.effective(node)
         name, rest = str(steps[0]), steps[1:]
-        if name and self._attributes.getter(node, name) is not None:
-            self._remove_builtin(view, node, steps, path)
-            return
-        if name and name not in effective.attributes:
+        builtin = bool(name) and self._attributes.getter(node, name) is not None
+        if name and not builtin and name not in effective.attributes:
             if force:
                 return
             raise resolve(path, f'Attribute "{name}" is not found')
+        if builtin or (name and self._attributes.setter(node, name) is not None):
+            self._remove_setting(view, node, steps, path, builtin=builtin)
+            return
         with self.change(view, node, Request(SHARED, attribute_key=name or None)) as branch:
             if not name:
                 branch.attributes.update(dict.fromkeys(effective.attributes, MISSING))
@@ -154,15 +155,16 @@ class Editor:
             else:
                 branch.attributes[name] = MISSING
 
-    def _remove_builtin(self, view: View, node: Node, steps: Sequence[str], path: str) -> None:
-        """Reset a builtin attribute that can be removed, or set it without one of its parts."""
+    def _remove_setting(
+        self, view: View, node: Node, steps: Sequence[str], path: str, *, builtin: bool
+    ) -> None:
+        """Remove an attribute that has a setter, or set it without one of its parts."""
         name, rest = str(steps[0]), steps[1:]
         value: Any = MISSING
         if rest:
             value = documents.removed(self._attributes.get(node, steps[:1], path), rest, path)
-        if self._attributes.setter(node, name) is None or not (
-            rest or name in self._kinds[node.type].removable
-        ):
+        fixed = builtin and not rest and name not in self._kinds[node.type].removable
+        if fixed or self._attributes.setter(node, name) is None:
             raise generic(f'Attribute "{name}" cannot be removed')
         with self.change(view, node, Request(SHARED, attribute_key=name)):
             self._attributes.set_builtin(view, node, name, value)

@@ -64,10 +64,17 @@ def _stored(name: str, default: Any) -> Getter:
 
 def _store(name: str) -> Setter:
     def set_attribute(node: Node, value: Any) -> None:
+        node.attributes[name] = value
+
+    return set_attribute
+
+
+def _removable(name: str, setter: Setter) -> Setter:
+    def set_attribute(node: Node, value: Any) -> None:
         if value is MISSING:
             node.attributes.pop(name, None)
         else:
-            node.attributes[name] = value
+            setter(node, value)
 
     return set_attribute
 
@@ -86,7 +93,6 @@ def _set_atomicity(node: Node, value: Any) -> None:
 
 # Names and defaults: documentation, "dynamic tables" and "static tables", attributes.
 SETTINGS: dict[str, Any] = {
-    "auto_trim_config": {"enable": False},
     "commit_ordering": "weak",
     "compression_codec": "lz4",
     "enable_dynamic_store_read": False,
@@ -107,8 +113,14 @@ def _setting_of_dynamic(name: str) -> Getter:
     return lambda node: stored(node) if _table(node).dynamic else MISSING
 
 
-REMOVABLE = frozenset({"auto_trim_config", "enable_dynamic_store_read", "queue_agent_stage"})
+REMOVABLE = frozenset({"enable_dynamic_store_read", "queue_agent_stage"})
 """Settings that go back to their defaults when they are removed."""
+
+WITHOUT_DEFAULT: dict[str, Setter] = {
+    "auto_trim_config": _store("auto_trim_config"),
+    **retention.SETTABLE,
+}
+"""Settings that a table has only if it was given them."""
 
 BUILTIN: dict[str, Getter] = {
     "atomicity": _of(lambda table: table.atomicity),
@@ -147,7 +159,8 @@ def _absent(node: Node) -> frozenset[str]:
 SETTABLE: dict[str, Setter] = {
     "atomicity": _set_atomicity,
     **{name: _store(name) for name in SETTINGS},
-    **retention.SETTABLE,
+    **{name: _removable(name, _store(name)) for name in REMOVABLE},
+    **{name: _removable(name, setter) for name, setter in WITHOUT_DEFAULT.items()},
 }
 
 
