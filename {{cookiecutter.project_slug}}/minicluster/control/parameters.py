@@ -91,9 +91,8 @@ class Known:
         """
         if given.keys() <= self.free:  # nearly always: the check costs one set operation
             return
-        for name, value in given.items():
-            if name not in self.free:
-                self.check_limited(name, value)
+        for name in sorted(given.keys() - self.free, key=repr):
+            self.check_limited(name, given[name])
 
     def check_limited(self, name: str, value: Any) -> None:
         """Check one parameter that is not free."""

@@ -289,18 +289,31 @@ KNOWN = {name: Known(name, EVERY, own) for name, own in OF_METHODS.items()}
 Fields = Sequence[tuple[Any, Any]]
 """The set fields of a message: descriptor and value, as `ListFields` gives them."""
 
+_FREE_OF_PARTS = {
+    known.command: {
+        part: frozenset(
+            inner for name in known.free for head, _, inner in [name.partition(".")] if head == part
+        )
+        for part in PARTS
+    }
+    for known in KNOWN.values()
+}
+"""Method -> part -> fields of it that are let through with any value."""
+
 
 def check(known: Known, message: Any, fields: Fields) -> None:
     """Raise YtError if a field of a request, or its value, is not supported."""
+    free, free_of_parts = known.free, _FREE_OF_PARTS[known.command]
     for field, value in fields:
         name = field.name
-        if name in known.free:
+        if name in free:
             continue
         if name not in PARTS:
             known.check_limited(name, value)
             continue
-        for part, inner in value.ListFields():
-            if (full := f"{name}.{part.name}") not in known.free:
-                known.check_limited(full, inner)
+        inner = free_of_parts[name]
+        for part, given in value.ListFields():
+            if part.name not in inner:
+                known.check_limited(f"{name}.{part.name}", given)
     for unknown in UnknownFieldSet(message):
         known.check_limited(f"field {unknown.field_number}", unknown.data)

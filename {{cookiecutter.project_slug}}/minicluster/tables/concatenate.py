@@ -67,11 +67,11 @@ def joined(table: Table, sources: Sequence[Table], *, append: bool) -> Table:
                 names.append(column.name)
             numbers.append(names.index(column.name))
         for row in source.static_rows:
-            pieces = {
-                numbers[number]: wire.renumbered(piece, numbers[number])
+            pieces = [
+                wire.renumbered(piece, numbers[number])
                 for number, piece in wire.chunks(row).items()
-            }
-            rows.append(static.complete(schema, pieces))
+            ]
+            rows.append(static.complete(schema, wire.from_chunks(pieces)))
     if schema.sorted:
         static.check_order(schema, rows)
     return replace(table, static_rows=rows, static_names=names)

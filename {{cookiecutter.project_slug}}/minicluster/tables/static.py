@@ -33,16 +33,16 @@ def with_rows(table: Table, items: Iterable[Mapping[str, Any]], *, append: bool)
     names, written = encode(schema, items, table.static_names if append else ())
     if schema.strict and len(names) > len(schema.columns):
         raise violation(f'Unknown column "{names[len(schema.columns)]}" in strict schema')
-    added = [complete(schema, wire.chunks(row)) for row in written]
+    added = [complete(schema, row) for row in written]
     result = [*table.static_rows, *added] if append else added
     if schema.sorted:
         check_order(schema, result)
     return replace(table, static_rows=result, static_names=names)
 
 
-def complete(schema: TableSchema, pieces: dict[int, bytes]) -> bytes:
-    """Return the row of encoded values, with a checked one for every column of the schema."""
-    row = wire.from_chunks(list(pieces.values()))
+def complete(schema: TableSchema, row: bytes) -> bytes:
+    """Return the row with a value, checked, for every column of the schema."""
+    pieces = wire.chunks(row)
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
     for index, column in enumerate(schema.columns):
         check_value(column, *given.get(index, (wire.NULL, None)))
