@@ -59,7 +59,6 @@ _VALUE = read("return_only_value")
 _PLACE = read("recursive", "ignore_existing", "lock_existing", "force")
 _CLONE: dict[str, Rule] = {
     **read("source_path", "destination_path", "recursive", "force"),
-    **read("ignore_existing", "lock_existing"),
     **read("preserve_account", "preserve_owner", "preserve_acl"),
     **read("preserve_creation_time", "preserve_modification_time"),
     **read("preserve_expiration_time", "preserve_expiration_timeout"),
@@ -131,7 +130,7 @@ OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
         "sync": AT_ONCE,
     },
     "link": {**read("target_path", "link_path", "attributes"), **_PLACE, **_TX},
-    "copy": {**_CLONE, **_TX},
+    "copy": {**_CLONE, **read("ignore_existing", "lock_existing"), **_TX},
     "move": {**_CLONE, **_TX},
     "concatenate": {
         **read("source_paths", "destination_path"),

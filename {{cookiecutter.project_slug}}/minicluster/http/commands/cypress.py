@@ -104,8 +104,6 @@ def link(call: Invocation) -> Any:
 _COPY_FLAGS = (
     "recursive",
     "force",
-    "ignore_existing",
-    "lock_existing",
     "preserve_account",
     "preserve_owner",
     "preserve_acl",
@@ -119,7 +117,7 @@ _COPY_FLAGS = (
 @command("copy", output=STRUCTURED, volatile=True)
 def copy(call: Invocation) -> Any:
     source, destination = call.path("source_path"), call.path("destination_path")
-    flags = call.choose(*_COPY_FLAGS)
+    flags = call.choose("ignore_existing", "lock_existing", *_COPY_FLAGS)
     return node_id(call.cluster.cypress.copy(source, destination, tx=call.tx, **flags))
 
 
