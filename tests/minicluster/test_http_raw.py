@@ -312,6 +312,30 @@ def test_objects_that_are_there_may_be_ignored(server: testing.Running) -> None:
     client.remove("//sys/users/ann")
 
 
+def test_what_is_made_again_is_in_no_old_group(server: testing.Running) -> None:
+    client = connect(server)
+    for _ in range(2):
+        client.create("user", attributes={"name": "bob"})
+        client.create("group", attributes={"name": "cooks"})
+        assert client.get("//sys/groups/cooks/@members") == []
+        client.add_member("bob", "cooks")
+        client.add_member("cooks", "admins")
+        with pytest.raises(Exception, match="would produce a cycle"):
+            client.add_member("admins", "cooks")
+        assert "bob" in client.get("//sys/groups/users/@members")
+        assert client.get("//sys/groups/admins/@members") == ["cooks"]
+        client.remove("//sys/groups/cooks")
+        assert client.get("//sys/users/bob/@member_of") == ["users"]
+        client.create("group", attributes={"name": "cooks"})
+        assert client.get("//sys/groups/cooks/@members") == []
+        client.remove("//sys/groups/cooks")
+        client.remove("//sys/users/bob")
+        assert "bob" not in client.get("//sys/groups/users/@members")
+        client.create("user", attributes={"name": "bob"})
+        assert client.get("//sys/users/bob/@member_of") == ["users"]
+        client.remove("//sys/users/bob")
+
+
 def test_wrong_control_requests(server: testing.Running) -> None:
     root = f"http://{server.http}/minicluster"
     wrong: list[tuple[str, Any]] = [

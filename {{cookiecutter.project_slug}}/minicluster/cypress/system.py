@@ -151,8 +151,7 @@ def create_object(
     if ignore_existing and cypress.exists(path):
         return cypress.resolve(path).id
     made = _object(cypress, type, _FOLDERS[type], **attributes)
-    if type == "user":
-        subjects.add_member(cypress, name, "users")
+    subjects.register_new(cypress, name, type)
     return made
 
 
