@@ -136,3 +136,11 @@ def test_atomicity_changes_only_while_unmounted(client: Any, root: str) -> None:
     client.unmount_table(table, sync=True)
     client.set(f"{table}/@atomicity", "none")
     assert client.get(f"{table}/@atomicity") == "none"
+
+
+def test_all_attributes_are_narrowed_to_those_asked_for(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/parallel_writer.py (get of the storage attributes)"""
+    client.create("table", f"{root}/t", attributes={"mine": 1, "optimize_for": "scan"})
+    found = client.get(f"{root}/t/@", attributes=["type", "mine", "optimize_for", "absent"])
+    assert found == {"type": "table", "mine": 1, "optimize_for": "scan"}
+    assert client.get(f"{root}/t/@", attributes=[]) == {}

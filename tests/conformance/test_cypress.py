@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
+from yt.wrapper.driver import make_request
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
 from tests import codes
@@ -171,3 +172,85 @@ def test_a_batch_is_answered_part_by_part(client: Any, root: str) -> None:
     batch.commit_batch()
     assert client.get(f"{root}/a/@id") == made.get_result()
     assert missing.get_error()["code"] == 500
+
+
+def test_a_removal_is_recursive_unless_told_otherwise(client: Any, root: str) -> None:
+    """Source: server test, client/api/cypress_client.h (TRemoveNodeOptions)"""
+    client.create("map_node", f"{root}/a/b", recursive=True)
+    with pytest.raises(yt.YtError):
+        make_request("remove", {"path": f"{root}/a", "recursive": False}, client=client)
+    make_request("remove", {"path": f"{root}/a"}, client=client)
+    assert client.list(root) == []
+
+
+def test_a_link_does_not_lead_to_itself(client: Any, root: str) -> None:
+    """Source: server test, integration/cypress/test_cypress.py (test_cyclic_link)"""
+    client.create("map_node", f"{root}/a/b/c", recursive=True)
+    client.link(f"{root}/a/b/c", f"{root}/a/l1")
+    client.create("map_node", f"{root}/r")
+    client.link(f"{root}/r", f"{root}/r/l2")
+    for target, place in (
+        ("a/l1", "a/b/c"),
+        ("r/l2", "r/l2"),
+        ("r/l2/l2/l2", "r/l2"),
+        ("new", "new"),
+        ("a/l1/d", "a/b/c/d"),
+    ):
+        with pytest.raises(yt.YtError, match="link is cyclic"):
+            client.link(f"{root}/{target}", f"{root}/{place}", force=True)
+    assert client.get(f"{root}/a/b/c/@type") == "map_node"
+    assert client.get(f"{root}/r/l2/l2/@path") == f"{root}/r"
+
+
+def test_links_over_missing_ones_do_not_close_a_circle(client: Any, root: str) -> None:
+    """Source: server test, integration/cypress/test_sequoia_links.py
+    (test_cyclic_link_through_sequoia)"""
+    client.link(f"{root}/l2", f"{root}/l1", force=True)
+    client.link(f"{root}/l3", f"{root}/l2", force=True)
+    with pytest.raises(yt.YtError, match="link is cyclic"):
+        client.link(f"{root}/l1", f"{root}/l3", force=True)
+
+
+def test_a_link_may_lead_to_a_link(client: Any, root: str) -> None:
+    """Source: server test, integration/cypress/test_cypress.py (test_non_cyclic_link_to_link)"""
+    client.create("map_node", f"{root}/a")
+    client.link(f"{root}/a", f"{root}/l1")
+    client.link(f"{root}/l1", f"{root}/l2")
+    client.link(f"{root}/l1", f"{root}/l2", force=True)
+    assert client.get(f"{root}/l2/@path") == f"{root}/a"
+
+
+def test_a_table_may_be_told_to_stay_on_the_primary_master(client: Any, root: str) -> None:
+    """Source: server test, integration/test_users.py (test_create_non_external_table)"""
+    client.create("table", f"{root}/t", attributes={"external": False})
+    assert not client.get(f"{root}/t/@external")
+
+
+def test_a_move_keeps_the_time_of_creation(client: Any, root: str) -> None:
+    """Source: server test, integration/cypress/test_cypress.py
+    (test_move_preserves_creation_time_by_default1)"""
+    client.create("map_node", f"{root}/a")
+    created = client.get(f"{root}/a/@creation_time")
+    client.move(f"{root}/a", f"{root}/b")
+    assert client.get(f"{root}/b/@creation_time") == created
+    client.move(f"{root}/b", f"{root}/c", preserve_creation_time=False)
+    assert client.get(f"{root}/c/@creation_time") != created
+
+
+KEPT = {
+    "acl": [{"action": "allow", "subjects": ["everyone"], "permissions": ["read"]}],
+    "expiration_time": "2099-01-01T00:00:00.000000Z",
+    "expiration_timeout": 3_600_000,
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_copy_keeps_these_only_if_it_is_told_to(client: Any, root: str, name: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (copy, preserve_*)"""
+    client.create("document", f"{root}/a", attributes={"value": 1, name: KEPT[name]})
+    client.copy(f"{root}/a", f"{root}/b")
+    client.copy(f"{root}/a", f"{root}/c", **{f"preserve_{name}": True})
+    absent: Any = [] if name == "acl" else None
+    assert client.get(f"{root}/b/@", attributes=[name]).get(name) == absent
+    assert client.get(f"{root}/c/@{name}") is not None
+    assert client.get(f"{root}/c/@{name}") != absent

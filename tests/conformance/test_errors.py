@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from yt.wrapper.errors import (
 )
 
 from tests import codes
-from tests.conformance.conftest import Row, make_table, within
+from tests.conformance.conftest import Row, eventually, make_table, within
 
 PLAIN: list[Row] = [{"name": "a", "type": "int64"}]
 
@@ -129,3 +130,47 @@ def test_unknown_users_have_no_permissions(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/access-control (check_permission)"""
     with pytest.raises(YtResponseError):
         client.check_permission("ytstream-nobody", "read", root)
+
+
+def allowing(subject: str, permission: str) -> list[Row]:
+    return [{"action": "allow", "subjects": [subject], "permissions": [permission]}]
+
+
+def test_nobody_may_what_no_list_allows(client: Any, root: str) -> None:
+    """Source: documentation, user-guide/storage/access-control (permission verification)"""
+    client.set(f"{root}/@inherit_acl", False)
+    assert client.check_permission("guest", "write", root)["action"] == "deny"
+    client.set(
+        f"{root}/@acl", [{"action": "allow", "subjects": ["guest"], "permissions": ["read"]}]
+    )
+    assert client.check_permission("guest", "read", root)["action"] == "allow"
+    assert client.check_permission("guest", "write", root)["action"] == "deny"
+
+
+def test_members_of_a_group_may_what_it_may(client: Any, root: str) -> None:
+    """Source: server test, integration/test_users.py (test_membership2)"""
+    group = f"ytstream-conformance-{uuid.uuid4().hex}"
+    try:
+        client.create("group", attributes={"name": group})
+    except YtResponseError as error:
+        if not error.is_access_denied():
+            raise
+        pytest.skip("only an administrator makes groups")
+    try:
+        client.set(
+            f"{root}/@acl", [{"action": "allow", "subjects": [group], "permissions": ["write"]}]
+        )
+        assert client.check_permission("guest", "write", root)["action"] == "deny"
+        client.add_member("guest", group)
+        assert client.get(f"//sys/groups/{group}/@members") == ["guest"]
+        assert group in client.get("//sys/users/guest/@member_of")
+        with pytest.raises(YtResponseError) as caught:
+            client.add_member("guest", group)
+        assert caught.value.is_already_present_in_group()
+        eventually(lambda: client.check_permission("guest", "write", root)["action"], "allow")
+        client.remove_member("guest", group)
+        assert client.get(f"//sys/groups/{group}/@members") == []
+        with pytest.raises(YtResponseError):
+            client.remove_member("guest", group)
+    finally:
+        client.remove(f"//sys/groups/{group}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from yt import yson
+from yt.wrapper.driver import make_request
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
 
@@ -67,3 +69,54 @@ def test_only_files_are_read_as_files(client: Any, root: str) -> None:
         client.read_file(f"{root}/none").read()
     with pytest.raises(YtResponseError):
         client.read_file(root).read()
+
+
+def test_files_are_concatenated(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (concatenate)"""
+    for name in ("a", "b"):
+        client.write_file(f"{root}/{name}", name.encode() * 3)
+    sources = [f"{root}/a", f"{root}/b"]
+    client.concatenate(sources, f"{root}/all")
+    assert client.read_file(f"{root}/all").read() == b"aaabbb"
+    client.concatenate(sources, f"<append=%true>{root}/all")
+    assert client.read_file(f"{root}/all").read() == b"aaabbbaaabbb"
+    client.concatenate([f"{root}/b"], f"{root}/all")
+    assert client.read_file(f"{root}/all").read() == b"bbb"
+
+
+def test_what_has_no_content_is_not_concatenated(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/cypress_commands.py (concatenate)"""
+    client.write_file(f"{root}/f", b"x")
+    client.create("document", f"{root}/d")
+    for source, destination in (("f", "d"), ("d", "f")):
+        paths = {"source_paths": [f"{root}/{source}"], "destination_path": f"{root}/{destination}"}
+        with pytest.raises(YtResponseError):
+            make_request("concatenate", paths, client=client)
+    assert client.read_file(f"{root}/f").read() == b"x"
+
+
+def test_a_large_file_is_written_in_parallel(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/parallel_writer.py (make_parallel_write_request)"""
+    client.config["write_parallel"].update({"enable": yson.to_yson_type(True)})
+    client.config["write_parallel"].update({"max_thread_count": 2})
+    client.config["write_retries"]["chunk_size"] = 1 << 20
+    client.config["remote_temp_files_directory"] = f"{root}/parts"
+    data = bytes(range(256)) * 12_000
+    client.write_file(f"{root}/f", data)
+    assert client.read_file(f"{root}/f").read() == data
+
+
+def test_a_known_state_of_a_file_is_not_sent_again(client: Any, root: str) -> None:
+    """Source: server test, client/driver/file_commands.cpp (TReadFileCommand, etag)"""
+    path = f"{root}/f"
+    client.write_file(path, b"data")
+
+    def read(state: str) -> bytes:
+        answer: bytes = make_request("read_file", {"path": path, "etag": state}, client=client)
+        return answer
+
+    state = f"{client.get(path + '/@id')}:{client.get(path + '/@revision')}"
+    assert read(state) == b""
+    assert read("1-2-3-4:5") == b"data"
+    client.write_file(path, b"other")
+    assert read(state) == b"other"

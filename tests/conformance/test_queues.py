@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yt.wrapper as yt
 from yt import yson
 from yt.wrapper.errors import YtResponseError
 
@@ -320,6 +321,38 @@ def test_frozen_tablets_are_trimmed_when_they_are_mounted_again(
     eventually(trimmed, [0, 3])
     client.unfreeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
     eventually(trimmed, [3, 3])
+
+
+def test_the_settings_of_trimming_are_removed(
+    client: Any, queue: str, consumer: str, register: Register
+) -> None:
+    """Source: server test, integration/queues/test_queue_agent.py (test_retained_rows)"""
+    register(queue, consumer, vital=True)
+    client.advance_queue_consumer(consumer, queue, 0, None, 6)
+
+    def trimmed() -> int:
+        (info,) = client.get_tablet_infos(queue, [0])["tablets"]
+        return int(info["trimmed_row_count"])
+
+    client.set(f"{queue}/@auto_trim_config", {"enable": True, "retained_rows": 5})
+    eventually(trimmed, 5)
+    client.remove(f"{queue}/@auto_trim_config/retained_rows")
+    assert client.get(f"{queue}/@auto_trim_config") == {"enable": True}
+    eventually(trimmed, 6)
+    client.remove(f"{queue}/@auto_trim_config")
+    with pytest.raises(yt.YtError):
+        client.remove(f"{queue}/@auto_trim_config/enable")
+
+
+def test_a_queue_belongs_to_a_stage(client: Any, queue: str) -> None:
+    """Source: server test, integration/queues/test_queue_agent.py (test_queue_agent_stage)"""
+    assert client.get(f"{queue}/@queue_agent_stage") == "production"
+    client.set(f"{queue}/@queue_agent_stage", "testing")
+    assert client.get(f"{queue}/@queue_agent_stage") == "testing"
+    with pytest.raises(yt.YtError, match='stage "testing" is not found'):
+        client.get(f"{queue}/@queue_status")
+    client.remove(f"{queue}/@queue_agent_stage")
+    assert client.get(f"{queue}/@queue_agent_stage") == "production"
 
 
 def test_a_new_session_begins_before_the_first_row(client: Any, queue: str, producer: str) -> None:

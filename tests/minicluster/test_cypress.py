@@ -134,7 +134,7 @@ def test_attributes(cypress: Cypress) -> None:
         cypress.get("//tmp/a/@nope")
     with refused(1, 'Builtin attribute "type" cannot be set'):
         cypress.set("//tmp/a/@type", "file")
-    with refused(1, 'Builtin attribute "id" cannot be removed'):
+    with refused(1, 'Attribute "id" cannot be removed'):
         cypress.remove("//tmp/a/@id")
     assert cypress.exists("//tmp/a/@x/deep/1")
     assert not cypress.exists("//tmp/a/@x/other")
@@ -228,9 +228,8 @@ def test_links(cypress: Cypress) -> None:
     cypress.remove("//tmp/a", recursive=True)
     assert cypress.get("//tmp/l&/@broken") is True
     assert not cypress.exists("//tmp/l")
-    cypress.link("//tmp/l", "//tmp/l", force=True)
-    with refused(500, "Too many levels"):
-        cypress.get("//tmp/l")
+    with refused(1, "link is cyclic"):
+        cypress.link("//tmp/l", "//tmp/l", force=True)
 
 
 def test_copy(cypress: Cypress) -> None:

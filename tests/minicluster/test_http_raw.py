@@ -261,6 +261,82 @@ def test_a_long_error_is_in_the_body(server: testing.Running) -> None:
     assert path in answer.json()["message"]
 
 
+def test_the_mark_of_a_files_state(server: testing.Running) -> None:
+    client = connect(server)
+    client.write_file("//tmp/marked", b"data")
+    state = f"{client.get('//tmp/marked/@id')}:{client.get('//tmp/marked/@revision')}"
+
+    def read(mark: str) -> requests.Response:
+        url = api(server, "read_file?path=//tmp/marked")
+        return requests.get(url, headers={"If-None-Match": mark}, timeout=10)
+
+    first = read("1-2-3-4:5")
+    assert (first.status_code, first.content) == (200, b"data")
+    assert first.headers["ETag"] == state
+    assert json.loads(first.headers["X-YT-Response-Parameters"])["id"] == state.split(":")[0]
+    for known in (state, state.split(":")[1]):
+        again = read(known)
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["ETag"] == state
+    client.remove("//tmp/marked")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"type": "replicated_table", "path": "//tmp/t"}, "not supported by minicluster: creating"),
+        ({"type": "rack", "attributes": {"name": "r"}}, "not supported by minicluster: creating"),
+        ({"type": "table", "path": "//tmp/t", "attributes": {"external": True}}, "external nodes"),
+        ({"type": "spoon", "path": "//tmp/t"}, 'Error parsing EObjectType value "spoon"'),
+        ({"type": "spoon"}, 'Error parsing EObjectType value "spoon"'),
+        ({"type": "map_node"}, "without a path"),
+    ],
+)
+def test_what_only_a_real_cluster_creates(
+    server: testing.Running, parameters: dict[str, Any], message: str
+) -> None:
+    answer = requests.post(api(server, "create"), json=parameters, timeout=10)
+    assert message in error_of(answer)["message"]
+
+
+def test_objects_that_are_there_may_be_ignored(server: testing.Running) -> None:
+    client = connect(server)
+    given: dict[str, Any] = {"type": "user", "attributes": {"name": "ann"}}
+
+    def create(**more: Any) -> requests.Response:
+        return requests.post(api(server, "create"), json=given | more, timeout=10)
+
+    first = create()
+    assert error_of(create())["code"] == 501
+    assert create(ignore_existing=True).json() == first.json()
+    assert client.get("//sys/users/ann/@member_of") == ["users"]
+    client.remove("//sys/users/ann")
+
+
+def test_what_is_made_again_is_in_no_old_group(server: testing.Running) -> None:
+    client = connect(server)
+    for _ in range(2):
+        client.create("user", attributes={"name": "bob"})
+        client.create("group", attributes={"name": "cooks"})
+        assert client.get("//sys/groups/cooks/@members") == []
+        client.add_member("bob", "cooks")
+        client.add_member("cooks", "admins")
+        with pytest.raises(Exception, match="would produce a cycle"):
+            client.add_member("admins", "cooks")
+        assert "bob" in client.get("//sys/groups/users/@members")
+        assert client.get("//sys/groups/admins/@members") == ["cooks"]
+        client.remove("//sys/groups/cooks")
+        assert client.get("//sys/users/bob/@member_of") == ["users"]
+        client.create("group", attributes={"name": "cooks"})
+        assert client.get("//sys/groups/cooks/@members") == []
+        client.remove("//sys/groups/cooks")
+        client.remove("//sys/users/bob")
+        assert "bob" not in client.get("//sys/groups/users/@members")
+        client.create("user", attributes={"name": "bob"})
+        assert client.get("//sys/users/bob/@member_of") == ["users"]
+        client.remove("//sys/users/bob")
+
+
 def test_wrong_control_requests(server: testing.Running) -> None:
     root = f"http://{server.http}/minicluster"
     wrong: list[tuple[str, Any]] = [

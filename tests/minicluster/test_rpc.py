@@ -110,7 +110,7 @@ async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> No
     ("service", "method", "code", "message"),
     [
         ("ApiService", "MakeCoffee", 103, "Unknown method"),
-        ("ApiService", "StartOperation", 1, "StartOperation: not supported"),
+        ("ApiService", "StartOperation", 1, "not supported by minicluster: StartOperation"),
         ("KitchenService", "MakeCoffee", 102, "Service is not registered"),
     ],
 )
@@ -213,6 +213,45 @@ async def test_nodes_are_made_moved_listed_and_removed(lab: Lab) -> None:
     await client.call("RemoveNode", path="//home/a", recursive=True)
     reply, _ = await client.call("ExistsNode", path="//home/a")
     assert not reply.exists
+
+
+@in_lab()
+async def test_what_an_rpc_request_depends_on(lab: Lab) -> None:
+    client, cypress = lab.client, lab.cluster.cypress
+    cypress.create("map_node", "//tmp/d")
+    running = lab.cluster.transactions.start()
+
+    async def create(name: str, transaction: str, revision: int) -> str:
+        request = build("TReqCreateNode", path=f"//tmp/d/{name}", type=MAP_NODE)
+        condition = request.prerequisite_options.transactions.add().transaction_id
+        condition.first, condition.second = ids.to_parts(transaction)
+        request.prerequisite_options.revisions.add(path=b"//tmp/d", revision=revision)
+        client.send("CreateNode", request)
+        try:
+            client.open_response(await client.read_message(), f"{protos.API}TRspCreateNode")
+        except RpcError as error:
+            return f"{error.code}: {error.message}"
+        return "made"
+
+    revision = cypress.get("//tmp/d/@revision")
+    wrong = await create("a", "1-2-10001-4", revision)
+    assert wrong == "1000: Prerequisite check failed: transaction 1-2-10001-4 is missing"
+    wrong = await create("a", running, revision + 1)
+    assert wrong.startswith("1000: Prerequisite check failed: node //tmp/d revision mismatch")
+    assert await create("a", running, revision) == "made"
+    assert cypress.list("//tmp/d") == ["a"]
+
+
+@in_lab()
+async def test_what_an_rpc_copy_keeps_and_a_listing_shows(lab: Lab) -> None:
+    client, cypress = lab.client, lab.cluster.cypress
+    acl = [{"action": "allow", "subjects": ["everyone"], "permissions": ["read"]}]
+    cypress.create("map_node", "//tmp/a", attributes={"acl": acl})
+    await client.call("CopyNode", src_path="//tmp/a", dst_path="//tmp/b")
+    await client.call("CopyNode", src_path="//tmp/a", dst_path="//tmp/c", preserve_acl=True)
+    assert [cypress.get(f"//tmp/{name}/@acl") for name in "bc"] == [[], acl]
+    reply, _ = await client.call("ListNode", path="//tmp", max_size=1)
+    assert len(yson.loads(reply.value)) == 1
 
 
 @in_lab()

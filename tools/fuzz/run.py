@@ -27,6 +27,7 @@ from yt import yson
 from minicluster.clock import Clock
 from minicluster.cluster import Cluster
 from minicluster.control.gate import Gate
+from minicluster.control.parameters import Known
 from minicluster.errors import YtError
 from minicluster.http.commands import COMMANDS
 from minicluster.http.formats import Format, of_header
@@ -34,6 +35,7 @@ from minicluster.http.registry import BINARY, NULL, STRUCTURED, Command
 from minicluster.http.server import HttpServer
 from minicluster.rpc import bus, protos, server
 from minicluster.rpc.methods import METHODS
+from minicluster.rpc.parameters import PARTS
 from minicluster.rpc.service import Service
 from tests.minicluster.rpc_client import RpcClient, build
 from tools.fuzz.inputs import NODE_TYPES, Inputs
@@ -191,6 +193,8 @@ class Target:
         inputs = self.inputs
         (_, method), entry = inputs.pick(list(METHODS.items()))
         filled = inputs.fill(protos.message(entry.request)())
+        if inputs.chance(0.9):
+            _clear_unknown(entry.known, filled)
         attachments: list[bus.Part] = []
         if "rowset_descriptor" in filled.DESCRIPTOR.fields_by_name:
             attachments = [inputs.rowset()]
@@ -251,7 +255,10 @@ class Target:
             found[inputs.pick(["input_format", "output_format"])] = inputs.pick(
                 ["json", "yson", "dsv", {"$value": "json"}, 5, inputs.value()]
             )
-        return found
+        if inputs.chance(0.05):
+            return found
+        # Others are refused before the command looks at anything.
+        return {name: value for name, value in found.items() if name in command.known.rules}
 
     def headers(self, parameters: dict[str, Any]) -> dict[str, str]:
         inputs = self.inputs
@@ -298,6 +305,19 @@ class Target:
 
 
 FORMATS = ("yson", "<format=text>yson", "json", "<encode_utf8=%false>json", "dsv")
+
+
+def _clear_unknown(known: Known, message: Any) -> None:
+    """Clear the fields that would have the request refused before its method sees it."""
+    for field, value in message.ListFields():
+        if field.name in PARTS:
+            for part, _ in value.ListFields():
+                if f"{field.name}.{part.name}" not in known.free:
+                    value.ClearField(part.name)
+        elif field.name not in known.free:
+            message.ClearField(field.name)
+
+
 _FLAGS = ("recursive", "force", "ignore_existing", "waitable", "vital", "update", "dynamic")
 _COUNTS = (
     "partition_index",

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .clock import Clock
-from .cypress import files, objects, system
+from .cypress import files, objects, subjects, system
 from .cypress.commands import Cypress
 from .cypress.commits import Commits
 from .cypress.kinds import Kinds
@@ -62,6 +62,7 @@ class Cluster:
         self.producers = Producers(self.name, cypress, tables, tablet)
         objects.register(kinds, self.transactions)
         files.register(kinds, cypress.exists)
+        subjects.register(kinds)
         system.register(kinds)
         table_nodes.register(kinds, clock, tables)
         queue_nodes.register(kinds, store, self.agent)

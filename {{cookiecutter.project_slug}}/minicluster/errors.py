@@ -22,6 +22,7 @@ CONCURRENT_TRANSACTION_LOCK_CONFLICT = 402
 RESOLVE = 500
 ALREADY_EXISTS = 501
 AUTHORIZATION = 901
+ALREADY_PRESENT_IN_GROUP = 908
 PREREQUISITE_CHECK_FAILED = 1000
 TABLET_LOCK_CONFLICT = 1700
 NO_SUCH_TABLET = 1701
@@ -72,7 +73,7 @@ def generic(message: str, **attributes: Any) -> YtError:
 
 def not_supported(what: str) -> YtError:
     """Return the error for a request that only a real cluster answers."""
-    return YtError(GENERIC, f"{what}: not supported by minicluster")
+    return YtError(GENERIC, f"not supported by minicluster: {what}")
 
 
 def no_such_method(method: str, service: str | None = None) -> YtError:

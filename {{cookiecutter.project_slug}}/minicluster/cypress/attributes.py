@@ -186,7 +186,7 @@ class Attributes:
         if apply is None:
             return False
         if view.transaction is not None and node.made_in is None:
-            raise not_supported(f'Setting attribute "{name}" inside a transaction')
+            raise not_supported(f'setting attribute "{name}" inside a transaction')
         apply(node, value)
         return True
 
@@ -200,6 +200,10 @@ class Attributes:
             apply = self.setter(node, name)
             if apply is not None:
                 apply(node, value)
+            elif name == "external":
+                # Said at creation only, of the master cell that keeps the content.
+                if value:
+                    raise not_supported("external nodes")
             elif self.getter(node, name) is not None:
                 raise generic(f'Builtin attribute "{name}" cannot be set')
             else:

@@ -12,9 +12,10 @@ from .editing import Editor, scalar
 from .files import File
 from .kinds import SCALARS, Kinds, expect
 from .model import ACQUIRED, EXCLUSIVE, SHARED, SNAPSHOT, Node, Request
-from .reading import UNSUPPORTED_METHOD, Tree
+from .reading import UNSUPPORTED_METHOD, Spot, Tree
 from .store import Store
 from .transactions import Transactions
+from .view import View
 from .ypath import parse, parse_rich
 
 
@@ -160,6 +161,8 @@ class Cypress:
                 self._editor.claim(view, spot.node, Request(EXCLUSIVE))
             return spot.node.id
         self._editor.check_insertion(parsed, spot, recursive=recursive)
+        if type == "link":
+            self._refuse_circle(spot, (attributes or {}).get("target_path"), view)
         node = self._editor.make(kind, (spot.rest or (spot.node.name,))[-1], dict(attributes or {}))
         self._editor.insert(view, spot, node)
         return node.id
@@ -191,11 +194,19 @@ class Cypress:
             lock_existing=lock_existing,
         )
 
+    def _refuse_circle(self, spot: Spot, target: Any, view: View) -> None:
+        """Raise YtError if the way to a link's target leads through the link itself."""
+        if isinstance(target, str) and spot.path in self._tree.passed(target, view):
+            raise generic(
+                "Failed to create link: link is cyclic", target_path=str(target), path=spot.path
+            )
+
     def copy(self, source: str, destination: str, *, tx: str | None = None, **options: Any) -> str:
         """Copy a node and return the id of the clone.
 
         Options: recursive, force, ignore_existing, lock_existing,
-        preserve_{account,owner,creation_time,modification_time}.
+        preserve_{account,owner,acl,creation_time,modification_time,expiration_time,
+        expiration_timeout}.
         """
         return self._clone(source, destination, tx, move=False, **options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,14 @@ from .ypath import Attr, Path
 
 MAX_NAME_LENGTH = 4096
 """`max_map_node_key_length` of the master's default configuration."""
+
+ONLY_IF_ASKED = {
+    "acl": "preserve_acl",
+    "inherit_acl": "preserve_acl",
+    "expiration_time": "preserve_expiration_time",
+    "expiration_timeout": "preserve_expiration_timeout",
+}
+"""Attribute -> the option of a copy that keeps it; a move keeps the access control list anyway."""
 
 
 class Editor:
@@ -131,12 +139,14 @@ class Editor:
     ) -> None:
         effective = view.effective(node)
         name, rest = str(steps[0]), steps[1:]
-        if name and self._attributes.getter(node, name) is not None:
-            raise generic(f'Builtin attribute "{name}" cannot be removed')
-        if name and name not in effective.attributes:
+        builtin = bool(name) and self._attributes.getter(node, name) is not None
+        if name and not builtin and name not in effective.attributes:
             if force:
                 return
             raise resolve(path, f'Attribute "{name}" is not found')
+        if builtin or (name and self._attributes.setter(node, name) is not None):
+            self._remove_setting(view, node, steps, path, builtin=builtin)
+            return
         with self.change(view, node, Request(SHARED, attribute_key=name or None)) as branch:
             if not name:
                 branch.attributes.update(dict.fromkeys(effective.attributes, MISSING))
@@ -144,6 +154,20 @@ class Editor:
                 branch.attributes[name] = documents.removed(effective.attributes[name], rest, path)
             else:
                 branch.attributes[name] = MISSING
+
+    def _remove_setting(
+        self, view: View, node: Node, steps: Sequence[str], path: str, *, builtin: bool
+    ) -> None:
+        """Remove an attribute that has a setter, or set it without one of its parts."""
+        name, rest = str(steps[0]), steps[1:]
+        value: Any = MISSING
+        if rest:
+            value = documents.removed(self._attributes.get(node, steps[:1], path), rest, path)
+        fixed = builtin and not rest and name not in self._kinds[node.type].removable
+        if fixed or self._attributes.setter(node, name) is None:
+            raise generic(f'Attribute "{name}" cannot be removed')
+        with self.change(view, node, Request(SHARED, attribute_key=name)):
+            self._attributes.set_builtin(view, node, name, value)
 
     def set_map(self, view: View, node: Node, value: Any) -> None:
         if not isinstance(value, dict):
@@ -203,7 +227,7 @@ class Editor:
             source.type,
             None,
             name,
-            dict(source.attributes),
+            _kept(source.attributes, move, preserve),
             kind.copy(source, move),
             created=source.created if preserve.get("preserve_creation_time") else now,
             modified=source.modified if preserve.get("preserve_modification_time") else now,
@@ -267,6 +291,17 @@ class Editor:
             self.claim_subtree(view, child)
         for child in children:
             self.detach(view, child)
+
+
+def _kept(attributes: dict[str, Any], move: bool, preserve: Mapping[str, bool]) -> dict[str, Any]:
+    """Return the attributes that a clone gets."""
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name not in ONLY_IF_ASKED
+        or preserve.get(ONLY_IF_ASKED[name])
+        or (move and ONLY_IF_ASKED[name] == "preserve_acl")
+    }
 
 
 def check_child_name(name: Any) -> None:

@@ -60,6 +60,8 @@ class Kind:
     copy: Callable[[Node, bool], Any] = _same_payload
     builtin: Mapping[str, Getter] = field(default_factory=dict)
     settable: Mapping[str, Setter] = field(default_factory=dict)
+    removable: frozenset[str] = frozenset()
+    """Builtins that can be removed: their setter is given MISSING, and they have a default."""
     composite: bool = False
     """Has children that are nodes themselves."""
     virtual: Callable[[Node], dict[str, Node]] | None = None
@@ -96,6 +98,8 @@ class Kinds(dict[str, Kind]):
 
     def named(self, type: str) -> Kind:
         """Return the kind of a type. Raises YtError if there is none."""
+        if type in LACKING:
+            raise not_supported(f'creating an object of type "{type}"')
         if type not in self:
             raise generic(f'Error parsing EObjectType value "{type}"')
         return self[type]
@@ -105,7 +109,49 @@ class Kinds(dict[str, Kind]):
         for kind in self.values():
             if kind.code == code:
                 return kind.type
-        raise not_supported(f"Creating an object of type {code}")
+        raise not_supported(f"creating an object of type {code}")
+
+
+LACKING = frozenset(
+    {
+        "access_control_object",
+        "access_control_object_namespace",
+        "account_resource_usage_lease",
+        "area",
+        "chaos_cell",
+        "chaos_cell_bundle",
+        "chaos_replicated_table",
+        "chaos_table_replica",
+        "data_center",
+        "domestic_medium",
+        "host",
+        "http_proxy_role",
+        "hunk_storage",
+        "journal",
+        "network_project",
+        "orchid",
+        "pipeline",
+        "portal_entrance",
+        "portal_exit",
+        "rack",
+        "replicated_table",
+        "replication_card",
+        "replication_card_collocation",
+        "replication_log_table",
+        "rootstock",
+        "rpc_proxy_role",
+        "s3_medium",
+        "scheduler_pool",
+        "scheduler_pool_tree",
+        "scion",
+        "secondary_index",
+        "table_collocation",
+        "table_replica",
+        "tablet_action",
+        "zookeeper_shard",
+    }
+)
+"""What only a real cluster can create (client/object_client/public.h, EObjectType)."""
 
 
 # Lists are kept as one value: real list nodes are deprecated (documentation, "Cypress"), and no

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import generic
 from .commands import Cypress
 from .model import ADMIN, Node
+from .subjects import closure
 
 PERMISSIONS = frozenset(
     {
@@ -34,29 +35,27 @@ def check(
 ) -> dict[str, Any]:
     """Return {action} with "allow" or "deny", and which entry of which object decided it.
 
-    A denial anywhere on the way up wins. Where no list says anything, the answer is to allow: a
-    real cluster has such an entry at its root (model).
+    A denial anywhere on the way up wins. Where no list says anything, the answer is to deny.
     """
     if permission not in PERMISSIONS:
         raise generic(f'Error parsing permission "{permission}"')
     node: Node | None = cypress.resolve(path, tx=tx)
-    if user == ADMIN:
+    groups = closure(cypress, user)
+    if user == ADMIN or "superusers" in groups:
         return {"action": "allow"}
-    allowed: dict[str, Any] = {"action": "allow"}
-    decided = False
+    found = {"action": "deny"}
     while node is not None:
         for entry in node.attributes.get("acl") or ():
-            subjects = entry.get("subjects", ())
             if permission not in entry.get("permissions", ()):
                 continue
-            if user not in subjects and "everyone" not in subjects:
+            if groups.isdisjoint(subjects := entry.get("subjects", ())) and user not in subjects:
                 continue
-            found = {"action": entry["action"], "object_id": node.id, "object_name": node.path}
+            decided = {"action": entry["action"], "object_id": node.id, "object_name": node.path}
             if entry["action"] == "deny":
-                return found
-            if not decided:
-                allowed, decided = found, True
+                return decided
+            if found["action"] == "deny":
+                found = decided
         if not node.attributes.get("inherit_acl", True):
-            return allowed if decided else {"action": "deny"}
+            break
         node = node.parent
-    return allowed
+    return found

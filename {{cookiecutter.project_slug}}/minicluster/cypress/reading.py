@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,11 @@ class Spot:
 
     node: Node
     rest: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """The canonical path of what is there, or may be made there."""
+        return "/".join([self.node.path, *map(escape, self.rest)])
 
 
 class Tree:
@@ -149,13 +155,24 @@ class Tree:
         transaction = self._transactions.find(tx)
         return View(self._kinds, transaction), parse(path)
 
-    def walk(self, path: Path, view: View, *, follow: bool = True, depth: int = 0) -> Spot:
-        """Follow a path as far as it leads, links included, the last one only with `follow`."""
+    def walk(
+        self,
+        path: Path,
+        view: View,
+        *,
+        follow: bool = True,
+        depth: int = 0,
+        trace: set[str] | None = None,
+    ) -> Spot:
+        """Follow a path as far as it leads, links included, the last one only with `follow`.
+
+        `trace` takes the paths of the links, and of the place where each one leads.
+        """
         node, steps = self._root_of(path, view), path.steps
         for position in range(len(steps) + 1):
             rest = steps[position:]
             if node.type == "link" and position not in path.raw and (rest or follow):
-                node = self._target(node, view, depth)
+                node = self._target(node, view, depth, trace)
             if not rest or isinstance(rest[0], Attr) or not self._kinds[node.type].composite:
                 return Spot(node, rest)
             child = view.child(node, rest[0])
@@ -175,11 +192,22 @@ class Tree:
             raise resolve(path.text, f"No such object {path.root}")
         return found
 
-    def _target(self, link: Node, view: View, depth: int) -> Node:
+    def passed(self, target: str, view: View) -> set[str]:
+        """Return the paths of the links on the way to a target, and of where the way ends."""
+        trace: set[str] = set()
+        with suppress(YtError):  # a link of a circle, or one that leads nowhere, ends the way
+            trace.add(self.walk(parse(target), view, trace=trace).path)
+        return trace
+
+    def _target(self, link: Node, view: View, depth: int, trace: set[str] | None) -> Node:
         target = parse(view.payload(link))
         if depth > MAX_LINK_DEPTH:
             raise resolve(target.text, "Too many levels of symbolic links")
-        spot = self.walk(target, view, depth=depth + 1)
+        if trace is not None:
+            trace.add(link.path)
+        spot = self.walk(target, view, depth=depth + 1, trace=trace)
+        if trace is not None:
+            trace.add(spot.path)
         if spot.rest:
             raise self.missing(target, spot)
         return spot.node

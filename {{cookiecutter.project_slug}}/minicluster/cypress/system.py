@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import ids
 from ..errors import generic, not_supported
+from . import subjects
 from .commands import Cypress
 from .kinds import Kind, Kinds
 from .model import escape
@@ -22,8 +23,6 @@ FOLDERS = (
 )
 OBJECTS = (
     ("account", 500),
-    ("user", 501),
-    ("group", 502),
     ("medium", 408),
     ("tablet_cell_bundle", ids.TABLET_CELL_BUNDLE),
 )
@@ -38,6 +37,16 @@ def register(kinds: Kinds) -> None:
     # Tablet cells are listed under their ids.
     kinds.add(Kind("tablet_cell", ids.TABLET_CELL, identify=lambda name: name))
 
+
+def _allow(group: str, *permissions: str) -> list[dict[str, Any]]:
+    return [{"action": "allow", "subjects": [group], "permissions": list(permissions)}]
+
+
+ACLS = {
+    "/": _allow("everyone", "read"),
+    "//tmp": _allow("users", "read", "write", "remove"),
+}
+"""The access control lists of a fresh cluster (cypress_manager.cpp, world_initializer.cpp)."""
 
 _LIMITS = {
     "node_count": 1_000_000,
@@ -69,9 +78,14 @@ def populate(cypress: Cypress, cluster_name: str) -> None:
     for name in ("sys", "tmp", "intermediate", "default"):
         _object(cypress, "account", "accounts", name, resource_limits=_LIMITS)
     for name in ("root", "guest", "job", "scheduler"):
-        _object(cypress, "user", "users", name, banned=False, member_of=["everyone"])
+        _object(cypress, "user", "users", name, banned=False)
     for name in ("everyone", "users", "superusers", "admins"):
-        _object(cypress, "group", "groups", name, members=[])
+        _object(cypress, "group", "groups", name)
+    for member, group in subjects.MEMBERS:
+        subjects.add_member(cypress, member, group)
+    for path, acl in ACLS.items():
+        cypress.set(f"{path}/@acl", acl)
+    cypress.set("//@inherit_acl", False)
     _object(cypress, "medium", "media", "default", index=0)
     _object(
         cypress,
@@ -115,17 +129,30 @@ _FOLDERS = {
 }
 
 
-def create_object(cypress: Cypress, type: str, attributes: dict[str, Any]) -> str:
+def create_object(
+    cypress: Cypress,
+    kinds: Kinds,
+    type: str,
+    attributes: dict[str, Any],
+    *,
+    ignore_existing: bool = False,
+) -> str:
     """Return the id of a new object that has a name instead of a path."""
+    kinds.named(type)
     if type == "tablet_cell":
         given = {"health": "good", "tablet_cell_bundle": "default", **attributes}
         return _object(cypress, type, "tablet_cells", None, **given)
     if type not in _FOLDERS:
-        raise not_supported(f'Creating an object of type "{type}"')
+        raise not_supported(f'creating an object of type "{type}" without a path')
     name = attributes.get("name")
     if not isinstance(name, str) or not name:
         raise generic('Attribute "name" is not found')
-    return _object(cypress, type, _FOLDERS[type], **attributes)
+    path = f"//sys/{_FOLDERS[type]}/{escape(name)}"
+    if ignore_existing and cypress.exists(path):
+        return cypress.resolve(path).id
+    made = _object(cypress, type, _FOLDERS[type], **attributes)
+    subjects.register_new(cypress, name, type)
+    return made
 
 
 def _object(cypress: Cypress, type: str, folder: str, name: str | None, **attributes: Any) -> str:

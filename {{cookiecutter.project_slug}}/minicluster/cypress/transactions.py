@@ -42,7 +42,7 @@ class Transactions:
         """
         holder = self.find(parent)
         for prerequisite in prerequisites:
-            self._require(prerequisite)
+            self.require(prerequisite)
         if holder is not None and sum(1 for _ in holder.ancestry()) >= MAX_DEPTH:
             raise generic(f"Transaction depth limit reached: {MAX_DEPTH}")
         now = self._clock.now()
@@ -91,7 +91,7 @@ class Transactions:
         """
         transaction = self.get(transaction_id)
         for prerequisite in transaction.prerequisites:
-            self._require(prerequisite)
+            self.require(prerequisite)
         for child in list(transaction.children):
             self._abort(child)
         parent = transaction.parent
@@ -129,7 +129,8 @@ class Transactions:
         """Return the transaction's branch of the node; make it if there is none."""
         return transaction.branches.setdefault(node.id, Branch(node))
 
-    def _require(self, prerequisite: str) -> None:
+    def require(self, prerequisite: str) -> None:
+        """Raise YtError unless a transaction is running that another request depends on."""
         if prerequisite not in self.running:
             raise YtError(
                 PREREQUISITE_CHECK_FAILED,

@@ -10,9 +10,10 @@ from ..control.arguments import OF_HTTP
 from ..control.gate import Gate
 from ..control.journal import Call
 from ..control.path import invoke, travel
+from ..cypress import prerequisites
 from ..errors import YtError, generic
 from .commands import COMMANDS
-from .registry import HTTP_PROXY, Command, Invocation
+from .registry import CONDITIONS, HTTP_PROXY, Command, Invocation
 
 REMEMBERED_MUTATIONS = 10_000
 
@@ -41,7 +42,9 @@ class Dispatcher:
         async def apply() -> Any:
             if defect is not None:
                 raise defect
-            return await self._answer(command_of(name), parameters, given)
+            command = command_of(name)
+            command.known.check(parameters)
+            return await self._answer(command, parameters, given)
 
         return await travel(self.gate, call, apply)
 
@@ -77,6 +80,11 @@ class Dispatcher:
 
     async def _apply(self, command: Command, parameters: dict[str, Any], given: Any) -> Any:
         invocation = Invocation(self.cluster, self.gate, self.run, parameters, given)
+        if not CONDITIONS.isdisjoint(parameters):
+            transactions, revisions = invocation.conditions()
+            prerequisites.check(
+                self.cluster.cypress, self.cluster.transactions, transactions, revisions
+            )
         return await invoke(command.name, command.body, invocation)
 
 

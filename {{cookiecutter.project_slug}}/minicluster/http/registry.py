@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import ids
 from ..cluster import Cluster
 from ..control.gate import Gate
+from ..control.parameters import Known
 from ..cypress.ypath import parse_rich
 from ..errors import generic
 from ..rows.named import stored
 from ..rows.schema import TableSchema
 from ..tables.transactions import Transaction
 from .formats import YSON, Format
+from .parameters import KNOWN
 
 HTTP_PROXY = "http"
 """The proxy that tablet transactions started over HTTP belong to."""
+
+CONDITIONS = frozenset({"prerequisite_transaction_ids", "prerequisite_revisions"})
+"""The parameters that make a request depend on something."""
 
 NULL, STRUCTURED, TABULAR, BINARY = "null", "structured", "tabular", "binary"
 
@@ -95,6 +100,13 @@ class Invocation:
             raise _wrong(name, "list", value)
         return [str(item) for item in value]
 
+    def required_strings(self, name: str) -> list[Any]:
+        """Return a required list of strings, with the attributes that they may have."""
+        value = self.require(name)
+        if not isinstance(value, list):
+            raise _wrong(name, "list", value)
+        return [self._string(name, item) for item in value]
+
     def integers(self, name: str) -> list[int]:
         """Return a required list of integers."""
         value = self.require(name)
@@ -123,6 +135,19 @@ class Invocation:
             if name in self.parameters:
                 found[argument] = self.flag(name)
         return found
+
+    def conditions(self) -> tuple[list[str], list[tuple[str, int]]]:
+        """Return the transactions and the (path, revision) that the request depends on."""
+        revisions = self.get("prerequisite_revisions", [])
+        if not isinstance(revisions, list):
+            raise _wrong("prerequisite_revisions", "list", revisions)
+        pairs = []
+        for item in revisions:
+            if not isinstance(item, dict):
+                raise _wrong("prerequisite_revisions", "map", item)
+            given = replace(self, parameters=item)
+            pairs.append((given.path(), given.number("revision")))
+        return self.strings("prerequisite_transaction_ids") or [], pairs
 
     @property
     def tx(self) -> str | None:
@@ -159,6 +184,11 @@ class WithParameters:
     parameters: dict[str, Any]
 
 
+def etag(parameters: dict[str, Any]) -> str:
+    """Return the mark of a file's state (server/http_proxy/context.cpp, OnOutputParameters)."""
+    return f"{parameters['id']}:{parameters['revision']}"
+
+
 def is_master(transaction_id: str) -> bool:
     """Return whether the id is a master transaction's. Raises YtError if it is not an id."""
     if not ids.is_id(transaction_id):
@@ -184,6 +214,8 @@ class Command:
 
     name: str
     body: Body
+    known: Known
+    """The parameters that it knows."""
     input: str = NULL
     output: str = NULL
     volatile: bool = False
@@ -211,11 +243,14 @@ COMMANDS: dict[str, Command] = {}
 
 
 def command(*names: str, **properties: Any) -> Callable[[Body], Body]:
-    """Register a command under one or more names; properties are those of `Command`."""
+    """Register a command under one or more names; properties are those of `Command`.
+
+    Its parameters are in the table under the first name (`http/parameters.py`).
+    """
 
     def register(body: Body) -> Body:
         for name in names:
-            COMMANDS[name] = Command(name, body, **properties)
+            COMMANDS[name] = Command(name, body, KNOWN[names[0]], **properties)
         return body
 
     return register

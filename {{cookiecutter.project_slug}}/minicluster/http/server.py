@@ -22,7 +22,7 @@ from . import bodies, formats
 from .dispatch import Dispatcher, command_of
 from .formats import Format
 from .json_format import Json
-from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters
+from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters, etag
 
 MAX_HEADER = 1 << 20
 """Parameters travel in a header, a long query included."""
@@ -189,6 +189,8 @@ def _parameters(request: web.Request, command: Command, body: bytes) -> dict[str
         if not isinstance(given, dict):
             raise generic("Parameters of a request must be a map")
         found.update(given)
+    if "etag" in command.known.free and (mark := request.headers.get("If-None-Match")):
+        found["etag"] = mark
     for way in ("input", "output"):
         header = request.headers.get(f"X-YT-{way.title()}-Format")
         if header and f"{way}_format" not in found:
@@ -218,6 +220,11 @@ def _response(request: web.Request, command: Command, wanted: Format, result: An
         spoken = formats.YSON_TEXT if _spoken(request).name == "yson" else formats.JSON
         shown = spoken.codec.dump(result.parameters)
         headers["X-YT-Response-Parameters"] = shown.decode("latin-1")
+        if "revision" in result.parameters:
+            headers["ETag"] = etag(result.parameters)
+            known = request.headers.get("If-None-Match")
+            if known in (headers["ETag"], str(result.parameters["revision"])):
+                return web.Response(status=304, headers=headers)
         result = result.result
     if command.output == NULL:
         return web.Response(headers=headers)

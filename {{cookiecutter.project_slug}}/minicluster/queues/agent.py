@@ -19,6 +19,9 @@ from ..tables.transactions import TabletTransactions
 from .consumers import Consumers
 from .reports import REPORTS, Reporter, reports
 
+STAGE = "production"
+"""The only stage that has an agent; an object of another stage is left alone."""
+
 
 class QueueAgent:
     """`cluster.queues.agent`."""
@@ -71,6 +74,8 @@ class QueueAgent:
         """Return a status attribute as of the last look; MISSING for nodes unknown to the agent."""
         if not reports(node, name):
             return MISSING
+        if (stage := _stage(node)) != STAGE:
+            raise generic(f'Queue agent stage "{stage}" is not found')
         if not self.delay:
             return self._reporter.report(node, name)
         if (node.id, name) not in self._seen:
@@ -85,7 +90,7 @@ class QueueAgent:
             except YtError:
                 continue
             config = node.attributes.get("auto_trim_config") or {}
-            if not config.get("enable"):
+            if not config.get("enable") or _stage(node) != STAGE:
                 continue
             for index, tablet in enumerate(table.tablets):
                 if tablet.state != MOUNTED:
@@ -122,3 +127,7 @@ class QueueAgent:
                 old = after
             end = min(end, old)
         return end
+
+
+def _stage(node: Node) -> Any:
+    return node.attributes.get("queue_agent_stage", STAGE)

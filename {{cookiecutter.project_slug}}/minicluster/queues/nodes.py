@@ -10,7 +10,6 @@ from ..cypress.kinds import Getter, Kind, Kinds, Setter
 from ..cypress.model import Node
 from ..cypress.store import Store
 from ..rows.schema import TableSchema
-from ..tables.nodes import SETTINGS
 from ..tables.table import MOUNTED, Table, new_table
 from .agent import QueueAgent
 from .consumers import CONSUMER_SCHEMA
@@ -42,10 +41,7 @@ def _reported(table: Kind, agent: QueueAgent) -> Kind:
     return replace(
         table,
         builtin={**table.builtin, **{name: _report(agent, name) for name in REPORTS}},
-        settable={
-            name: _waking(agent, setter) if name in SETTINGS else setter
-            for name, setter in table.settable.items()
-        },
+        settable={name: _waking(agent, setter) for name, setter in table.settable.items()},
         absent=absent,
         opaque=table.opaque | frozenset(REPORTS),
     )
@@ -56,7 +52,7 @@ def _report(agent: QueueAgent, name: str) -> Getter:
 
 
 def _waking(agent: QueueAgent, setter: Setter) -> Setter:
-    """Wrap a setter: after a change of a setting that governs trimming, the agent looks again."""
+    """Wrap a setter: after a change of a setting, which may govern trimming, the agent looks."""
 
     def set_attribute(node: Node, value: Any) -> None:
         setter(node, value)

@@ -15,7 +15,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError
+from ..errors import YtError, not_supported
 from . import types, wire
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V1_NAMES, V3_NAMES, LogicalType, ScalarType
@@ -182,7 +182,7 @@ class TableSchema:
             if column.sort_order and column.wire_type == wire.COMPOSITE:
                 raise _error(f'Key column "{column.name}" cannot be of type "{column.type}"')
             if "expression" in column.extra:
-                raise YtError(1, "Computed columns: not supported by minicluster")
+                raise not_supported("computed columns")
         keys = self.key_count
         if any(column.sort_order for column in self.columns[keys:]):
             raise _error("Key columns must form a prefix of schema")

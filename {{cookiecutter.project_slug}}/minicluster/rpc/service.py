@@ -15,9 +15,11 @@ from ..cluster import Cluster
 from ..control.arguments import OF_RPC, Form
 from ..control.gate import Gate
 from ..control.journal import Call
+from ..control.parameters import Known
 from ..control.path import invoke, travel
+from ..cypress import prerequisites
 from ..errors import YtError, not_supported
-from . import messages, protos
+from . import messages, parameters, protos
 from .bus import Part
 from .messages import Request, text
 from .streams import Stream
@@ -57,6 +59,8 @@ class Method:
     request: str
     response: str
     body: Body
+    known: Known
+    """The fields of the request that it knows."""
 
 
 Registrar = Callable[[Body], Body]
@@ -71,12 +75,13 @@ def method(name: str, *, messages: str | None = None, service: str = API_SERVICE
     """Register a method under its wire name.
 
     Its messages are TReq<Name> and TRsp<Name> of the API unless `messages`, a full name with `%s`
-    for "Req" and "Rsp", says otherwise.
+    for "Req" and "Rsp", says otherwise. The fields that it knows are in `rpc/parameters.py`.
     """
     pattern = messages or f"{protos.API}T%s{name}"
 
     def register(body: Body) -> Body:
-        METHODS[service, name] = Method(pattern % "Req", pattern % "Rsp", body)
+        known = parameters.KNOWN[name]
+        METHODS[service, name] = Method(pattern % "Req", pattern % "Rsp", body, known)
         return body
 
     return register
@@ -103,14 +108,28 @@ class Service:
     async def _answer(self, call: Call, request: Request, stream: Stream) -> list[Part]:
         entry = self._methods.get((request.service, request.method))
         message = request.parse(entry.request) if entry else None
-        call.args = arguments(message) if message is not None else {}
+        fields = message.ListFields() if message is not None else ()
+        call.args = arguments(fields)
 
         async def apply() -> list[Part]:
             if entry is None:
                 raise self._refusal(request)
+            parameters.check(entry.known, message, fields)
+            self._require(fields)
             return await self._apply(entry, message, request, stream)
 
         return await travel(self._gate, call, apply)
+
+    def _require(self, fields: parameters.Fields) -> None:
+        """Raise YtError unless what the request makes a condition holds."""
+        for field, value in fields:
+            if field.name == "prerequisite_options":
+                prerequisites.check(
+                    self._cluster.cypress,
+                    self._cluster.transactions,
+                    [messages.guid(item.transaction_id) for item in value.transactions],
+                    [(text(item.path), item.revision) for item in value.revisions],
+                )
 
     def _refusal(self, request: Request) -> YtError:
         if request.service not in self._services:
@@ -146,13 +165,13 @@ _SHOW: dict[Form, Callable[[Any], Any]] = {
 _SHOWN = {name: (shown, _SHOW[form]) for name, (shown, form) in OF_RPC.items()}
 
 
-def arguments(message: Any) -> dict[str, Any]:
+def arguments(fields: parameters.Fields) -> dict[str, Any]:
     """Return the arguments of a request that the journal keeps.
 
     Raises YtError for text that is not UTF-8.
     """
     shown: dict[str, Any] = {}
-    for field, value in message.ListFields():
+    for field, value in fields:
         if field.name in _SHOWN:
             name, show = _SHOWN[field.name]
             shown[name] = show(value)

@@ -86,6 +86,16 @@ def _set_commit_ordering(node: Node, value: Any) -> None:
     node.attributes["commit_ordering"] = str(value)
 
 
+def _removable(name: str, setter: Setter) -> Setter:
+    def set_attribute(node: Node, value: Any) -> None:
+        if value is MISSING:
+            node.attributes.pop(name, None)
+        else:
+            setter(node, value)
+
+    return set_attribute
+
+
 def _set_atomicity(node: Node, value: Any) -> None:
     table = _table(node)
     if value not in ("full", "none"):
@@ -96,7 +106,6 @@ def _set_atomicity(node: Node, value: Any) -> None:
 
 # Names and defaults: documentation, "dynamic tables" and "static tables", attributes.
 SETTINGS: dict[str, Any] = {
-    "auto_trim_config": {"enable": False},
     "commit_ordering": "weak",
     "compression_codec": "lz4",
     "enable_dynamic_store_read": False,
@@ -104,11 +113,27 @@ SETTINGS: dict[str, Any] = {
     "in_memory_mode": "none",
     "optimize_for": "lookup",
     "primary_medium": "default",
+    "queue_agent_stage": "production",
     "replication_factor": 3,
     "tablet_cell_bundle": "default",
     "treat_as_queue_consumer": False,
     "treat_as_queue_producer": False,
 }
+
+
+def _setting_of_dynamic(name: str) -> Getter:
+    stored = _stored(name, SETTINGS[name])
+    return lambda node: stored(node) if _table(node).dynamic else MISSING
+
+
+REMOVABLE = frozenset({"enable_dynamic_store_read", "queue_agent_stage"})
+"""Settings that go back to their defaults when they are removed."""
+
+WITHOUT_DEFAULT: dict[str, Setter] = {
+    "auto_trim_config": _store("auto_trim_config"),
+    **retention.SETTABLE,
+}
+"""Settings that a table has only if it was given them."""
 
 BUILTIN: dict[str, Getter] = {
     "atomicity": _of(lambda table: table.atomicity),
@@ -132,6 +157,7 @@ BUILTIN: dict[str, Getter] = {
     "uncompressed_data_size": _of(_size),
     "unmerged_row_count": _of(Table.row_count),
     **{name: _stored(name, default) for name, default in SETTINGS.items()},
+    "queue_agent_stage": _setting_of_dynamic("queue_agent_stage"),
 }
 
 # Shown as entities by a `get` of all attributes.
@@ -147,7 +173,8 @@ SETTABLE: dict[str, Setter] = {
     "atomicity": _set_atomicity,
     **{name: _store(name) for name in SETTINGS},
     "commit_ordering": _set_commit_ordering,
-    **retention.SETTABLE,
+    **{name: _removable(name, _store(name)) for name in REMOVABLE},
+    **{name: _removable(name, setter) for name, setter in WITHOUT_DEFAULT.items()},
 }
 
 
@@ -225,6 +252,7 @@ def register(kinds: Kinds, clock: Clock, tables: Tables) -> None:
                 "unflushed_timestamp": flushed,
             },
             settable=SETTABLE,
+            removable=REMOVABLE,
             save=lambda table: table.atomicity,
             restore=_restore_atomicity,
             absent=_absent,

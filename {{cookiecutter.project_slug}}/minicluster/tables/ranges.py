@@ -49,9 +49,23 @@ class Reading:
         return [column.described for column in self.columns]
 
 
+LACKING = frozenset(
+    {
+        "access_method",
+        "input_query",
+        "rename_columns",
+        "retention_timestamp",
+        "versioned_read_options",
+    }
+)
+"""Attributes of a path that change what is read, on a real cluster (client/ypath/rich.cpp)."""
+
+
 def read_table(tables: Tables, path: str, *, tx: str | None = None) -> Reading:
     """Return the rows that a rich path names. Raises YtError."""
     rich = parse_rich(path)
+    if lacking := LACKING & rich.attributes.keys():
+        raise not_supported(f"reading a path with {', '.join(sorted(lacking))}")
     _, table = tables.node(rich.path, tx)
     timestamp = rich.attributes.get("timestamp")
     found: list[bytes] = []

@@ -14,7 +14,7 @@ from ..rows.from_yson import encode
 from ..rows.schema import Column, TableSchema, check_value, violation
 from .ordered import data_weight
 from .table import Table
-from .upload import upload
+from .upload import Upload, upload
 
 # client/table_client/public.h
 SORT_ORDER_VIOLATION = 301
@@ -54,20 +54,25 @@ def with_rows(
         if (weight := data_weight(row)) >= most:
             limits = {"row_weight": weight, "row_weight_limit": most}
             raise YtError(ROW_WEIGHT_LIMIT_EXCEEDED, "Row weight is too large", limits)
-    result = [*kept, *(_complete(schema, row) for row in written)]
+    result = [*kept, *(complete(schema, row) for row in written)]
     if schema.sorted:
-        _check_order(schema, result)
+        check_order(schema, result)
+    return replaced(table, wanted, result, names)
+
+
+def replaced(table: Table, wanted: Upload, rows: list[bytes], names: list[str]) -> Table:
+    """Return the table with the schema that a write asked for, and with these rows."""
     return replace(
         table,
-        schema=schema,
+        schema=wanted.schema,
         schema_mode=wanted.schema_mode,
-        static_rows=result,
+        static_rows=rows,
         static_names=names,
         _readers={},
     )
 
 
-def _complete(schema: TableSchema, row: bytes) -> bytes:
+def complete(schema: TableSchema, row: bytes) -> bytes:
     """Return the row with a value, checked, for every column of the schema."""
     pieces = wire.chunks(row)
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
@@ -81,7 +86,7 @@ def _complete(schema: TableSchema, row: bytes) -> bytes:
     return wire.from_chunks([pieces[index] for index in sorted(pieces)])
 
 
-def _check_order(schema: TableSchema, stored: Sequence[bytes]) -> None:
+def check_order(schema: TableSchema, stored: Sequence[bytes]) -> None:
     keys = [key_of(row, schema.key_count) for row in stored]
     for before, after in pairwise(keys):
         if before > after:

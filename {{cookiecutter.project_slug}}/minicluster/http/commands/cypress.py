@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import ids
 from ...cypress import system
+from ...tables.concatenate import concatenate as append_all
 from ..registry import NULL, STRUCTURED, Invocation, command
 
 
@@ -55,7 +56,12 @@ def multiset_attributes(call: Invocation) -> None:
 
 @command("remove", volatile=True)
 def remove(call: Invocation) -> None:
-    call.cluster.cypress.remove(call.path(), tx=call.tx, **call.choose("recursive", "force"))
+    call.cluster.cypress.remove(
+        call.path(),
+        tx=call.tx,
+        recursive=call.flag("recursive", True),
+        force=call.flag("force"),
+    )
 
 
 @command("create", output=STRUCTURED, volatile=True)
@@ -63,7 +69,14 @@ def create(call: Invocation) -> Any:
     type = call.string("type")
     attributes = call.mapping("attributes")
     if "path" not in call.parameters:
-        return {"object_id": system.create_object(call.cluster.cypress, type, attributes)}
+        made = system.create_object(
+            call.cluster.cypress,
+            call.cluster.kinds,
+            type,
+            attributes,
+            ignore_existing=call.flag("ignore_existing"),
+        )
+        return {"object_id": made}
     made = call.cluster.cypress.create(
         type,
         call.path(),
@@ -91,27 +104,35 @@ def link(call: Invocation) -> Any:
 _COPY_FLAGS = (
     "recursive",
     "force",
-    "ignore_existing",
-    "lock_existing",
     "preserve_account",
     "preserve_owner",
+    "preserve_acl",
     "preserve_creation_time",
     "preserve_modification_time",
+    "preserve_expiration_time",
+    "preserve_expiration_timeout",
 )
 
 
 @command("copy", output=STRUCTURED, volatile=True)
 def copy(call: Invocation) -> Any:
     source, destination = call.path("source_path"), call.path("destination_path")
-    flags = call.choose(*_COPY_FLAGS)
+    flags = call.choose("ignore_existing", "lock_existing", *_COPY_FLAGS)
     return node_id(call.cluster.cypress.copy(source, destination, tx=call.tx, **flags))
 
 
 @command("move", output=STRUCTURED, volatile=True)
 def move(call: Invocation) -> Any:
     source, destination = call.path("source_path"), call.path("destination_path")
-    flags = call.choose(*_COPY_FLAGS)
+    # A move keeps the time of creation unless it is told not to (client/api/cypress_client.h).
+    flags = {"preserve_creation_time": True, **call.choose(*_COPY_FLAGS)}
     return node_id(call.cluster.cypress.move(source, destination, tx=call.tx, **flags))
+
+
+@command("concatenate", volatile=True)
+def concatenate(call: Invocation) -> None:
+    sources, destination = call.required_strings("source_paths"), call.rich("destination_path")
+    append_all(call.cluster.cypress, sources, destination, tx=call.tx)
 
 
 @command("lock", output=STRUCTURED, volatile=True)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from ..registry import BINARY, Invocation, command
+from typing import Any
+
+from ..registry import BINARY, Invocation, WithParameters, command, etag
 
 
 @command("read_file", output=BINARY, heavy=True)
-def read_file(call: Invocation) -> bytes:
-    return call.cluster.cypress.read_file(
+def read_file(call: Invocation) -> WithParameters:
+    """Answer with the content, or with nothing if the client has this very state of the file."""
+    data = call.cluster.cypress.read_file(
         call.rich(),
         tx=call.tx,
         offset=call.integer("offset", 0) or 0,
         length=call.integer("length"),
     )
+    node = call.cluster.cypress.resolve(call.path(), tx=call.tx)
+    state: dict[str, Any] = {"id": node.id, "revision": node.revision}
+    known = {str(call.get("etag")), str(call.get("etag_revision"))}
+    current = {etag(state), str(node.revision)}
+    return WithParameters(b"" if known & current else data, state)
 
 
 @command("write_file", input=BINARY, volatile=True, heavy=True)

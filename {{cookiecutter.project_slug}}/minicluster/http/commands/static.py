@@ -43,8 +43,5 @@ def write_table(call: Invocation) -> None:
 
 @command("alter_table", volatile=True)
 def alter_table(call: Invocation) -> None:
-    for name in ("schema_id", "upstream_replica_id", "replication_progress", "constraints"):
-        if call.get(name) is not None:
-            raise not_supported(f'alter_table with "{name}"')
     dynamic = call.flag("dynamic") if call.get("dynamic") is not None else None
     call.cluster.tables.alter(call.path(), schema=call.get("schema"), dynamic=dynamic)

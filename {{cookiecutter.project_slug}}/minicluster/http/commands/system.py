@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...cypress import subjects
 from ...cypress.permissions import check
 from ...errors import resolve
 from ..registry import STRUCTURED, Invocation, command
@@ -69,6 +70,16 @@ def check_permission(call: Invocation) -> Any:
     if columns is not None:
         found["columns"] = [{"action": found["action"]} for _ in columns]
     return found
+
+
+@command("add_member", volatile=True)
+def add_member(call: Invocation) -> None:
+    subjects.add_member(call.cluster.cypress, call.string("member"), call.string("group"))
+
+
+@command("remove_member", volatile=True)
+def remove_member(call: Invocation) -> None:
+    subjects.remove_member(call.cluster.cypress, call.string("member"), call.string("group"))
 
 
 @command("check_cluster_liveness")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import generic, not_supported
+from ...errors import generic
 from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.from_yson import require_keys
@@ -69,8 +69,6 @@ def get_tablet_infos(call: Invocation) -> Any:
 
 @command("insert_rows", input=TABULAR, volatile=True, heavy=True)
 def insert_rows(call: Invocation) -> None:
-    if call.flag("aggregate"):
-        raise not_supported("insert_rows with aggregation")
     path, tables = call.path(), call.cluster.tables
     schema, update = tables.dynamic(path)[1].schema, call.flag("update")
     if update and not schema.sorted:

@@ -35,7 +35,7 @@ def wanted_attributes(message: Any) -> list[str] | None:
     """Return the attributes that a Get or List asks for beside each node; None for none."""
     if message.HasField("legacy_attributes"):
         if message.legacy_attributes.all:
-            raise not_supported("All attributes beside a value")
+            raise not_supported("all attributes beside a value")
         return [text(key) for key in message.legacy_attributes.keys]
     if message.HasField("attributes"):
         keys = [*message.attributes.keys, *message.attributes.paths]
@@ -56,7 +56,10 @@ def get_node(call: Invocation) -> None:
 def list_node(call: Invocation) -> None:
     message = call.message
     names = call.cluster.cypress.list(
-        text(message.path), tx=call.transaction, attributes=wanted_attributes(message)
+        text(message.path),
+        tx=call.transaction,
+        attributes=wanted_attributes(message),
+        max_size=message.max_size if message.HasField("max_size") else None,
     )
     call.reply.value = to_yson(names)
 
@@ -110,6 +113,22 @@ def remove_node(call: Invocation) -> None:
     )
 
 
+def _preserved(message: Any) -> dict[str, bool]:
+    """Return the options of a copy that say what the clone keeps."""
+    return {name: getattr(message, name) for name in _PRESERVE}
+
+
+_PRESERVE = (
+    "preserve_account",
+    "preserve_owner",
+    "preserve_acl",
+    "preserve_creation_time",
+    "preserve_modification_time",
+    "preserve_expiration_time",
+    "preserve_expiration_timeout",
+)
+
+
 @method("CopyNode")
 def copy_node(call: Invocation) -> None:
     message = call.message
@@ -120,6 +139,8 @@ def copy_node(call: Invocation) -> None:
         recursive=message.recursive,
         force=message.force,
         ignore_existing=message.ignore_existing,
+        lock_existing=message.lock_existing,
+        **_preserved(message),
     )
     set_guid(call.reply.node_id, node_id)
 
@@ -133,6 +154,7 @@ def move_node(call: Invocation) -> None:
         tx=call.transaction,
         recursive=message.recursive,
         force=message.force,
+        **_preserved(message),
     )
     set_guid(call.reply.node_id, node_id)
 
@@ -147,6 +169,7 @@ def link_node(call: Invocation) -> None:
         attributes=attributes(message.attributes),
         recursive=message.recursive,
         ignore_existing=message.ignore_existing,
+        lock_existing=message.lock_existing,
         force=message.force,
     )
     set_guid(call.reply.node_id, node_id)

@@ -38,4 +38,6 @@ async def write_file(call: Invocation) -> None:
     message = call.message
     call.stream.end()
     data = b"".join([chunk async for chunk in call.stream.chunks()])
-    call.cluster.cypress.write_file(text(message.path), data, tx=call.transaction)
+    call.cluster.cypress.write_file(
+        text(message.path), data, tx=call.transaction, compute_md5=message.compute_md5
+    )

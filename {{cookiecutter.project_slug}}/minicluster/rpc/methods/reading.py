@@ -28,7 +28,7 @@ def partition_tables(call: Invocation) -> None:
     """Answer with one rich path per partition, in the textual form that YPaths have."""
     message = call.message
     if message.enable_cookies:
-        raise not_supported("Partition cookies (distributed reading)")
+        raise not_supported("partition cookies (distributed reading)")
     weight = (
         message.data_weight_per_partition
         or message.compressed_data_size_per_partition
@@ -46,7 +46,7 @@ async def read_rows(call: Invocation) -> None:
     message = call.message
     if message.desired_rowset_format != WIRE:
         # It would need an Arrow library; SPYT asks for it when the table is optimized for scan.
-        raise not_supported('Reading in Arrow format (use the read option "arrow_enabled"="false")')
+        raise not_supported('reading in Arrow format (use the read option "arrow_enabled"="false")')
     reading = read_table(call.cluster.tables, text(message.path), tx=call.transaction)
     statistics = _statistics(reading, len(reading.rows))
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)

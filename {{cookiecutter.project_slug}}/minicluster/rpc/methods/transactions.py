@@ -26,6 +26,7 @@ def start_transaction(call: Invocation) -> None:
         transaction_id = call.cluster.transactions.start(
             parent=guid(message.parent_id) if message.HasField("parent_id") else None,
             timeout_ms=timeout_ms,
+            deadline=message.deadline / 1e6 if message.HasField("deadline") else None,
             attributes=attributes(message.attributes),
             prerequisites=[guid(item) for item in message.prerequisite_transaction_ids],
         )

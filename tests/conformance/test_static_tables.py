@@ -1,0 +1,113 @@
+"""Static tables: written whole, put together, read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yt.wrapper as yt
+from yt import yson
+
+KEYED = [
+    {"name": "k", "type": "int64", "sort_order": "ascending"},
+    {"name": "v", "type": "string"},
+]
+
+
+def sorted_table(client: Any, path: str, rows: list[dict[str, Any]]) -> str:
+    client.create("table", path, attributes={"schema": KEYED})
+    client.write_table(path, rows)
+    return path
+
+
+def test_tables_are_concatenated(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py (test_simple_concatenate)"""
+    client.write_table(f"{root}/a", [{"key": "x"}])
+    client.write_table(f"{root}/b", [{"key": "y"}, {"other": 1}])
+    sources = [f"{root}/a", f"{root}/b"]
+    expected = [{"key": "x"}, {"key": "y"}, {"other": 1}]
+
+    def rows() -> list[dict[str, Any]]:
+        found = client.read_table(f"{root}/all")
+        return [{name: row[name] for name in row if row[name] is not None} for row in found]
+
+    client.concatenate(sources, f"{root}/all")
+    assert rows() == expected
+    client.concatenate(sources, f"<append=%true>{root}/all")
+    assert rows() == expected * 2
+    assert client.get(f"{root}/all/@row_count") == 6
+
+
+def test_sorted_tables_stay_sorted(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py (test_sorted)"""
+    first = sorted_table(client, f"{root}/a", [{"k": 1, "v": "x"}, {"k": 2, "v": "y"}])
+    second = sorted_table(client, f"{root}/b", [{"k": 3, "v": "z"}])
+    union = sorted_table(client, f"{root}/all", [])
+    client.concatenate([first, second], union)
+    assert client.get(f"{union}/@sorted")
+    assert [row["k"] for row in client.read_table(union)] == [1, 2, 3]
+
+
+def test_a_table_without_a_schema_does_not_stay_sorted(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py (test_sorted)"""
+    for name in ("a", "b", "all"):
+        client.write_table(f"<sorted_by=[key]>{root}/{name}", [{"key": name}])
+    client.concatenate([f"{root}/b", f"{root}/a"], f"<append=%true>{root}/all")
+    assert list(client.read_table(f"{root}/all")) == [{"key": name} for name in ("all", "b", "a")]
+    assert not client.get(f"{root}/all/@sorted")
+    client.concatenate([f"{root}/b", f"{root}/a"], f"{root}/b")
+    assert list(client.read_table(f"{root}/b")) == [{"key": "b"}, {"key": "a"}]
+
+
+def test_a_table_without_a_schema_takes_that_of_the_sources(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py (test_infer_schema,
+    test_infer_schema_many_columns)"""
+    row = {"a": "1", "b": "2"}
+    for name in ("x", "y"):
+        columns = [{"name": "b", "type": "string"}, {"name": "a", "type": "string"}]
+        client.create("table", f"{root}/{name}", attributes={"schema": columns})
+        client.write_table(f"{root}/{name}", [row])
+    client.create("table", f"{root}/all")
+    client.concatenate([f"{root}/x", f"{root}/y"], f"{root}/all")
+    assert list(client.read_table(f"{root}/all")) == [row, row]
+    assert [column["name"] for column in client.get(f"{root}/all/@schema")] == ["a", "b"]
+    assert client.get(f"{root}/all/@schema_mode") == "strong"
+    client.write_table(f"{root}/z", [{"c": 1}])
+    client.create("table", f"{root}/mixed")
+    client.concatenate([f"{root}/x", f"{root}/z"], f"{root}/mixed")
+    assert client.get(f"{root}/mixed/@schema_mode") == "weak"
+    assert list(client.get(f"{root}/mixed/@schema")) == []
+
+
+def test_overlapping_sorted_tables_are_not_concatenated(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py
+    (test_sorted_overlapping_ranges)"""
+    first = sorted_table(client, f"{root}/a", [{"k": 1, "v": "x"}, {"k": 3, "v": "y"}])
+    second = sorted_table(client, f"{root}/b", [{"k": 2, "v": "z"}])
+    union = sorted_table(client, f"{root}/all", [])
+    with pytest.raises(yt.YtError):
+        client.concatenate([first, second], union)
+    assert list(client.read_table(union)) == []
+
+
+def test_a_column_that_the_destination_does_not_have_is_refused(client: Any, root: str) -> None:
+    """Source: server test, integration/tables/test_concatenate.py
+    (test_incompatible_schemas)"""
+    strict = yson.to_yson_type(KEYED[1:], attributes={"strict": True})
+    client.create("table", f"{root}/all", attributes={"schema": strict})
+    client.create("table", f"{root}/a", attributes={"schema": [{"name": "w", "type": "string"}]})
+    client.write_table(f"{root}/a", [{"w": "x"}])
+    with pytest.raises(yt.YtError):
+        client.concatenate([f"{root}/a"], f"{root}/all")
+    assert client.get(f"{root}/all/@row_count") == 0
+
+
+def test_a_table_is_written_in_parallel(client: Any, root: str) -> None:
+    """Source: client, yt/wrapper/parallel_writer.py (make_parallel_write_request)"""
+    client.config["write_parallel"].update({"enable": yson.to_yson_type(True)})
+    client.config["write_parallel"].update({"max_thread_count": 2})
+    client.config["write_retries"]["chunk_size"] = 1 << 16
+    client.config["remote_temp_tables_directory"] = f"{root}/parts"
+    rows = [{"n": n, "text": "x" * 100} for n in range(3_000)]
+    client.write_table(f"{root}/t", rows)
+    assert list(client.read_table(f"{root}/t")) == rows

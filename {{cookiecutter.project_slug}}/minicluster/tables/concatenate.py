@@ -1,0 +1,102 @@
+"""Files or static tables, one after another, into one: how clients end a parallel write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..cypress.commands import Cypress
+from ..cypress.files import File
+from ..cypress.ypath import RichPath, parse_rich
+from ..errors import generic, not_supported
+from ..rows import wire
+from ..rows.schema import TableSchema, violation
+from . import static
+from .table import Table
+from .upload import Upload
+
+
+def concatenate(
+    cypress: Cypress, sources: Sequence[Any], destination: Any, *, tx: str | None
+) -> None:
+    """Replace the destination's content by that of the sources, or append with `<append=%true>`.
+
+    All must be of one type. Raises YtError.
+    """
+    if not sources:
+        raise generic("Source paths must be non-empty")
+    target = parse_rich(destination)
+    append = target.attributes.get("append") in (True, "true")
+    node = cypress.resolve(target.path, tx=tx)
+    payloads = [_whole(cypress, parse_rich(path), node.type, tx) for path in sources]
+    if node.type == "file":
+        pieces = [node.payload, *payloads] if append else payloads
+        made: Any = File(b"".join(piece.data for piece in pieces))
+    elif node.type == "table":
+        made = joined(node.payload, payloads, append=append)
+    else:
+        raise generic(f'Type of {target.path} must be either file or table, not "{node.type}"')
+    cypress.set_payload(target.path, made, tx=tx)
+
+
+def _whole(cypress: Cypress, source: RichPath, type: str, tx: str | None) -> Any:
+    node = cypress.resolve(source.path, tx=tx)
+    if node.type != type:
+        raise generic(
+            f'Type of {source.path} mismatches that of destination: expected "{type}", '
+            f'actual "{node.type}"'
+        )
+    if source.columns is not None or source.ranges is not None:
+        raise not_supported("concatenate with columns or ranges of a source")
+    return node.payload
+
+
+def joined(table: Table, sources: Sequence[Table], *, append: bool) -> Table:
+    """Return the static table with the rows of others instead of its own, or after them."""
+    if any(each.dynamic for each in (table, *sources)):
+        raise generic("Dynamic tables cannot be concatenated")
+    wanted = _upload(table, sources, append)
+    schema = wanted.schema
+    rows = list(table.static_rows) if append else []
+    names = list(table.static_names if rows else ()) or [column.name for column in schema.columns]
+    for source in sources:
+        numbers = []
+        for column in static.columns_of(source):
+            if column.name not in names:
+                if schema.strict:
+                    raise violation(f'Unknown column "{column.name}" in strict schema')
+                names.append(column.name)
+            numbers.append(names.index(column.name))
+        for row in source.static_rows:
+            pieces = [
+                wire.renumbered(piece, numbers[number])
+                for number, piece in wire.chunks(row).items()
+            ]
+            rows.append(static.complete(schema, wire.from_chunks(pieces)))
+    if schema.sorted:
+        static.check_order(schema, rows)
+    return static.replaced(table, wanted, rows, names)
+
+
+def _upload(table: Table, sources: Sequence[Table], append: bool) -> Upload:
+    """Return what the table is afterwards: one that has no schema takes that of the sources.
+
+    They must all have the same one, but for the order. If not, there is none, nor an order.
+    Source: ytlib/table_client/schema_inferer.cpp.
+    """
+    if table.schema_mode == "strong":
+        return Upload(append, table.schema, "strong")
+    first, *others = [table, *sources] if append else sources
+    schema = _unsorted(first.schema)
+    if any(each.schema_mode == "weak" for each in (first, *others)) or any(
+        _unsorted(each.schema) != schema for each in others
+    ):
+        return Upload(append, TableSchema((), strict=False), "weak")
+    return Upload(append, schema, "strong")
+
+
+def _unsorted(schema: TableSchema) -> TableSchema:
+    columns = [replace(column, sort_order=None, extra={}) for column in schema.columns]
+    by_name = sorted(columns, key=lambda column: column.name)
+    return TableSchema(tuple(by_name), schema.strict)
