@@ -93,8 +93,8 @@ def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Non
 def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin a new job with row 0 of each partition, whether it is still there or not."""
 
-    def zero(queue: Queue, settings: Settings) -> dict[int, int]:
-        return dict.fromkeys(range(len(queue.upper)), 0)
+    def zero(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:
+        return dict.fromkeys(range(len(queue.upper)), 0), []
 
     monkeypatch.setattr(before_start, "_first_rows", zero)
     monkeypatch.setattr(before_start, "_after_gaps", lambda settings, found, plan: plan)
