@@ -50,6 +50,8 @@ PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip
 
 #: Where the older driver is paused, in the middle of a backlog. The next commit after the head was
 #: written is that of the head's transaction; under `transactional` ``commits/N`` comes in between.
+#: Continued after 31 s, the driver finds its transaction alive: SPYT gives it five minutes
+#: (YTsaurusStreamingTransactionSupport.createTransaction).
 PAUSES = (
     Place("opened", (PLANNED, OPENED)),
     Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=1))),
