@@ -142,6 +142,15 @@ def test_a_table_names_fields_that_the_request_has(service: str, name: str) -> N
         assert not part or part in fields[head].message_type.fields_by_name
 
 
+@pytest.mark.parametrize(("service", "name"), sorted(METHODS))
+def test_all_fields_of_a_part_have_a_rule(service: str, name: str) -> None:
+    entry = METHODS[service, name]
+    fields = protos.message(entry.request).DESCRIPTOR.fields_by_name
+    for part in rpc.PARTS & set(fields):
+        inner = fields[part].message_type.fields_by_name
+        assert {f"{part}.{field}" for field in inner} <= set(entry.known.rules)
+
+
 def test_what_is_let_through_unread_has_a_reason() -> None:
     for known in (*http.KNOWN.values(), *rpc.KNOWN.values()):
         for rule in known.rules.values():

@@ -1,8 +1,8 @@
 """What becomes of each field of each RPC request (names: api_service.proto).
 
-Fields of the messages in `PARTS` are named with a dot. `EVERY` holds for all methods that have such
-fields. What is neither in `EVERY` nor among a method's own is refused if it is set, as is a field
-that the protocol of the SPYT wheel does not have.
+All fields of the messages in `PARTS` are named, with a dot. `EVERY` holds for all methods that have
+such fields. What is neither in `EVERY` nor among a method's own is refused if it is set, as is a
+field that the protocol of the SPYT wheel does not have.
 """
 
 from __future__ import annotations
@@ -285,34 +285,30 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
 
 KNOWN = {name: Known(name, EVERY, own) for name, own in OF_METHODS.items()}
 
-Fields = Sequence[tuple[Any, Any]]
-"""The set fields of a message: descriptor and value, as `ListFields` gives them."""
-
-_FREE_OF_PARTS = {
+_LIMITED = {
     known.command: {
-        part: frozenset(
-            inner for name in known.free for head, _, inner in [name.partition(".")] if head == part
-        )
-        for part in PARTS
+        name.partition(".")[0] for name in known.rules.keys() - known.free if "." in name
     }
     for known in KNOWN.values()
 }
-"""Method -> part -> fields of it that are let through with any value."""
+"""Method -> the parts that are looked into; of the others, every field is free."""
+
+Fields = Sequence[tuple[Any, Any]]
+"""The set fields of a message: descriptor and value, as `ListFields` gives them."""
 
 
 def check(known: Known, message: Any, fields: Fields) -> None:
     """Raise YtError if a field of a request, or its value, is not supported."""
-    free, free_of_parts = known.free, _FREE_OF_PARTS[known.command]
+    free, limited = known.free, _LIMITED[known.command]
     for field, value in fields:
         name = field.name
         if name in free:
             continue
         if name not in PARTS:
             known.check_limited(name, value)
-            continue
-        inner = free_of_parts[name]
-        for part, given in value.ListFields():
-            if part.name not in inner:
-                known.check_limited(f"{name}.{part.name}", given)
+        elif name in limited:
+            for part, given in value.ListFields():
+                if (full := f"{name}.{part.name}") not in free:
+                    known.check_limited(full, given)
     for unknown in UnknownFieldSet(message):
         known.check_limited(f"field {unknown.field_number}", unknown.data)
