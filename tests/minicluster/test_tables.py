@@ -465,7 +465,7 @@ def test_static_tables_check_order_keys_and_types(cluster: Cluster) -> None:
         ({"append": True, "schema": KEYED}, '"append" and "schema" are not compatible'),
         ({"sorted_by": "k"}, 'Error parsing YPath attribute "sorted_by"'),
         ({"sorted_by": ["k", "k"]}, 'Duplicate key column name "k"'),
-        ({"sorted_by": ["v"]}, 'key column "v": not supported'),
+        ({"sorted_by": ["v"]}, 'in the key column "v"'),
         ({"optimize_for": "scan"}, "not supported by minicluster"),
     ],
 )
