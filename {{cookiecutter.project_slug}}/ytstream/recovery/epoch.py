@@ -87,5 +87,5 @@ def superseded(head: Head | None) -> SupersededError:
     by = f"epoch {head.epoch} of {head.owner}" if head is not None else "a new ledger"
     return SupersededError(
         f"another instance of this job has started: {by}",
-        "this one ends and has written nothing since; let one instance run",
+        "this one ends; let one instance run",
     )
