@@ -145,12 +145,22 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
         stage.fill()
         stage.wait(lambda: b"failure 2 of" in driver.log.read_bytes(), driver)
 
+    def draining(driver: Process) -> None:
+        where = {"path": stage.connection.settings.output}
+        slow = stage.cluster.client.faults.add(
+            action="delay", method="ModifyRows", where=where, seconds=10
+        )
+        stage.fill()
+        stage.wait_hit(slow, driver)
+        os.kill(driver.pgid, signal.SIGTERM)  # to Python alone
+
     return {
         "outage-all": lambda name: outage(stage, name, lambda: gone(60 * minutes)),
         "outage-http": lambda name: outage(stage, name, lambda: cut("http")),
         "outage-rpc": lambda name: outage(stage, name, lambda: cut("rpc")),
         "stop-idle": lambda name: stopped(stage, name, lambda _: stage.drain()),
         "stop-busy": lambda name: stopped(stage, name, lambda _: stage.fill()),
+        "stop-draining": lambda name: stopped(stage, name, draining),
         "stop-backing-off": lambda name: stopped(stage, name, backing_off),
     }
 
