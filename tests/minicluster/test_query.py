@@ -272,9 +272,9 @@ def test_rows_are_found_by_the_first_columns_of_the_key(cluster: Cluster) -> Non
         ("cast(k as [List<Int64>]) from [//tmp/t]", "CAST to List<Int64>"),
         ("cast(s as bool) from [//tmp/t]", 'CAST of "string" to "boolean"'),
         ("s from [//tmp/t] group by s with totals", "WITH"),
-        ("k from (k from [//tmp/t])", "A subquery"),
-        ("count(k) from [//tmp/t] group by 1", 'Function "count"'),
-        ("upper(s) from [//tmp/t]", 'Function "upper"'),
+        ("k from (k from [//tmp/t])", "a subquery"),
+        ("count(k) from [//tmp/t] group by 1", 'function "count"'),
+        ("upper(s) from [//tmp/t]", 'function "upper"'),
     ],
 )
 def test_what_is_not_offered_is_refused_by_name(cluster: Cluster, query: str, name: str) -> None:

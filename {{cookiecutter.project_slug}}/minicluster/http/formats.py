@@ -99,7 +99,7 @@ class Format:
         options = getattr(given, "attributes", None) or {}
         name = str(given)  # a YSON string with attributes equals none without
         if name not in _CODECS:
-            raise not_supported(f'Format "{name}"')
+            raise not_supported(f'format "{name}"')
         refuse(options, _REFUSED)
         every = flag(options, "enable_type_conversion", False)
         return cls(

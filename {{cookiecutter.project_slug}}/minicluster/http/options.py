@@ -42,4 +42,4 @@ def refuse(options: Options, defaults: Mapping[str, Any]) -> None:
     for name, default in defaults.items():
         boolean = isinstance(default, bool)
         if (flag(options, name, default) if boolean else options.get(name, default)) != default:
-            raise not_supported(f'Format with "{name}" other than "{default}"')
+            raise not_supported(f'format with "{name}" other than "{default}"')

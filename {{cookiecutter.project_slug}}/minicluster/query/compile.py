@@ -298,5 +298,5 @@ def _call(call: Call, scope: Scope) -> Typed:
             raise generic(f'Misuse of aggregate function "{call.name}"')
         return scope.aggregate(call)
     if call.name not in functions.NAMES:
-        raise not_supported(f'Function "{call.name}" in select_rows')
+        raise not_supported(f'function "{call.name}" in select_rows')
     return functions.call(call.name, [compile(argument, scope) for argument in call.arguments])

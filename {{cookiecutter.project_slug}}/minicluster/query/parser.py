@@ -25,7 +25,7 @@ class _Parser(ExpressionParser):
         projections = self._projections()
         self._expect("from")
         if self._peek("("):
-            raise not_supported("A subquery in select_rows")
+            raise not_supported("a subquery in select_rows")
         query = Query(*self._table(), projections=projections)
         while self._peek("join") or self._peek("left"):
             query.joins.append(self._join())

@@ -137,7 +137,7 @@ class RowReader:
             return kind, None, pieces
         if kind == DELETE:
             return kind, None, self.key_only(row)
-        raise not_supported(f"Row modification type {kind}")
+        raise not_supported(f"row modification type {kind}")
 
     def _ends_with_system_columns(self, count: int) -> bool:
         if not 0 <= count <= len(SYSTEM_COLUMNS):
@@ -247,7 +247,7 @@ class RowReader:
             else:
                 column = self.schema.columns[index]
                 if chunk[3] & wire.AGGREGATE:
-                    raise not_supported("Aggregate values")
+                    raise not_supported("aggregate values")
                 check_value(column, kind, value)
                 if isinstance(value, bytes) and len(value) > wire.MAX_VALUE_LENGTH:
                     raise _too_long(kind, len(value))

@@ -95,7 +95,7 @@ def partition_table(tables: Tables, path: str, weight: int, *, tx: str | None = 
         cuts = list(zip(keys, [*keys[1:], NO_LIMIT], strict=True))
     else:
         # SPYT cuts such tables by tablets itself, for this very reason.
-        raise not_supported("Partitioning of an ordered dynamic table")
+        raise not_supported("partitioning of an ordered dynamic table")
     others = {name: value for name, value in rich.attributes.items() if name != "ranges"}
     if rich.columns is not None:
         others["columns"] = rich.columns

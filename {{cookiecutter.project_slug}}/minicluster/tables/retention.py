@@ -87,7 +87,7 @@ def trimmable(data: OrderedData, attributes: Mapping[str, Any], now: float) -> i
 def _setter(name: str) -> Setter:
     def set_attribute(node: Node, value: Any) -> None:
         if isinstance(value, str) and name.endswith("_ttl"):
-            raise not_supported(f'A text as the duration "{name}"')
+            raise not_supported(f'a text as the duration "{name}"')
         if isinstance(value, bool | yson.YsonBoolean) or not isinstance(value, int) or value < 0:
             raise generic(f'Error parsing "{name}": a whole number from 0 on was expected')
         node.attributes[name] = value

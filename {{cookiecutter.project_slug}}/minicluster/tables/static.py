@@ -80,7 +80,7 @@ def complete(schema: TableSchema, row: bytes) -> bytes:
         kind, value = given.get(index, (wire.NULL, None))
         check_value(column, kind, value)
         if column.sort_order and kind == wire.ANY:
-            raise not_supported(f'A list or a map in the key column "{column.name}"')
+            raise not_supported(f'a list or a map in the key column "{column.name}"')
         if index not in pieces:
             pieces[index] = wire.encode_value(index, wire.NULL, None)
     return wire.from_chunks([pieces[index] for index in sorted(pieces)])

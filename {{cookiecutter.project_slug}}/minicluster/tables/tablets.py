@@ -109,7 +109,7 @@ def reshard(
     begin = first or 0
     end = begin + len(old)
     if table.sorted and pivot_keys is None and len(old) < len(table.tablets):
-        raise not_supported("Resharding of a part of a sorted table without pivot keys")
+        raise not_supported("resharding of a part of a sorted table without pivot keys")
     made = new_tablets(
         table.schema,
         tablet_count,
@@ -120,7 +120,7 @@ def reshard(
     if table.ordered:
         _move_rows(old, made)
     if trimmed_row_counts is not None and any(tablet.data.rows for tablet in made):
-        raise not_supported(f"Trimmed row counts of {path}, which has rows,")
+        raise not_supported(f"trimmed row counts of {path}, which has rows")
     table.tablets[begin:end] = made
     if trimmed_row_counts is not None:
         set_trimmed_row_counts(table, trimmed_row_counts)

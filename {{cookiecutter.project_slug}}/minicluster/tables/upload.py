@@ -36,7 +36,7 @@ def upload(table: Table, attributes: Mapping[str, Any]) -> Upload:
     """Return what the attributes of a path ask for. Raises YtError for what cannot be done."""
     for name in _REFUSED:
         if name in attributes:
-            raise not_supported(f'A path with "{name}" for write_table')
+            raise not_supported(f'a path with "{name}" for write_table')
     append = attributes.get("append") in (True, "true")
     given, sorted_by = attributes.get("schema"), _key_columns(attributes.get("sorted_by", []))
     for name, present in (("append", append), ("sorted_by", bool(sorted_by))):
