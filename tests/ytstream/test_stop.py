@@ -19,6 +19,7 @@ from ytstream.cluster import connect
 from ytstream.errors import OutageError
 from ytstream.job import Connection
 from ytstream.query import supervisor
+from ytstream.query.outage import Outage
 from ytstream.query.supervisor import Life, supervise
 from ytstream.recovery import before_start, stopping
 from ytstream.recovery import lock as locking
@@ -194,7 +195,7 @@ def test_failures_with_a_batch_in_between_do_not_add_up(job: Job) -> None:
 
 def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="job")
-    outage = supervisor.Outage(100.0)
+    outage = Outage(100.0)
     for now in (100.0, 101.0, 130.0, 161.0, 200.0, 222.0):
         outage.tell("nobody answers", now)
     assert outage.count == 6

@@ -131,6 +131,6 @@ def test_an_outage_is_said_once_and_waited_for(watched: Any, cluster: Running, c
     cluster.client.faults.clear()
     watch.look(2 * LOOK_SECONDS)
     assert caplog.messages == [
-        "watch: the cluster does not answer: the proxy is on strike",
-        "watch: all is well again",
+        "waiting for the cluster for 0 s now: the proxy is on strike",
+        "watch: the cluster answers again",
     ]

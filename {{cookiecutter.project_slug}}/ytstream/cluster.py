@@ -51,20 +51,21 @@ class Client(Protocol):
     def trim_rows(self, path: str, tablet_index: int, trimmed_row_count: int) -> Any: ...
 
 
-def connect(settings: Settings) -> Client:
-    """Return a client of the cluster that has answered once.
+def connect(settings: Settings, *, patient: bool = True) -> Client:
+    """Return a client of the cluster that has answered once; one that is not patient tries once.
 
     Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
     """
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)
+    retries = {**_RETRIES, "enable": patient}
     client: Client = yt.YtClient(
         proxy=settings.proxy,
         token=token(settings),
         config={
             # The defaults try for two minutes before they report an unreachable cluster.
-            "proxy": {"retries": _RETRIES, "request_timeout": 20_000, "connect_timeout": 5_000},
-            "dynamic_table_retries": _RETRIES,
+            "proxy": {"retries": retries, "request_timeout": 20_000, "connect_timeout": 5_000},
+            "dynamic_table_retries": retries,
             # A lost ping is reported to the supervisor, not raised in whichever thread runs.
             "ping_failed_mode": "pass",
         },

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from py4j.protocol import Py4JError
@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from .. import provision
-from ..cluster import explained, first_line
+from ..cluster import connect, explained, first_line
 from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
 from ..log import RUNNING, say
@@ -26,13 +26,12 @@ from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
 from .monitor import Monitor
+from .outage import Outage
 from .session import open_session
 from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
 
 _POLL_SECONDS = 0.2
-#: How often a wait for the cluster is said.
-_LINE_SECONDS = 60.0
 STOPPED = "stopped; the next start continues from here"
 
 
@@ -123,7 +122,9 @@ class Life:
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
-        watch = Watch(self.connection, self.epoch, query)
+        # Not patient: this loop looks at the query and at signals as well.
+        client = connect(settings, patient=False)
+        watch = Watch(replace(self.connection, client=client), self.epoch, query)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
@@ -183,22 +184,6 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
                 ) from error
             say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), life, stop)
-
-
-@dataclass
-class Outage:
-    """One time without the cluster: since when, how many tries, and what was said of it."""
-
-    since: float
-    count: int = 0
-    _said: float = -math.inf
-
-    def tell(self, error: str, now: float) -> None:
-        """Count a try, and say a line a minute."""
-        self.count += 1
-        if now - self._said >= _LINE_SECONDS:
-            say(f"waiting for the cluster for {now - self.since:.0f} s now: {error}")
-            self._said = now
 
 
 def _pause(job: Job, count: int, life: Life, stop: threading.Event) -> None:

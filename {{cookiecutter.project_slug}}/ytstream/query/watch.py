@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql.streaming.query import StreamingQuery
-from yt.common import YtError
+from yt.common import YtError, YtResponseError
 
 from ..cluster import cluster_name, facts, first_line
 from ..errors import RestartableError
@@ -21,6 +21,7 @@ from ..log import say
 from ..positions import Queue
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
+from .outage import Outage
 
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch for so long is called stalled.
@@ -41,6 +42,7 @@ class Watch:
     _number: int = -1
     _since: float | None = None
     _said: frozenset[str] = frozenset()
+    _outage: Outage | None = None
 
     def look(self, now: float) -> None:
         """Look, if the last time was long enough ago.
@@ -60,8 +62,15 @@ class Watch:
             self._verify(queues, head)
         except (YtError, OSError) as error:
             # An outage is a reason to wait: Spark's own requests end the query when they must.
-            self._say_once([self._reason(first_line(error))])
+            if closed := self._closed_queues(error):
+                self._say_once(closed)
+                return
+            self._outage = self._outage or Outage(now)
+            self._outage.tell(first_line(error), now)
             return
+        if self._outage is not None:
+            say("watch: the cluster answers again")
+            self._outage = None
         self._say_once(self._stalled(queues, head, now))
 
     @cached_property
@@ -69,15 +78,18 @@ class Watch:
         """The cluster's name, asked once."""
         return cluster_name(self.connection.client)
 
-    def _reason(self, error: str) -> str:
-        """Return why the cluster refuses to tell: mostly a tablet that is not mounted."""
+    def _closed_queues(self, error: Exception) -> list[str]:
+        """Return why an answer is an error: mostly a tablet that is not mounted tells no bounds."""
+        lines: list[str] = []
+        if not isinstance(error, YtResponseError):
+            return lines  # nobody has answered
         for path in self.connection.settings.queues:
             with suppress(YtError, OSError):
                 found = facts(self.connection.client, path, ["tablet_state"])
                 state = "missing" if found is None else str(found["tablet_state"])
                 if state not in ("mounted", "frozen"):
-                    return f"queue {path} is {state}: its rows cannot be read"
-        return f"the cluster does not answer: {error}"
+                    lines.append(f"queue {path} is {state}: its rows cannot be read")
+        return lines
 
     def _verify(self, queues: tuple[Queue, ...], head: Head) -> None:
         """Compare ids and consumer with the head. Only one transaction moves head and consumer.

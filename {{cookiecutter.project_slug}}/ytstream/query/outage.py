@@ -1,0 +1,24 @@
+"""A time without the cluster: a line a minute."""
+
+import math
+from dataclasses import dataclass
+
+from ..log import say
+
+_LINE_SECONDS = 60.0
+
+
+@dataclass
+class Outage:
+    """Since when, how many tries, and what was said of it."""
+
+    since: float
+    count: int = 0
+    _said: float = -math.inf
+
+    def tell(self, error: str, now: float) -> None:
+        """Count a try, and say a line a minute."""
+        self.count += 1
+        if now - self._said >= _LINE_SECONDS:
+            say(f"waiting for the cluster for {now - self.since:.0f} s now: {error}")
+            self._said = now
