@@ -25,6 +25,13 @@ def test_a_text_without_causes_is_itself() -> None:
     assert cause("simply wrong\n  at x") == "simply wrong"
 
 
+def test_a_message_without_content_is_passed_over() -> None:
+    text = "[STREAM_FAILED] Query [id = 1] terminated with exception: SQLSTATE: XXKST\nreason\n"
+    assert cause(text) == "reason"
+    assert cause("SQLSTATE: XXKST") == "Spark has given no reason"
+    assert cause("[X] no column. SQLSTATE: 42703") == "[X] no column. SQLSTATE: 42703"
+
+
 def test_a_python_function_is_quoted_by_its_last_line_and_the_users_line() -> None:
     trace = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: Task failed: PythonException: "

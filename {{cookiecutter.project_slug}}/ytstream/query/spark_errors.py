@@ -58,9 +58,10 @@ def cause(text: str) -> str:
         return _shortened(python[1]) + place_in(python[0])
     causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
-    # Spark ends a message with its SQL state, and some consist of nothing else.
-    said = [re.sub(r"SQLSTATE: \w+", "", line).strip() for line in [*reversed(causes), *lines]]
-    return _shortened(next(filter(None, said), "Spark has given no reason"))
+    said = [line.strip() for line in [*reversed(causes), *lines]]
+    # Some messages of Spark's consist of their SQL state alone.
+    with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
+    return _shortened(next(with_content, "Spark has given no reason"))
 
 
 def _shortened(text: str, limit: int = 400) -> str:
