@@ -12,11 +12,11 @@ from rich.table import Table
 from bench import inside
 from tests.project import generate
 
-ROUNDS = 3
+ROUNDS = 2
 FIGURES = {
     "rows_per_second": "rows per second",
     "requests": "requests per batch",
-    "idle_requests": "requests in 30 idle seconds",
+    "idle_requests": "requests in 15 idle seconds",
 }
 
 

@@ -44,7 +44,7 @@ QUEUES = 2
 ROWS = 200_000
 #: By 8 tablets: batches of 40 000 rows.
 ROWS_PER_PARTITION = 5_000
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 15.0
 TRIGGER_SECONDS = 1.0
 _WRITE_SIZE = "spark.yt.write.dynBatchSize"
 

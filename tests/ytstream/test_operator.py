@@ -119,7 +119,7 @@ def test_rewind_moves_the_partitions_that_are_named(driver_of: DriverOf, guarant
         ("earliest", ["{queue}:0=1"], "rows go with `rewind rows`"),
         ("latest", ["{queue}:0=1"], "rows go with `rewind rows`"),
         ("rows", ["nonsense"], "cannot read 'nonsense'"),
-        ("rows", ["//home/other:0=1"], "cannot read"),
+        ("rows", ["//home/other:0=1"], "the job does not read //home/other"),
         ("rows", ["{queue}:0=100000"], "is not in the queue"),
         ("rows", ["{queue}:0=1", "{queue}:9=0"], "is not in the queue"),
     ],

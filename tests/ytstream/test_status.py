@@ -9,6 +9,8 @@ from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream.demo.tables import produce
 from ytstream.job import Connection
 from ytstream.ledger import Head, head_row
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.stopping import tell_end
 from ytstream.status import status
 
 
@@ -45,7 +47,9 @@ def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
     assert [second, "3", "0", "0", "0", "0", "0"] in lines
     text = status(connection)
     assert "lag: 65 rows" in text
-    assert "epoch 7 of process 1 on host; 42 batches in the ledger" in text
+    assert "epoch 7 of process 1 on host: it has not said that it ended; 42 batches" in text
+    tell_end(connection, Epoch(7, "process 1 on host"), "stopped")
+    assert "epoch 7 of process 1 on host: stopped; 42 batches" in status(connection)
 
 
 def test_status_refuses_a_damaged_ledger(provisioned_of: ConnectionOf) -> None:

@@ -65,9 +65,9 @@ def test_a_job_that_runs_is_asked_and_says_how_it_ended(
     connection: Connection, tablets: Tablets
 ) -> None:
     said: list[str] = []
-    with _process(connection, tablets) as epoch:
+    with _process(connection, tablets):
         ended = stopping.stop(connection, said.append)
-    assert said == [f"asked {epoch.owner} to finish its batch and stop"]
+    assert said == ["asked the job to finish its batch and stop; an idle one looks every 15 s"]
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 

@@ -3,6 +3,7 @@
 from .cluster import cluster_name
 from .job import Connection
 from .recovery import snapshot
+from .recovery.stopping import how_it_ended
 from .table import table
 
 
@@ -22,11 +23,10 @@ def status(connection: Connection) -> str:
             behind = max(0, upper - after)
             rows.append((queue.path, partition, lower, upper, consumed, after, behind))
             lag += behind
-    last = (
-        f"epoch {head.epoch} of {head.owner}; {head.number} batches in the ledger"
-        if head is not None
-        else "the job has not started yet"
-    )
+    last = "the job has not started yet"
+    if head is not None:
+        ended = how_it_ended(connection, head.owner) or "it has not said that it ended"
+        last = f"epoch {head.epoch} of {head.owner}: {ended}; {head.number} batches until now"
     return (
         f"{table(('queue', 'partition', 'first', 'end', 'consumer', 'next', 'lag'), rows)}\n\n"
         f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}; lag: {lag} "

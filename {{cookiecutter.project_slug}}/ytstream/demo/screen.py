@@ -115,6 +115,8 @@ def show_history(job: Job, result: Result) -> None:
     line = f"{history.rows_read} rows read, {same} as were put in"
     if job.processing == "map" and history.rows_written == history.rows_read:
         line += ", and as many written"
+    if result.outcome.rows_out > history.rows_written and job.processing == "map":
+        line += "; the output also holds what the batch that was cut off had written"
     console.print(f"{line}; one query over the ledger:")
     console.print(f"  {history.query}", markup=False, soft_wrap=True)
     console.print(f"  read = {history.rows_read}, written = {history.rows_written}")

@@ -125,8 +125,12 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
     named: dict[str, dict[int, int]] = {path: {} for path in by_path}
     for text in rows:
         match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
-        if match is None or match[1] not in by_path:
+        if match is None:
             raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
+        if match[1] not in by_path:
+            raise JobError(
+                f"{text!r}: the job does not read {match[1]}", f"its queues: {', '.join(by_path)}"
+            )
         queue, partition, row = by_path[match[1]], int(match[2]), int(match[3])
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:

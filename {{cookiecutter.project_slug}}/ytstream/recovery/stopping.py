@@ -35,7 +35,7 @@ def stop(connection: Connection, say: Callable[[str], None]) -> str:
         if head is not None and head.epoch != asked:  # it may have started anew meanwhile
             client.insert_rows(settings.ledger, [ledger.stop_row(head.epoch)])
             if not asked:
-                say(f"asked {head.owner} to finish its batch and stop")
+                say("asked the job to finish its batch and stop; an idle one looks every 15 s")
             asked = head.epoch
         if (ended := _end(connection)) is not None and ended != before:
             return f"the job has ended: {ended['state']['how']}"
@@ -63,3 +63,9 @@ def _end(connection: Connection) -> Mapping[str, Any] | None:
 def _last(connection: Connection) -> str:
     ended = _end(connection)
     return f"; the last time it ended: {ended['state']['how']}" if ended is not None else ""
+
+
+def how_it_ended(connection: Connection, owner: str) -> str | None:
+    """Return how the process ``owner`` has ended; None if it runs, or was killed."""
+    ended = _end(connection)
+    return str(ended["state"]["how"]) if ended and ended["state"]["owner"] == owner else None
