@@ -32,7 +32,7 @@ from minicluster.errors import YtError
 from minicluster.http.commands import COMMANDS
 from minicluster.http.formats import Format, of_header
 from minicluster.http.registry import BINARY, NULL, STRUCTURED, Command
-from minicluster.http.server import HttpServer
+from minicluster.http.server import UNWRITABLE, HttpServer
 from minicluster.rpc import bus, protos, server
 from minicluster.rpc.methods import METHODS
 from minicluster.rpc.parameters import PARTS
@@ -304,14 +304,6 @@ class Target:
         return data, found
 
 
-#: How refusals of values begin that DSV has no text for.
-UNWRITABLE = (
-    "Entities are not",
-    "Embedded ",
-    "Lists are not",
-    "Maps are not",
-    "Attributes are not",
-)
 FORMATS = ("yson", "<format=text>yson", "json", "<encode_utf8=%false>json", "dsv")
 
 
@@ -487,10 +479,9 @@ async def one_round(name: str, seed: int, counts: Counter[str], stop: Callable[[
                 where = f"{name}, seed {seed}, input {number}: {outcome} {text}"
                 if "Internal error" in text or "Traceback" in complaints.getvalue():
                     raise DefectError(f"{where}\n{complaints.getvalue()}")
-                # An answer is written once its command is done: one that DSV cannot hold is late.
-                is_of_the_answer = text.startswith(UNWRITABLE)
-                same = fingerprint(target.cluster) == before or is_of_the_answer
-                if outcome in ("refused", "waits") and not same:
+                is_done = outcome == "refused" and text.startswith(UNWRITABLE)
+                is_refused = outcome in ("refused", "waits") and not is_done
+                if is_refused and fingerprint(target.cluster) != before:
                     raise DefectError(f"{where}: and yet something has changed")
                 if stop():
                     break

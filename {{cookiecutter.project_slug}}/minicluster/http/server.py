@@ -214,6 +214,10 @@ def _input(command: Command, parameters: dict[str, Any], body: bytes) -> Any:
     return None
 
 
+#: How the error begins of a command that is done and whose answer its format cannot hold.
+UNWRITABLE = "The command is done, but its answer cannot be written"
+
+
 def _response(request: web.Request, command: Command, wanted: Format, result: Any) -> web.Response:
     headers = {"X-YT-Request-Id": ids.new(0)}
     if isinstance(result, WithParameters):
@@ -231,5 +235,10 @@ def _response(request: web.Request, command: Command, wanted: Format, result: An
     if command.output == BINARY:
         return web.Response(body=result, content_type="application/octet-stream", headers=headers)
     codec = wanted.codec
-    data = codec.dump_rows(result) if command.output == TABULAR else codec.dump(result)
+    try:
+        data = codec.dump_rows(result) if command.output == TABULAR else codec.dump(result)
+    except YtError as error:
+        if request.method == "GET":  # it has changed nothing
+            raise
+        raise generic(f"{UNWRITABLE}: {error.message}") from error
     return web.Response(body=data, content_type=codec.content_type, headers=headers)

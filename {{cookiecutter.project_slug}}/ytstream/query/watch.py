@@ -5,7 +5,6 @@ should know is said once.
 """
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +17,7 @@ from ..errors import RestartableError
 from ..job import Connection
 from ..ledger import Head
 from ..log import say
-from ..positions import Queue
+from ..positions import Queue, ahead, behind
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from .outage import Outage
@@ -102,7 +101,7 @@ class Watch:
         moved = [
             queue.path
             for queue in queues
-            if _at(queue.consumed) != _at(head.ends.get(queue.path, {}))
+            if ahead(queue, ends := head.ends.get(queue.path, {})) or behind(queue, ends)
         ]
         if not moved or not self.connection.guarantee.in_transaction:
             return
@@ -142,7 +141,3 @@ class Watch:
         if self._said and not lines:
             say("watch: all is well again")
         self._said = frozenset(lines)
-
-
-def _at(rows: Mapping[int, int]) -> dict[int, int]:
-    return {partition: row for partition, row in rows.items() if row}
