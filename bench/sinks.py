@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster import testing
-from tests.ytstream.examples import example, settings_of
+from tests.ytstream.examples import example, settings_of, without_reject
 from ytstream import confs, provision
 from ytstream.cluster import connect
 from ytstream.demo.tables import produce
@@ -103,7 +103,7 @@ def _by_ledger(connection: Connection, spark: SparkSession) -> Running:
     spark.conf.set(_WRITE_SIZE, str(connection.settings.dyn_batch_size))
     tablets = Tablets(spark._jvm, connection.settings)
     epoch, _ = before_start.prepare(connection, tablets, Epoch())
-    query = pipeline.start(pipeline.rows_of(spark, connection), Batch(connection, tablets, epoch))
+    query = pipeline.start(pipeline.flow_of(spark, connection), Batch(connection, tablets, epoch))
     return Running(query, Watch(connection, epoch, query).look)
 
 
@@ -116,7 +116,7 @@ WAYS: dict[str, Callable[[Connection, SparkSession], Running]] = {
 
 def measure(rounds: int) -> dict[str, list[Figures]]:
     """Return the figures of each way, a list of rounds."""
-    job = example("transactional", "map", QUEUES).job
+    job = without_reject(example("transactional", "map", QUEUES).job)
     found: dict[str, list[Figures]] = {way: [] for way in WAYS}
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
     with testing.start() as cluster:

@@ -3,7 +3,7 @@
 from ytstream import Job
 
 from .tables import OUTPUTS, QUEUE, REFERENCE
-from .transform import transform
+from .transform import REJECT, transform
 
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
@@ -13,6 +13,7 @@ JOB = Job(
     queue=QUEUE,
     outputs=OUTPUTS,
     transform=transform,
+    reject=REJECT,
     reference=REFERENCE,
     # The most rows of the reference: all of them pass through the driver to every executor.
     reference_rows=100_000,

@@ -1,4 +1,4 @@
-"""The sample rows and the output expected of them: the demo and the tests use both."""
+"""The sample rows and the outputs expected of them: the demo and the tests use both."""
 
 from ytstream.demo.sample import Sample
 
@@ -8,5 +8,6 @@ SAMPLE = Sample(
     rows=rows.rows,
     event_time=rows.EVENT_TIME,
     expected=expected.expected,
+    others={"rejected": expected.rejected},
     reference=rows.REFERENCE,
 )

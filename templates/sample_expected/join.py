@@ -1,4 +1,4 @@
-"""YOURS. The expected output, computed from the same rows by plain Python."""
+"""YOURS. The expected outputs, computed from the same rows by plain Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,21 @@ _UNKNOWN: Row = {"category": None, "seller": None}
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the output rows of ``rows``: each bid with what is known of its auction."""
+    """Yield the rows of "output": each bid with what is known of its auction."""
     for row in rows:
-        known = _KNOWN.get(row["auction"], _UNKNOWN)
-        yield {**row, "category": known["category"], "seller": known["seller"]}
+        if _reason(row) is None:
+            known = _KNOWN.get(row["auction"], _UNKNOWN)
+            yield {**row, "category": known["category"], "seller": known["seller"]}
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the reason and the row of each that REJECT keeps out."""
+    for row in rows:
+        if (reason := _reason(row)) is not None:
+            yield reason, row
+
+
+def _reason(row: Row) -> str | None:
+    if row["price"] <= 0:
+        return "the price is not positive"
+    return "the bidder is nobody" if row["bidder"] < 1 else None

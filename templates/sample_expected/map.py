@@ -1,4 +1,4 @@
-"""YOURS. The expected output, computed from the same rows by plain Python."""
+"""YOURS. The expected outputs, computed from the same rows by plain Python."""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ _KEPT = ("event_id", "auction", "bidder", "channel", "url", "date_time", "extra"
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the output rows of ``rows``, without the key columns of the guarantee."""
+    """Yield the rows of "output", without the key columns of the guarantee."""
     for row in rows:
-        yield {**{name: row[name] for name in _KEPT}, "price_eur": row["price"] * 908 // 1000}
+        if _reason(row) is None:
+            yield {**{name: row[name] for name in _KEPT}, "price_eur": row["price"] * 908 // 1000}
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the reason and the row of each that REJECT keeps out."""
+    for row in rows:
+        if (reason := _reason(row)) is not None:
+            yield reason, row
+
+
+def _reason(row: Row) -> str | None:
+    if row["price"] <= 0:
+        return "the price is not positive"
+    if row["url"] is not None and f"/{row['auction']}?" not in row["url"]:
+        return "the URL is of another auction"
+    return None

@@ -25,7 +25,8 @@ REFERENCE: list[dict[str, Any]] = [
 def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[dict[str, Any]]:
     """Yield ``count`` bids with the columns of QUEUE, a few milliseconds apart from ``start_us``.
 
-    Some optional values are null, some prices and texts are at their limits, as in real life.
+    Some optional values are null, some prices and texts are at their limits, and two bids in a
+    hundred make no sense, as in real life.
     """
     source = random.Random(seed)
     now = start_us
@@ -33,11 +34,13 @@ def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[di
         now += source.randrange(1_000, 20_000)
         channel = source.choice(_CHANNELS)
         auction = 1_000 + source.randrange(100)
+        price = source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999))
+        is_bad = source.randrange(50) == 0
         yield {
             "event_id": f"{seed}-{number:08d}",
             "auction": auction,
-            "bidder": 1 + source.randrange(10_000),
-            "price": source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999)),
+            "bidder": 0 if is_bad and number % 2 else 1 + source.randrange(10_000),
+            "price": 0 if is_bad and number % 2 == 0 else price,
             "channel": channel,
             "url": None if channel is None else f"https://auction.example/{auction}?c={channel}",
             "date_time": YsonUint64(now),

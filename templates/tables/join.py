@@ -33,6 +33,14 @@ OUTPUTS = {
         Column("seller", "int64"),
         Column("date_time", "timestamp", required=True),
     ],
+    # The rows that REJECT of transform.py keeps out, with their position and as JSON.
+    "rejected": [
+        Column("tablet_index", "int64", key=True),
+        Column("row_index", "int64", key=True),
+        Column("reason", "utf8", required=True),
+        Column("time", "timestamp", required=True),
+        Column("row", "utf8", required=True),
+    ],
 }
 
 #: What is known of the auctions. A row of the output is made from at most one row of it, so its key

@@ -38,4 +38,12 @@ OUTPUTS = {
         Column("date_time", "timestamp", required=True),
         Column("extra", "utf8"),
     ],
+    # The rows that REJECT of transform.py keeps out, with their position and as JSON.
+    "rejected": [
+        Column("tablet_index", "int64", key=True),
+        Column("row_index", "int64", key=True),
+        Column("reason", "utf8", required=True),
+        Column("time", "timestamp", required=True),
+        Column("row", "utf8", required=True),
+    ],
 }

@@ -3,6 +3,14 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+#: Bids that make no sense: reason -> a SQL condition on the columns of QUEUE. The first condition
+#: that is true sends the row to the output "rejected"; null counts as false. The functions try_cast
+#: and try_to_timestamp give null for a text that is no number or time; cast would end the job.
+REJECT = {
+    "the price is not positive": "price <= 0",
+    "the bidder is nobody": "bidder < 1",
+}
+
 
 def transform(events: DataFrame, reference: DataFrame) -> DataFrame:
     """One row in, one row out; the columns are those of OUTPUTS["output"].

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -17,7 +17,7 @@ from ytstream.demo.sample import Sample
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
 STATELESS = ("map", "join")
-STATEFUL = ("window", "deduplicate")
+STATEFUL = ("window", "deduplicate", "aggregate")
 #: Every (guarantee, processing) that the template offers.
 PAIRS = (
     *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
@@ -25,7 +25,7 @@ PAIRS = (
     *(("at_least_once", processing) for processing in (*STATELESS, *STATEFUL)),
 )
 
-_SAMPLE_ROWS = {"join": "join", "deduplicate": "deduplicate"}
+_SAMPLE_ROWS = {"window": "bids", "aggregate": "bids"}
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,11 @@ def example(guarantee: str, processing: str, queues: int = 1) -> Example:
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
     package = _package(f"example_{processing}{keyed}")
-    tables = _load(package, "tables", f"tables/{processing}{keyed}.py")
+    several = "_multi" if queues > 1 and processing in STATELESS else ""
+    tables = _load(package, "tables", f"tables/{processing}{keyed or several}.py")
     transform = _load(package, "transform", f"transform/{processing}{keyed}.py")
     # In this order: expected.py may import rows.py.
-    rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, 'bids')}.py")
+    rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, processing)}.py")
     expected = _load(package, "expected", f"sample_expected/{processing}.py")
     job = Job(
         name=f"{processing}-of-bids",
@@ -55,6 +56,7 @@ def example(guarantee: str, processing: str, queues: int = 1) -> Example:
         queue=tables.QUEUE,
         outputs=tables.OUTPUTS,
         transform=transform.transform,
+        reject=getattr(transform, "REJECT", {}),
         reference=getattr(tables, "REFERENCE", ()),
         shuffle_partitions=2,
     )
@@ -62,9 +64,15 @@ def example(guarantee: str, processing: str, queues: int = 1) -> Example:
         rows=rows.rows,
         event_time=rows.EVENT_TIME,
         expected=expected.expected,
+        others={"rejected": expected.rejected} if hasattr(expected, "rejected") else {},
         reference=getattr(rows, "REFERENCE", ()),
     )
     return Example(job, sample)
+
+
+def without_reject(job: Job) -> Job:
+    """Return a job that writes one output and rejects no row."""
+    return replace(job, reject={}, outputs={"output": job.outputs["output"]})
 
 
 def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int = 1) -> Settings:

@@ -25,7 +25,6 @@ from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import ON_STRIKE
 from ytstream import confs, provision
 from ytstream.cluster import connect
-from ytstream.config import Settings
 from ytstream.demo.scenario import drained
 from ytstream.guarantees.transactional import Transactional
 from ytstream.job import Connection
@@ -38,7 +37,7 @@ RETRIES = {"spark.task.maxFailures": "4", "spark.stage.maxConsecutiveAttempts": 
 class Unfenced(Transactional):
     """The guarantee without its fence."""
 
-    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
+    def fenced(self, rows: DataFrame) -> DataFrame:
         """Return the rows as they are."""
         return rows
 

@@ -413,6 +413,6 @@ def test_a_mistake_in_transform_gets_one_message(
 
     def start() -> None:
         with explained_spark():
-            pipeline.start(pipeline.rows_of(spark, connection), batch).stop()
+            pipeline.start(pipeline.flow_of(spark, connection), batch).stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"

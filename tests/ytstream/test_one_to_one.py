@@ -276,9 +276,9 @@ def _rows(spark: SparkSession, connection: Connection) -> DataFrame:
     return connection.job.transform(events(spark, connection))
 
 
-def _admit(connection: Connection, rows: DataFrame, *accept: str) -> DataFrame:
+def _admit(connection: Connection, rows: DataFrame, *accept: str) -> None:
     settings = replace(connection.settings, accept=accept)
-    return connection.guarantee.admit(rows, settings)
+    connection.guarantee.admit(rows, settings)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_plan_that_is_one_to_one_passes(
     connection = provisioned_of("idempotent", "map", queues)
     rows = _rows(spark, connection)
     for change in PASSES.values():
-        assert _admit(connection, change(rows)).columns == rows.columns
+        _admit(connection, change(rows))
 
 
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 has neither")

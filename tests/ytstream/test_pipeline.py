@@ -15,7 +15,8 @@ pytestmark = pytest.mark.spark
 def test_the_fence_stands_before_the_rows_of_transactional_alone(
     provisioned_of: ConnectionOf, spark: SparkSession, guarantee: str
 ) -> None:
-    rows = pipeline.rows_of(spark, provisioned_of(guarantee))
+    connection = provisioned_of(guarantee)
+    rows = connection.guarantee.fenced(pipeline.flow_of(spark, connection).rows)
     plan = rows._jdf.queryExecution().analyzed().toString()
     assert ("fence: a task was started a second time" in plan) == (guarantee == "transactional")
 

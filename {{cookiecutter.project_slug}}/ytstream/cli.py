@@ -39,14 +39,14 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
     spark = session.open_session(connection)
     try:
         with explained_spark():
-            pipeline.rows_of(spark, connection, supervisor.read_reference(spark, connection))
+            pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
     finally:
         version = spark.version
         spark.stop()
     print(
         f"\nsession ok: Spark {version}, SPYT {spyt_version}, patch in effect, "
         f"checkpoint {connection.settings.checkpoint_uri}\n"
-        "transform() ok: its plan gives the columns of OUTPUTS"
+        f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
     )
 
 

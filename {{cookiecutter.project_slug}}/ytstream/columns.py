@@ -78,6 +78,18 @@ def key_of(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns if column.key)
 
 
+def rejected_columns(queues: int) -> tuple[Column, ...]:
+    """Return the columns that the output of rejected rows has to have, with that many queues."""
+    return (
+        *((Column("queue_id", ti.Utf8, key=True),) if queues > 1 else ()),
+        Column("tablet_index", ti.Int64, key=True),
+        Column("row_index", ti.Int64, key=True),
+        Column("reason", ti.Utf8, required=True),
+        Column("time", ti.Timestamp, required=True),
+        Column("row", ti.Utf8, required=True),
+    )
+
+
 def type_name(type_: Any) -> str:
     """Return the lower-case name of a yt.type_info type: ``int64``, ``list``, ``yson`` ..."""
     return str(type_.name).lower()

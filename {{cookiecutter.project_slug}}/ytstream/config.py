@@ -81,6 +81,7 @@ def _is_proxy(value: object) -> bool:
 
 
 _PROXY_RULE = _rule("a cluster's name, host, host:port or URL", _is_proxy)
+_PART = _rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 _TEXT = _rule("a text that is not empty", _is_text)
 _TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
 _FLAG = _rule("true or false", lambda value: isinstance(value, bool))
@@ -141,6 +142,8 @@ class Settings:
     proxy_role: str | None = field(default=None, metadata=_TEXT)
     spyt_version: str = field(default="2.11.2", metadata=_TEXT)
     accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
+    #: The part of a micro-batch's rows that REJECT may keep out; more of them end the job.
+    reject_limit: float = field(default=0.5, metadata=_PART)
     #: Spark settings of the user's own; those that a guarantee needs are refused.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
 

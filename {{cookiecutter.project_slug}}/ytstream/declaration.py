@@ -1,13 +1,13 @@
 """Refuses a job.py that does not fit its tables, its configuration or this runtime."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from . import confs
-from .columns import key_of
+from .columns import key_of, rejected_columns
 from .config import Settings
 from .errors import JobError
-from .job import PROCESSINGS, Guarantee, Job
+from .job import PROCESSINGS, REJECTED, Guarantee, Job
 from .schema import never_written
 from .version import __version__
 
@@ -25,15 +25,22 @@ def verify(job: Job) -> None:
             f"job.py: unknown processing {job.processing!r}",
             f"use one of {', '.join(PROCESSINGS)}",
         )
-    first, more = next(iter(job.outputs), None), [n for n in job.outputs if n != "output"]
+    first = next(iter(job.outputs), None)
+    unwritten = [n for n in job.outputs if n not in ("output", REJECTED if job.reject else "")]
     wants, has = job.kind.has_reference, bool(job.reference)
     _refuse(
         "job.py and tables.py do not fit",
         "correct job.py or tables.py; nothing was started",
         (
             (first != "output", f'the first of OUTPUTS must be "output", it is {first!r}'),
-            (bool(more), f"no function writes the outputs {', '.join(more)}"),
+            (
+                bool(unwritten) and job.split is None,
+                f"nothing fills the outputs {', '.join(unwritten)}: give Job split=outputs, the "
+                "function of transform.py",
+            ),
             (not inspect.isfunction(job.transform), "transform is not a function"),
+            (not (job.split is None or inspect.isfunction(job.split)), "split is not a function"),
+            *_of_reject(job),
             (wants and not has, "a join needs REFERENCE"),
             (has and not wants, f"processing {job.processing} does not use REFERENCE"),
             (has and not key_of(job.reference_columns), "REFERENCE has no key column"),
@@ -51,6 +58,26 @@ def verify(job: Job) -> None:
     )
 
 
+def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
+    """Yield what may be wrong with REJECT and its output, apart from the output's columns."""
+    yield (
+        bool(job.reject) and job.kind.is_stateful,
+        (
+            f"processing {job.processing} cannot reject rows: its state is made before a batch is "
+            "seen; leave REJECT out and filter in transform()"
+        ),
+    )
+    yield (
+        bool(job.reject) and REJECTED not in job.outputs,
+        (f'REJECT needs an output {REJECTED!r} in OUTPUTS; docs: README, "Rejected rows"'),
+    )
+    for reason, condition in job.reject.items():
+        yield (
+            not (_is_line(reason) and isinstance(condition, str) and condition.strip()),
+            (f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"),
+        )
+
+
 def _verify_kinds(job: Job) -> None:
     """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
     if not isinstance(job, Job):
@@ -60,6 +87,7 @@ def _verify_kinds(job: Job) -> None:
     seconds = ("failure_period_seconds", "first_pause_seconds", "longest_pause_seconds")
     lists = {"queue": job.queue, "reference": job.reference}
     has_outputs = isinstance(job.outputs, Mapping)
+    is_reject = isinstance(job.reject, Mapping)
     _refuse(
         "job.py cannot be read",
         "correct job.py or tables.py; nothing was started",
@@ -72,6 +100,7 @@ def _verify_kinds(job: Job) -> None:
                 (not isinstance(columns, list | tuple), f"{name}={columns!r}: wanted a list")
                 for name, columns in lists.items()
             ),
+            (not is_reject, "reject: wanted a dict of reasons and SQL conditions"),
             (not has_outputs, "outputs: wanted a dict of names and lists of columns"),
             *(
                 (not isinstance(name, str), f"outputs: the name {name!r} is not a text")
@@ -131,9 +160,25 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
                     f"{', '.join(has_key) or 'none'}",
                 )
                 for name, has_key in found.items()
+                if not (job.reject and name == REJECTED)
             ),
+            *_of_rejected(job, len(settings.queues)),
         ),
     )
+
+
+def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:
+    """Yield whether the columns of the output of rejected rows are not as they have to be."""
+    if job.reject:
+        wanted = rejected_columns(queues)
+        found = job.output_columns[REJECTED]
+        yield (
+            found != wanted,
+            (
+                f"OUTPUTS[{REJECTED!r}] needs, with {queues} queue(s), the columns "
+                + ", ".join(f"{c.name} {c.type}{' (key)' if c.key else ''}" for c in wanted)
+            ),
+        )
 
 
 def _refuse(title: str, remedy: str, checks: Iterable[tuple[bool, str]]) -> None:

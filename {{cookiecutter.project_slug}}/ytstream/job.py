@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,8 @@ class Processing:
 
     is_stateful: bool = False
     has_reference: bool = False
+    #: Spark's: "append" gives a row once it is final, "update" whenever it has changed.
+    output_mode: str = "append"
 
 
 PROCESSINGS: Mapping[str, Processing] = {
@@ -29,7 +31,10 @@ PROCESSINGS: Mapping[str, Processing] = {
     "window": Processing(is_stateful=True),
     "join": Processing(has_reference=True),
     "deduplicate": Processing(is_stateful=True),
+    "aggregate": Processing(is_stateful=True, output_mode="update"),
 }
+#: The output of the rows that REJECT of transform.py keeps out of transform().
+REJECTED = "rejected"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,12 @@ class Job:
     outputs: Mapping[str, Sequence[Described]]
     #: DataFrame of the queues' rows (and, for a join, of the reference) in, DataFrame out.
     transform: Callable[..., DataFrame]
+    #: The finished rows of one micro-batch in, the rows of each output out: outputs() of
+    #: transform.py. Without it all rows go to "output".
+    split: Callable[[DataFrame], Mapping[str, DataFrame]] | None = None
+    #: REJECT of transform.py: reason -> SQL condition on a row of the queues. A row goes to
+    #: "rejected" under the first reason that is true, and not to transform().
+    reject: Mapping[str, str] = field(default_factory=dict)
     made_for: str = __version__
     #: For a join: the columns of the reference table, its key among them.
     reference: Sequence[Described] = ()
@@ -106,8 +117,14 @@ class Guarantee(Protocol):
     def key(self, queues: int) -> tuple[str, ...]:
         """Return the key columns every output must have with that many queues."""
 
-    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
-        """Return the rows as they may be written. Raises JobError for a plan that breaks it."""
+    def admit(self, rows: DataFrame, settings: Settings) -> None:
+        """Raise JobError for a stream whose plan breaks the guarantee."""
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
+        """Raise JobError for an output of outputs() whose plan breaks the guarantee."""
+
+    def fenced(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of a micro-batch as they may be written."""
 
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]

@@ -1,8 +1,8 @@
-"""The analysed plan of transform(), read through py4j: its operators, and the queues it reads."""
+"""The analysed plan of transform(), read through py4j: its operators and what they tell of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,62 @@ class Node:
 def analysed(rows: DataFrame) -> Node:
     """Return the topmost operator of the analysed plan."""
     return Node(rows._jdf.queryExecution().analyzed())
+
+
+#: Operators that choose or combine rows of one batch, or remember rows of earlier ones.
+_STATEFUL = (
+    *("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit"),
+    *("LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"),
+    *("TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark"),
+)
+
+
+def stateful_operator(rows: DataFrame) -> str | None:
+    """Return the name of an operator over a stream that needs state; None without one."""
+    for node in analysed(rows).walk():
+        if node.is_streaming and node.name in _STATEFUL:
+            return node.name
+        if node.name == "Join" and all(child.is_streaming for child in node.children):
+            return "Join of streams"
+    return None
+
+
+def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
+    """Return whether the plan shows that no two rows of a batch have the same ``key``.
+
+    It does for the rows of one aggregation whose groups are told apart by key columns alone.
+    """
+    node = analysed(rows)
+    wanted: set[int | None] = {number for number, name in node.columns if name in key}
+    while node.name != "Aggregate":
+        if node.name not in _ROWS_PASS or len(node.children) != 1:
+            return False
+        if node.name == "Project":
+            wanted = {_origin(node, number) for number in wanted}
+        node = node.children[0]
+    groups = [*each(node.jvm.groupingExpressions())]
+    wanted = {_origin(node, number) for number in wanted}
+    # A group by an expression has an id too, under which the output may not show it.
+    ids = {g.exprId().id() if class_name(g) == "AttributeReference" else None for g in groups}
+    return bool(groups) and ids <= wanted
+
+
+#: Operators out of which comes at most what went in, each row once.
+_ROWS_PASS = (
+    *("Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark"),
+    *("Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort"),
+)
+
+
+def _origin(node: Node, number: int | None) -> int | None:
+    """Return the id below ``node`` of the column ``number``; None for one that is computed."""
+    listed = node.jvm.projectList() if node.name == "Project" else node.jvm.aggregateExpressions()
+    for expression in each(listed):
+        if expression.exprId().id() == number and class_name(expression) == "Alias":
+            child = expression.child()
+            is_column = class_name(child) == "AttributeReference"
+            return int(child.exprId().id()) if is_column else None
+    return number
 
 
 def each(sequence: Any) -> Iterator[Any]:

@@ -1,1 +1,1 @@
-{% include "tables/" ~ cookiecutter.processing ~ cookiecutter.__keyed ~ ".py" %}
+{% include "tables/" ~ cookiecutter.__tables ~ ".py" %}

@@ -20,23 +20,25 @@ class History:
 
     batches: Sequence[Mapping[str, Any]]
     query: str
-    #: The answer of the cluster: of all queues, and into the first output.
+    #: The answer of the cluster: of all queues, and into each output.
     rows_read: int
-    rows_written: int
+    rows_written: Mapping[str, int]
 
 
-def read(client: Client, ledger: str) -> History:
+def read(client: Client, ledger: str, outputs: Sequence[str]) -> History:
     """Read the ledger, and ask the cluster how many rows its batches have read and written."""
     columns = "number, epoch, batch, rows_read, rows_written, started, ended"
     batches = client.select_rows(f'{columns} from [{ledger}] where kind = "batch"')
-    sums = 'sum(rows_read) as read, sum(try_get_int64(rows_written, "/output")) as written'
-    query = f'{sums} from [{ledger}] where kind = "batch" group by 1'
-    answer = next(iter(client.select_rows(query)), {"read": 0, "written": 0})
+    sums = ["sum(rows_read) as read"]
+    for number, name in enumerate(outputs):
+        sums.append(f'sum(try_get_int64(rows_written, "/{name}")) as w{number}')
+    query = f'{", ".join(sums)} from [{ledger}] where kind = "batch" group by 1'
+    answer: Mapping[str, Any] = next(iter(client.select_rows(query)), {})
     return History(
         sorted(batches, key=lambda batch: int(batch["number"])),
         query,
-        int(answer["read"]),
-        int(answer["written"]),
+        int(answer.get("read", 0)),
+        {name: int(answer.get(f"w{number}") or 0) for number, name in enumerate(outputs)},
     )
 
 
@@ -49,10 +51,7 @@ def table_of(history: History, outputs: Sequence[str]) -> Table:
         "epoch": "",
         "batch": "all",
         "rows read": str(history.rows_read),
-        **{
-            f"rows into {name}": str(sum(int(row["rows_written"][name]) for row in history.batches))
-            for name in outputs
-        },
+        **{f"rows into {name}": str(history.rows_written[name]) for name in outputs},
         "seconds": "",
     }
     for name, total in totals.items():

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import yt.type_info as ti
 
 from ..blame import user_code
 from ..columns import Column, type_name
 from ..errors import JobError
-from ..job import Job
+from ..job import REJECTED, Job
 from . import fits
 
 Row = Mapping[str, Any]
@@ -30,8 +32,10 @@ class Sample:
     rows: Callable[[int, int, int], Iterable[Row]]
     #: The column of the event time; None for rows without one, in `map` and `join`.
     event_time: str | None
-    #: The output rows of such rows, in any order.
+    #: The rows of "output" that come of such rows, in any order.
     expected: Callable[[Sequence[Row]], Iterable[Row]]
+    #: The same for more outputs, by name. Those of "rejected" are pairs of reason and queue's row.
+    others: Mapping[str, Callable[[Sequence[Row]], Iterable[Any]]] = field(default_factory=dict)
     #: For a join: the rows of the reference table.
     reference: Sequence[Row] = ()
 
@@ -48,12 +52,22 @@ class Sample:
             )
         return made
 
-    def wanted(self, job: Job, rows: Sequence[Row]) -> Counted:
-        """Return how often each output row must appear."""
-        with user_code("expected() in sample/expected.py failed"):
-            made = _rows("expected() in sample/expected.py", self.expected(rows))
-        fits.verify_expected("expected() in sample/expected.py", compared(job), made)
-        return counted(made, compared(job))
+    def wanted(self, job: Job, rows: Sequence[Row], output: str = "output") -> Counted:
+        """Return how often each row of the output must appear. Raises JobError for a wrong row."""
+        maker = self.expected if output == "output" else self.others.get(output)
+        if maker is None:
+            raise JobError(
+                f"sample/ does not say which rows the output {output} must have",
+                f"give Sample others={{{output!r}: ...}} in sample/__init__.py",
+            )
+        what = f"{getattr(maker, '__name__', 'expected')}() in sample/expected.py"
+        with user_code(f"{what} failed"):
+            given: Iterable[Any] = maker(rows)
+            if is_rejected(job, output):
+                given = [{REASON: reason, **row} for reason, row in given]
+            made = _rows(what, given)
+        fits.verify_expected(what, compared(job, output), made)
+        return counted(made, compared(job, output))
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.
@@ -79,12 +93,26 @@ def _rows(what: str, made: object) -> list[dict[str, Any]]:
     return rows
 
 
-def compared(job: Job) -> list[Column]:
-    """Return the output columns that ``expected`` computes: all but the guarantee's position."""
+#: The reason beside the columns of a rejected row; no column of a queue begins with $.
+REASON = "$reason"
+
+
+def is_rejected(job: Job, output: str) -> bool:
+    """Return whether the output is the one of rejected rows."""
+    return bool(job.reject) and output == REJECTED
+
+
+def compared(job: Job, output: str = "output") -> list[Column]:
+    """Return the columns in which an output is compared: all but the guarantee's position.
+
+    A rejected row is compared with the queue's row at its position.
+    """
+    if is_rejected(job, output):
+        return [Column(REASON, ti.Utf8, required=True), *job.queue_columns]
     position = {"queue_id", "tablet_index", "row_index"}
     return [
         column
-        for column in job.output_columns["output"]
+        for column in job.output_columns[output]
         if not (column.key and column.name in position)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..recovery import snapshot
 from ..recovery.lock import LOCK_SECONDS
 from . import fits, history, kill, tables
 from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running
-from .sample import Row, Sample, compared
+from .sample import Row, Sample
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
 BATCHES = 2.5
@@ -35,10 +35,15 @@ class Result:
 
     queues: int
     rows_in: int
-    outcome: tables.Outcome
+    outcomes: Mapping[str, tables.Outcome]
     kills: int
     restarts: int
     history: history.History
+
+    @property
+    def outcome(self) -> tables.Outcome:
+        """All outputs together."""
+        return tables.together(self.outcomes)
 
 
 @dataclass(frozen=True)
@@ -98,12 +103,10 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
     return Result(
         queues=len(settings.queues),
         rows_in=sum(tables.rows_in(connection.client, queue) for queue in settings.queues),
-        outcome=tables.compare(
-            wanted, tables.read(connection.client, settings.output, compared(job))
-        ),
+        outcomes=tables.outcomes(connection, sample, [*sent, *last]),
         kills=kills,
         restarts=log.read_text(errors="replace").count("starting Spark") - 1,
-        history=history.read(connection.client, settings.ledger),
+        history=history.read(connection.client, settings.ledger, [*job.outputs]),
     )
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from minicluster import testing
 
-from ..job import Job
+from ..job import REJECTED, Job
 from .history import table_of
 from .sample import Sample, compared
 from .scenario import Result, play
@@ -59,16 +59,16 @@ def _bar(title: str, goal: int) -> Iterator[Callable[[int], None]]:
         yield lambda rows: progress.update(task, completed=rows)
 
 
-def differences(job: Job, outcome: Outcome) -> Table | None:
+def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | None:
     """Return the first missing and unexpected rows, face to face; None when there are none."""
     if not outcome.lost and (not outcome.duplicated or may_repeat(job)):
         return None
-    table = Table(title="first rows that differ, by column")
+    table = Table(title=f"{output}: first rows that differ, by column")
     for name in ("column", "missing: sample/expected.py has it", "unexpected: the output has it"):
         table.add_column(name)
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
-        for position, column in enumerate(compared(job)):
+        for position, column in enumerate(compared(job, output)):
             cells = [escape(repr(row[position])) if row else "" for row in (missing, unexpected)]
             style = "bold" if cells[0] != cells[1] else None
             table.add_row(column.name, *cells, style=style)
@@ -80,6 +80,7 @@ def _show(job: Job, result: Result) -> None:
     figures = {
         "rows_in": result.rows_in,
         "rows_out": result.outcome.rows_out,
+        **({"rejected": result.outcomes[REJECTED].rows_out} if job.reject else {}),
         "lost": result.outcome.lost,
         "duplicated": result.outcome.duplicated,
         "kills": result.kills,
@@ -90,8 +91,10 @@ def _show(job: Job, result: Result) -> None:
         table.add_column(name.replace("_", " "), justify="right")
     table.add_row(*map(str, figures.values()))
     console.print(table)
-    if difference := differences(job, result.outcome):
-        console.print(difference)
+    found = (differences(job, outcome, name) for name, outcome in result.outcomes.items())
+    shown = [difference for difference in found if difference is not None]
+    if shown:
+        console.print(*shown, sep="\n")
         console.print(
             "Rows that differ: correct sample/expected.py or transform.py. Rows that are lost or "
             "repeated as they are: report it, with the job's log."
@@ -113,10 +116,13 @@ def show_history(job: Job, result: Result) -> None:
     console.print(table_of(history, [*job.outputs]))
     same = "as many" if history.rows_read == result.rows_in else "NOT as many"
     line = f"{history.rows_read} rows read, {same} as were put in"
-    if job.processing == "map" and history.rows_written == history.rows_read:
-        line += ", and as many written"
-    if result.outcome.rows_out > history.rows_written and job.processing == "map":
+    written = sum(history.rows_written.values())
+    if job.processing == "map" and job.split is None:
+        parts = " + ".join(map(str, history.rows_written.values()))
+        line += f", {written} written ({parts})" if job.reject else f", {written} written"
+    if result.outcome.rows_out > history.rows_written["output"] and job.processing == "map":
         line += "; the output also holds what the batch that was cut off had written"
     console.print(f"{line}; one query over the ledger:")
     console.print(f"  {history.query}", markup=False, soft_wrap=True)
-    console.print(f"  read = {history.rows_read}, written = {history.rows_written}")
+    counts = (f"{name} = {rows}" for name, rows in history.rows_written.items())
+    console.print(f"  read = {history.rows_read}, {', '.join(counts)}")

@@ -13,7 +13,7 @@ from ..config import is_loopback
 from ..errors import JobError
 from ..job import Connection
 from . import fits
-from .sample import Counted, Sample, counted
+from .sample import REASON, Counted, Sample, compared, counted, is_rejected
 
 CHUNK = 5_000
 
@@ -72,6 +72,36 @@ def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
     return counted(client.select_rows(f"{names} from [{path}]"), columns)
 
 
+def read_output(connection: Connection, output: str) -> Counted:
+    """Read an output; in place of a rejected row's JSON, the queue's row at its position."""
+    client, settings, job = connection.client, connection.settings, connection.job
+    columns, path = compared(job, output), settings.outputs[output]
+    if not is_rejected(job, output):
+        return read(client, path, columns)
+    names = ", ".join(f"[{column.name}]" for column in job.queue_columns)
+    sources = {
+        (queue, row["$tablet_index"], row["$row_index"]): row
+        for queue in settings.queues
+        for row in client.select_rows(f"[$tablet_index], [$row_index], {names} from [{queue}]")
+    }
+    found = []
+    for row in client.select_rows(f"* from [{path}]"):
+        place = row.get("queue_id", settings.queues[0]), row["tablet_index"], row["row_index"]
+        found.append({REASON: row["reason"], **sources[place]})
+    return counted(found, columns)
+
+
+def outcomes(
+    connection: Connection, sample: Sample, sent: Sequence[Mapping[str, Any]]
+) -> dict[str, Outcome]:
+    """Compare each output with what must come of the rows ``sent``."""
+    job = connection.job
+    return {
+        name: compare(sample.wanted(job, sent, name), read_output(connection, name))
+        for name in job.outputs
+    }
+
+
 #: Floats are equal when they differ by less than this part of the larger one: sums of the same
 #: numbers in another order differ in their last digits.
 FLOAT_TOLERANCE = 1e-9
@@ -105,6 +135,18 @@ def compare(expected: Counted, found: Counted) -> Outcome:
             missing[row] -= both
             unexpected[other] -= both
     return Outcome(rows_out=found.total(), missing=+missing, unexpected=+unexpected)
+
+
+def together(outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Return one outcome of all outputs, whose rows begin with the output; rows_out is the first's.
+
+    So ``lost`` and ``duplicated`` count everything.
+    """
+    missing, unexpected = Counted(), Counted()
+    for name, one in outcomes.items():
+        missing.update({(name, *row): count for row, count in one.missing.items()})
+        unexpected.update({(name, *row): count for row, count in one.unexpected.items()})
+    return Outcome(outcomes["output"].rows_out, missing, unexpected)
 
 
 def _is_close(value: Any, other: Any) -> bool:

@@ -29,9 +29,11 @@ class AtLeastOnce(Replaying):
         """Return no column: outputs have the keys that tables.py gives them."""
         return ()
 
-    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
-        """Return the rows unchanged: any transformation may repeat rows and loses none."""
-        return rows
+    def admit(self, rows: DataFrame, settings: Settings) -> None:
+        """Admit every plan: any transformation may repeat rows and loses none."""
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
+        """Admit every plan, too."""
 
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]

@@ -38,11 +38,14 @@ class Idempotent(Replaying):
         """
         return (*((QUEUE_KEY,) if queues > 1 else ()), *self.position)
 
-    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
-        """Return the rows unchanged. Raises JobError unless the plan is 1:1 and keeps the key."""
+    def admit(self, rows: DataFrame, settings: Settings) -> None:
+        """Raise JobError unless the plan is 1:1 and keeps the key."""
         sources: dict[str, str | None] = dict.fromkeys(self.key(len(settings.queues)))
         one_to_one.verify(rows, settings, sources | dict(self.position))
-        return rows
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
+        """Raise JobError unless the plan over the finished rows is 1:1 and keeps the key."""
+        one_to_one.verify_output(rows, settings, self.key(len(settings.queues)))
 
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]

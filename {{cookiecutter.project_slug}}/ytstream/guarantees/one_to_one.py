@@ -7,7 +7,7 @@ UDF reads a clock or a service; only a reader of the code can.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
@@ -22,6 +22,8 @@ _ONE_TO_ONE = (
     "RepartitionByExpression RebalancePartitions Sort EventTimeWatermark ResolvedHint "
     "UnresolvedHint CollectMetrics"
 )
+#: What a frame of finished rows is to the plan of an output that is made of it.
+_FRAMES = ("LogicalRDD", "LocalRelation")
 _ALLOWED = frozenset((*SOURCES, *_ONE_TO_ONE.split()))
 #: Whether the stream stands left, right -> joins that make no row without one of the stream's.
 _JOINS: Mapping[tuple[bool, ...], str] = {
@@ -54,13 +56,30 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
     ``key`` maps each key column to the source's column it must be, None for the queue's path.
     """
     plan = analysed(rows)
-    problems = [*_operators(plan, settings), *_functions(rows, plan), *_sources(plan, settings)]
-    outputs = {name: number for number, name in plan.columns}
-    for column, source in key.items():
-        if column not in outputs:
-            problems.append(f"key column {column} is lost: select it as it came in")
-        elif not _is_untouched(plan, outputs[column], source):
-            problems.append(f"key column {column} is computed or renamed: select it as it came in")
+    kinds = _kinds(plan, lambda node: node.is_streaming)
+    problems = [*_operators(kinds, settings), *_functions(rows, plan), *_sources(plan, settings)]
+    _require([*problems, *_lost(plan, key)])
+
+
+def verify_output(rows: DataFrame, settings: Settings, key: Sequence[str]) -> None:
+    """Raise JobError unless an output of outputs() is 1:1 with the finished rows, its key theirs.
+
+    The plan begins with the finished rows, so ``verify`` has seen what was before them.
+    """
+    plan = analysed(rows)
+    frames = [node for node in plan.walk() if node.name in _FRAMES]
+    kinds = (kind for kind in _kinds(plan, _has_frame) if kind not in _FRAMES)
+    problems = [*_operators(kinds, settings), *_functions(rows, plan)]
+    if len(frames) != 1:
+        problems.append("outputs() uses the rows more than once: several would share a key")
+    _require([*problems, *_lost(plan, {column: column for column in key})])
+
+
+def _has_frame(node: Node) -> bool:
+    return any(below.name in _FRAMES for below in node.walk())
+
+
+def _require(problems: Sequence[str]) -> None:
     if problems:
         raise JobError(
             "idempotent needs a pure 1:1 transformation:\n  "
@@ -69,18 +88,28 @@ def verify(rows: DataFrame, settings: Settings, key: Mapping[str, str | None]) -
         )
 
 
-def _operators(plan: Node, settings: Settings) -> Iterator[str]:
-    for name in _kinds(plan):
+def _lost(plan: Node, key: Mapping[str, str | None]) -> Iterator[str]:
+    outputs = {name: number for number, name in plan.columns}
+    for column, source in key.items():
+        if column not in outputs:
+            yield f"key column {column} is lost: select it as it came in"
+        elif not _is_untouched(plan, outputs[column], source):
+            yield f"key column {column} is computed or renamed: select it as it came in"
+
+
+def _operators(kinds: Iterator[str], settings: Settings) -> Iterator[str]:
+    for name in kinds:
         if name in _ALLOWED or ACCEPTABLE.get(name) in settings.accept:
             continue
         accept = f'; or accept = ["{ACCEPTABLE[name]}"]' if name in ACCEPTABLE else ""
         yield f"{name}: {_REASONS.get(name, 'not known to be 1:1')}{accept}"
 
 
-def _kinds(plan: Node) -> Iterator[str]:
+def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
     """Yield the kinds of operators and subqueries that a row of a queue meets on its way.
 
-    The other side of a join is not on that way: whoever accepts the join answers for it.
+    ``is_ours`` tells whether such rows come out of an operator. The other side of a join is not on
+    that way: whoever accepts the join answers for it.
     """
     pending = [plan]
     while pending:
@@ -88,10 +117,10 @@ def _kinds(plan: Node) -> Iterator[str]:
         for subquery in each(node.jvm.subqueries()):
             yield "Subquery over a stream" if subquery.isStreaming() else "Subquery"
         if node.name == "Join":
-            sides = tuple(child.is_streaming for child in node.children)
+            sides = tuple(map(is_ours, node.children))
             known = node.jvm.joinType().toString() in _JOINS.get(sides, "").split()
             yield "Join of streams" if all(sides) else "Join" if known else "Outer join"
-            pending += [child for child in node.children if child.is_streaming]
+            pending += [child for child in node.children if is_ours(child)]
         else:
             yield node.name
             pending += node.children
@@ -134,7 +163,7 @@ def _is_untouched(node: Node, wanted: int, source: str | None) -> bool:
 
     ``source`` None: it must be the literal path of the one queue that is read below the literal.
     """
-    while node.name not in SOURCES:
+    while node.name not in SOURCES and node.name not in _FRAMES:
         if node.name in ("Union", "CTERelationRef"):  # these alone match columns by their position
             position = node.ids.index(wanted)
             return all(_is_untouched(child, child.ids[position], source) for child in node.children)

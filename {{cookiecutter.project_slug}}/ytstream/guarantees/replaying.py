@@ -5,15 +5,25 @@ the ledger's head; a batch that was cut off before runs again from its first row
 consumer one batch behind.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..config import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Replaying:
     """Each ``modify_rows`` is a transaction of its own; a batch that was cut off is replayed."""
 
     in_transaction = False
+
+    def fenced(self, rows: DataFrame) -> DataFrame:
+        """Return the rows unchanged: what a task has written before it failed may repeat."""
+        return rows
 
     def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
         """Return a number far below the 100 000 rows of a tablet that a transaction may touch."""

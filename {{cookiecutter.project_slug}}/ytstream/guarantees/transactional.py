@@ -47,17 +47,20 @@ class Transactional:
         """Return no column: outputs have the keys that tables.py gives them."""
         return ()
 
-    def admit(self, rows: DataFrame, settings: Settings) -> DataFrame:
-        """Return the rows behind a fence that passes first attempts of tasks and fails others.
-
-        Raises JobError when this driver was submitted with a job proxy of its own.
-        """
+    def admit(self, rows: DataFrame, settings: Settings) -> None:
+        """Raise JobError when this driver was submitted with a job proxy of its own."""
         if os.environ.get("SPARK_YT_RPC_JOB_PROXY_ENABLED", "false").lower() != "false":
             raise JobError(
                 "the driver was submitted with its own RPC job proxy, which executors cannot reach",
                 "submit with --conf spark.ytsaurus.rpc.job.proxy.enabled=false, as `make submit` "
                 "does",
             )
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
+        """Admit every plan: whatever the rows are, they commit once."""
+
+    def fenced(self, rows: DataFrame) -> DataFrame:
+        """Return the rows behind a fence that passes first attempts of tasks and fails others."""
         return rows.filter(FENCE)
 
     def output_attributes(

@@ -36,7 +36,9 @@ from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
 from ..tablets import Tablets, Transaction
+from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
+from .outputs import Frames, Outputs
 from .spark_errors import cause
 
 _START_SECONDS = 60.0
@@ -54,6 +56,8 @@ class Batch:
     tablets: Tablets
     #: The epoch whose start this query is of.
     epoch: Epoch
+    #: How the rows become those of each output; pipeline.start sets it.
+    outputs: Outputs = field(init=False)
     #: Queues whose rows the plan does not count once.
     uncounted: frozenset[str] = frozenset()
     #: The query that calls this function, known once it was started.
@@ -92,7 +96,15 @@ class Batch:
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
         planned = ranges(number, queues, head.ends, ends_of(execution, number))
-        written = write_outputs(rows, connection, number)
+        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+
+        def rejected() -> int:
+            metrics = dict(observed(execution.lastExecution()))
+            counts = reject.counts(metrics, connection.job)
+            return reject.verify_limit(counts, read, connection.settings.reject_limit)
+
+        with self.outputs.of(rows, started, rejected) as frames:
+            written = write_outputs(frames, connection, number)
         metrics = metrics_of(execution)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
@@ -160,18 +172,22 @@ def verify_head(
     return head
 
 
-def write_outputs(rows: DataFrame, connection: Connection, number: int) -> dict[str, int]:
-    """Write the rows through SPYT's sink, into the batch's transaction if it has one.
+def write_outputs(frames: Frames, connection: Connection, number: int) -> dict[str, int]:
+    """Write the rows of each output through SPYT's sink, one output after the other.
 
-    Returns the number of rows by output. A sink for each call: one that is kept skips batch numbers
-    up to its last without an error, and numbers begin at 0 again with a new checkpoint
-    (YtStreamingSink.addBatch).
+    They go into the batch's transaction if it has one. Returns the number of rows by output. A sink
+    for each call: one that is kept skips batch numbers up to its last without an error, and numbers
+    begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
-    name = observed_name("output")
-    counted = rows.observe(name, F.count(F.lit(1)).alias("rows"))
-    _sink(rows.sparkSession, connection).addBatch(number, counted._jdf)
-    execution = counted._jdf.queryExecution()
-    return {"output": sum(int(row.get(0)) for key, row in observed(execution) if key == name)}
+    written = dict.fromkeys(connection.job.outputs, 0)
+    for name in [name for name in written if name in frames]:
+        metric = observed_name(name)
+        rows = connection.guarantee.fenced(frames[name])
+        counted = rows.observe(metric, F.count(F.lit(1)).alias("rows"))
+        _sink(rows.sparkSession, connection, name).addBatch(number, counted._jdf)
+        found = dict(observed(counted._jdf.queryExecution()))
+        written[name] = int(found[metric].get(0)) if metric in found else 0
+    return written
 
 
 def moved(head: Head, number: int, planned: Ranges) -> Head:
@@ -196,7 +212,7 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
     Neither is documented, so another SPYT may not have them.
     """
     try:
-        _sink(spark, connection)
+        _sink(spark, connection, "output")
         _context(spark).isEmpty()
         with Tablets(spark._jvm, connection.settings).transaction() as transaction:
             read_head(connection.settings.ledger, transaction.select)
@@ -211,8 +227,8 @@ def _context(spark: SparkSession) -> Any:
     return _jvm(spark).tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get()
 
 
-def _sink(spark: SparkSession, connection: Connection) -> Any:
-    jvm, path = _jvm(spark), connection.settings.output
+def _sink(spark: SparkSession, connection: Connection, output: str) -> Any:
+    jvm, path = _jvm(spark), connection.settings.outputs[output]
     parameters: Mapping[str, str] = {
         "path": path,
         **confs.filled(iter(confs.SINK), connection.values),

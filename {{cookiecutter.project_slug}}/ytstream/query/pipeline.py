@@ -1,82 +1,102 @@
-"""Queues -> transform() -> output table, as one streaming query."""
+"""Queues -> transform() -> outputs, as one streaming query."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
-from ..blame import place
 from ..cluster import connect
 from ..errors import JobError
-from ..job import Connection
+from ..job import PROCESSINGS, Connection
+from ..plan import stateful_operator
 from ..recovery.folder import path_of
-from ..schema import unwritable
+from . import reject
 from .audit import uncounted
 from .batch import Batch, verify_sink
+from .outputs import Frames, Outputs, unproven, verify_columns
 from .source import events
 
 
-def rows_of(
+@dataclass(frozen=True)
+class Flow:
+    """What a query streams, and how its micro-batches become the rows of each output."""
+
+    rows: DataFrame
+    outputs: Outputs
+
+
+def flow_of(
     spark: SparkSession, connection: Connection, reference: DataFrame | None = None
-) -> DataFrame:
-    """Return the rows to write; nothing runs yet. Raises JobError for rows that must not be."""
+) -> Flow:
+    """Return what to stream; nothing runs yet. Raises JobError for rows that must not be.
+
+    transform() and outputs() are called here, to look at their plans. In a job that rejects rows
+    the query streams the queues' rows, and transform() is called again with those that pass, in
+    each micro-batch: one plan cannot give two kinds of rows.
+    """
     verify_sink(spark, connection)
-    arguments = [events(spark, connection), *([reference] if reference is not None else [])]
-    try:
-        rows = connection.job.transform(*arguments)
-        verify_columns(rows, connection)
-    except (JobError, PySparkException, Py4JError):
-        raise
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}{place(error)}"
-        raise JobError(f"transform() failed: {problem}", "correct transform.py") from error
-    return connection.guarantee.admit(rows, connection.settings)
+    job, guarantee, settings = connection.job, connection.guarantee, connection.settings
+    outputs = Outputs(connection, reference)
+    arrived = events(spark, connection)
+    tagged = reject.tagged(arrived, job) if job.reject else arrived
+    rows = outputs.transformed(reject.passed(tagged) if job.reject else arrived)
+    _verify_plan(spark, rows, connection)
+    guarantee.admit(rows, settings)
+    if job.split is None:
+        frames: Frames = {"output": rows}
+    else:  # a frame of no rows: outputs() may count them, which a stream does not allow
+        frames = outputs.split(spark.createDataFrame([], rows.schema))
+        for frame in frames.values():
+            guarantee.admit_output(frame, settings)
+    maker = "transform()" if job.split is None else "outputs()"
+    for name, frame in frames.items():
+        verify_columns(name, frame, job.output_columns[name], maker)
+    if job.reject:
+        guarantee.admit(tagged, settings)
+    outputs = replace(outputs, unproven=unproven(connection, frames))
+    return Flow(tagged if job.reject else rows, outputs)
 
 
-def start(rows: DataFrame, batch: Batch) -> StreamingQuery:
+def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:
+    """Raise JobError for a plan that does not go with the job's processing or with any stream."""
+    job = connection.job
+    operator = stateful_operator(rows)
+    if operator is not None and not job.kind.is_stateful:
+        stateful = ", ".join(name for name, kind in PROCESSINGS.items() if kind.is_stateful)
+        raise JobError(
+            f"transform() has an operator that needs state ({operator}), and a job of processing "
+            f"{job.processing} keeps none",
+            "move it to outputs(), which sees the rows of one micro-batch, or set another "
+            f"processing in job.py: {stateful}",
+        )
+    jvm: Any = spark._jvm
+    mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, job.kind.output_mode.title())()
+    jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
+        rows._jdf.queryExecution().analyzed(), mode
+    )
+
+
+def start(flow: Flow, batch: Batch) -> StreamingQuery:
     """Start the query that hands its micro-batches to ``batch``.
 
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
     connection = batch.connection
-    batch.uncounted = uncounted(rows, connection.settings.queues)
+    batch.uncounted = uncounted(flow.rows, connection.settings.queues)
+    batch.outputs = flow.outputs
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
     batch.connection = replace(connection, client=connect(connection.settings))
     folder = path_of(connection.settings, batch.epoch.number)
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(connection.settings.trigger_seconds * 1000)
     query = (
-        rows.writeStream.foreachBatch(batch)
-        .outputMode("append")
+        flow.rows.writeStream.foreachBatch(batch)
+        .outputMode(connection.job.kind.output_mode)
         .options(**confs.filled(iter(confs.WRITER), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
         .start()
     )
     batch.query.set_result(query)
     return query
-
-
-def verify_columns(rows: DataFrame, connection: Connection) -> None:
-    """Raise JobError unless ``rows`` has exactly the output's columns, in types it can hold.
-
-    A missing column would be written as null in every row; an extra one ends the first batch.
-    """
-    if not isinstance(rows, DataFrame):
-        raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
-    table = {column.name: column for column in connection.job.output_columns["output"]}
-    found = {field.name: field.dataType for field in rows.schema.fields}
-    missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
-    problems = [f"column {name}: not returned by transform()" for name in missing]
-    problems += [f"column {name}: returned by transform(), not in OUTPUTS" for name in extra]
-    shared = table.keys() & found.keys()
-    problems += filter(None, (unwritable(table[name], found[name]) for name in shared))
-    if len(found) != len(rows.columns):
-        problems.append(f"duplicate column name: {', '.join(rows.columns)}")
-    if problems:
-        raise JobError(
-            "transform() and OUTPUTS in tables.py disagree:\n  " + "\n  ".join(sorted(problems)),
-            "correct transform.py or tables.py; nothing was started",
-        )

@@ -9,8 +9,13 @@ from .. import confs
 from ..job import Connection
 from ..plan import observed_name
 
-#: SPYT's name of a row's number in its tablet (StreamingUtils).
-_ROW = "__spyt_streaming_src_row_index"
+#: SPYT's names of a row's tablet and of its number there (StreamingUtils).
+_TABLET, _ROW = "__spyt_streaming_src_tablet_index", "__spyt_streaming_src_row_index"
+#: The position under names of the runtime's own, for jobs that reject rows.
+INNER_POSITION = {
+    "tablet_index": "__ytstream_tablet_index",
+    "row_index": "__ytstream_row_index",
+}
 
 
 def events(spark: SparkSession, connection: Connection) -> DataFrame:
@@ -40,5 +45,8 @@ def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame
         .load(queue)
         .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(_ROW).alias("sum"))
     )
-    position = (F.col(old).alias(new) for new, old in connection.guarantee.position.items())
+    position = [F.col(old).alias(new) for new, old in connection.guarantee.position.items()]
+    if connection.job.reject:
+        inner = zip((_TABLET, _ROW), INNER_POSITION.values(), strict=True)
+        position += [F.col(old).alias(new) for old, new in inner]
     return stream.select(*position, *(column.name for column in connection.job.queue_columns))

@@ -86,8 +86,8 @@ class Life:
             for note in before_start.start(self.connection, self.tablets, self.epoch):
                 say(f"recovery: {note}")
             batch = Batch(self.connection, self.tablets, self.epoch)
-            rows = pipeline.rows_of(self.spark, self.connection, self.read_reference())
-            query = pipeline.start(rows, batch)
+            flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
+            query = pipeline.start(flow, batch)
             try:
                 self._follow(query, batch)
             finally:

@@ -33,6 +33,7 @@ def streamed(
             connection.job.transform(stream)
             .writeStream.format("memory")
             .queryName("streamed")
+            .outputMode(connection.job.kind.output_mode)
             .option("checkpointLocation", f"file://{folder}/checkpoint")
             .trigger(availableNow=True)
             .start()

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import yt.type_info as ti
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ..columns import Column
 from ..demo import fits
-from ..demo.sample import Counted, compared, counted
+from ..demo.sample import REASON, Counted, compared, counted, is_rejected
 from ..demo.tables import compare
 from ..errors import JobError
-from ..job import Connection
-from ..query.pipeline import verify_columns
+from ..job import REJECTED, Connection
+from ..query import reject
+from ..query.outputs import Frames, Outputs, verify_columns
+from ..query.source import INNER_POSITION
 from .stream import assert_exact
 from .values import conversion
 
@@ -55,28 +59,57 @@ def reference_frame(
     return _frame(spark, connection.job.reference_columns, rows)
 
 
-def counted_rows(connection: Connection, rows: Iterable[Row]) -> Counted:
-    """Return how often each output row is there, without the guarantee's position columns."""
-    columns = compared(connection.job)
-    back = {column.name: conversion(column.type).from_spark for column in columns}
-    return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
+def output_frames(
+    spark: SparkSession,
+    connection: Connection,
+    rows: Iterable[Mapping[str, Any]],
+    reference: DataFrame | None = None,
+) -> Frames:
+    """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
+    job, events = connection.job, events_frame(spark, connection, rows)
+    outputs = Outputs(connection, reference)
+    if not job.reject:
+        return outputs.split(outputs.transformed(events))
+    place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
+    tagged = reject.tagged(events.withColumns(place), job)
+    rejected = reject.frame(tagged, job, len(connection.settings.queues), datetime.now(UTC))
+    made = outputs.split(outputs.transformed(reject.passed(tagged)))
+    return {**made, REJECTED: rejected}
 
 
-def assert_rows(connection: Connection, result: DataFrame, wanted: Counted) -> None:
-    """Fail unless ``result`` has the columns of OUTPUTS and, as often each, the rows ``wanted``.
+def assert_rows(
+    connection: Connection, result: DataFrame, wanted: Counted, output: str = "output"
+) -> None:
+    """Fail unless ``result`` has the output's columns and, as often each, the rows ``wanted``.
 
     Shows the first rows that differ, face to face.
     """
     if not wanted:
         raise JobError("the test compares no rows", "give it rows for which expected() has some")
-    verify_columns(result, connection)
-    assert_exact(connection.job, compare(wanted, counted_rows(connection, result.collect())))
+    job = connection.job
+    maker = "transform()" if job.split is None else "outputs()"
+    verify_columns(output, result, job.output_columns[output], maker)
+    if is_rejected(job, output):
+        result = reject.restored(result, _schema(job.queue_columns))
+        result = result.withColumnRenamed(reject.REASON, REASON)
+    outcome = compare(wanted, counted_rows(connection, result.collect(), output))
+    assert_exact(job, {output: outcome})
+
+
+def counted_rows(connection: Connection, rows: Iterable[Row], output: str = "output") -> Counted:
+    """Return how often each row of the output is there, without the guarantee's position."""
+    columns = compared(connection.job, output)
+    back = {column.name: conversion(column.type).from_spark for column in columns}
+    return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
 
 
 def _frame(
     spark: SparkSession, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
     ways = {column.name: conversion(column.type) for column in columns}
-    schema = StructType([StructField(name, way.type) for name, way in ways.items()])
     values = [tuple(way.to_spark(row.get(name)) for name, way in ways.items()) for row in rows]
-    return spark.createDataFrame(values, schema)
+    return spark.createDataFrame(values, _schema(columns))
+
+
+def _schema(columns: Sequence[Column]) -> StructType:
+    return StructType([StructField(c.name, conversion(c.type).type) for c in columns])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -105,7 +105,7 @@ class Stream:
             self.recover()
         self._is_ready = False
         batch = Batch(self.connection, self.tablets, self.epoch)
-        query = pipeline.start(self.rows(), batch)
+        query = pipeline.start(self.flow(), batch)
         try:
             yield query
             settle(query)
@@ -114,10 +114,10 @@ class Stream:
         finally:
             query.stop()
 
-    def rows(self) -> Any:
-        """Return the rows that the job would write, as a streaming DataFrame."""
+    def flow(self) -> pipeline.Flow:
+        """Return what the job would stream and write."""
         known = read_reference(self.spark, self.connection)
-        return pipeline.rows_of(self.spark, self.connection, known)
+        return pipeline.flow_of(self.spark, self.connection, known)
 
     def drain(self) -> None:
         """Run until every row is in a finished batch."""
@@ -132,9 +132,13 @@ class Stream:
                     self.publish([row])
                 wait(drained(self.connection), query)
 
+    def outcomes(self) -> dict[str, tables.Outcome]:
+        """Count lost and duplicated rows of each output."""
+        return tables.outcomes(self.connection, self.sample, self.sent)
+
     def outcome(self) -> tables.Outcome:
-        """Count lost and duplicated rows."""
-        return tables.compare(self.wanted(), self.found())
+        """Count lost and duplicated rows of all outputs."""
+        return tables.together(self.outcomes())
 
     def is_exact(self) -> bool:
         """Return whether nothing is lost and nothing duplicated."""
@@ -175,10 +179,12 @@ def wait_for_failure(query: StreamingQuery) -> str:
     return str(query.exception())
 
 
-def assert_exact(job: Job, outcome: tables.Outcome) -> None:
+def assert_exact(job: Job, outcomes: Mapping[str, tables.Outcome]) -> None:
     """Fail with the first rows that differ unless nothing is lost and nothing duplicated."""
-    table = differences(job, outcome)
-    if table is not None or outcome.duplicated:
-        console = Console(width=120, record=True, file=io.StringIO())
-        console.print(table or f"{outcome.duplicated} rows too many")
-        pytest.fail(console.export_text(), pytrace=False)
+    console = Console(width=120, record=True, file=io.StringIO())
+    for name, outcome in outcomes.items():
+        table = differences(job, outcome, name)
+        if table is not None or outcome.duplicated:
+            console.print(table or f"{name}: {outcome.duplicated} rows too many")
+    if text := console.export_text():
+        pytest.fail(text, pytrace=False)

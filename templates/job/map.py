@@ -3,7 +3,7 @@
 from ytstream import Job
 
 from .tables import OUTPUTS, QUEUE
-from .transform import transform
+from .transform import REJECT, transform
 
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
@@ -13,5 +13,6 @@ JOB = Job(
     queue=QUEUE,
     outputs=OUTPUTS,
     transform=transform,
+    reject=REJECT,
     made_for="1.0.0",
 )

@@ -1,0 +1,41 @@
+"""YOURS. Sample rows: bids of an auction site, as in Nexmark; seeded, so every run is equal."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from yt.yson import YsonUint64
+
+#: 2024-01-01T00:00:00Z in microseconds, the unit of YTsaurus' timestamp type.
+FIRST_BID_US = 1_704_067_200_000_000
+#: The column of the event time, which goes forward from one row to the next.
+EVENT_TIME = "date_time"
+_CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
+
+
+def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[dict[str, Any]]:
+    """Yield ``count`` bids with the columns of QUEUE, a few milliseconds apart from ``start_us``.
+
+    Some optional values are null, some prices and texts are at their limits, and two bids in a
+    hundred make no sense, as in real life.
+    """
+    source = random.Random(seed)
+    now = start_us
+    for number in range(count):
+        now += source.randrange(1_000, 20_000)
+        channel = source.choice(_CHANNELS)
+        auction = 1_000 + source.randrange(100)
+        price = source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999))
+        is_bad = source.randrange(50) == 0
+        yield {
+            "event_id": f"{seed}-{number:08d}",
+            "auction": auction + (number % 2 if is_bad else 0),
+            "bidder": 1 + source.randrange(10_000),
+            "price": -price if is_bad and number % 2 == 0 else price,
+            "channel": channel,
+            "url": None if channel is None else f"https://auction.example/{auction}?c={channel}",
+            "date_time": YsonUint64(now),
+            "extra": source.choice((None, "", "привет", 'a "quoted" \\ text')),
+        }

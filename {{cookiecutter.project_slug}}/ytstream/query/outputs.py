@@ -1,0 +1,172 @@
+"""From the rows of a micro-batch to the rows of each output, each of them computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..blame import place
+from ..columns import Column, key_of
+from ..errors import JobError
+from ..job import REJECTED, Connection
+from ..plan import is_unique_by
+from ..schema import unwritable
+from . import reject
+
+#: Name of an output -> its rows.
+Frames = Mapping[str, DataFrame]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How the rows that the query streams become those of each output."""
+
+    connection: Connection
+    reference: DataFrame | None = None
+    #: Outputs whose key may be there twice in a batch, as far as the plan shows.
+    unproven: frozenset[str] = frozenset()
+
+    def transformed(self, events: DataFrame) -> DataFrame:
+        """Return what transform() makes of the events."""
+        more = [] if self.reference is None else [self.reference]
+        with user_function("transform()"):
+            rows = self.connection.job.transform(events, *more)
+        if not isinstance(rows, DataFrame):
+            raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
+        return rows
+
+    def split(self, rows: DataFrame) -> Frames:
+        """Return what outputs() makes of the finished rows; without it all go to "output".
+
+        Raises JobError unless it returns a DataFrame for each output, and for no other.
+        """
+        job = self.connection.job
+        if job.split is None:
+            return {"output": rows}
+        with user_function("outputs()"):
+            frames = job.split(rows)
+        wanted = job.outputs.keys() - {REJECTED if job.reject else ""}
+        if not isinstance(frames, Mapping):
+            raise JobError(
+                f"outputs() returns {frames!r}, wanted a dict of DataFrames by output",
+                "correct transform.py",
+            )
+        problems = [f"{name}: not returned" for name in sorted(wanted - frames.keys())]
+        problems += [f"{name}: not in OUTPUTS" for name in sorted(map(str, frames.keys() - wanted))]
+        problems += [
+            f"{n}: not a DataFrame" for n in frames if not isinstance(frames[n], DataFrame)
+        ]
+        if problems:
+            raise JobError(
+                "outputs() and OUTPUTS in tables.py disagree:\n  " + "\n  ".join(problems),
+                "correct transform.py or tables.py",
+            )
+        return frames
+
+    @contextmanager
+    def of(
+        self, rows: DataFrame, started: datetime, rejected: Callable[[], int]
+    ) -> Iterator[Frames]:
+        """Yield the rows of each output that may have some, for as long as they are needed.
+
+        Where a row is looked at more than once, the rows are computed first. ``rejected`` is called
+        when it is known how many were, and raises for too many. Raises JobError for a key that is
+        there twice.
+        """
+        job, more = self.connection.job, dict[str, DataFrame]()
+        with ExitStack() as computing:
+            if job.reject:
+                rows = computing.enter_context(computed(rows))
+                if rejected():
+                    queues = len(self.connection.settings.queues)
+                    more[REJECTED] = reject.frame(rows, job, queues, started)
+                rows = self.transformed(reject.passed(rows))
+            if job.split is not None or self.unproven:
+                rows = computing.enter_context(computed(rows))
+            frames = self.split(rows)
+            for name in self.unproven:
+                _verify_unique(name, frames[name], key_of(job.output_columns[name]))
+            yield {**frames, **more}
+
+
+@contextmanager
+def user_function(name: str) -> Iterator[None]:
+    """Raise JobError for an error in the user's function that is not Spark's."""
+    try:
+        yield
+    except (JobError, PySparkException, Py4JError):
+        raise
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}{place(error)}"
+        raise JobError(f"{name} failed: {problem}", "correct transform.py") from error
+
+
+@contextmanager
+def computed(rows: DataFrame) -> Iterator[DataFrame]:
+    """Run the plan of ``rows`` now, and yield its rows until the end.
+
+    A local checkpoint, not a cache: what an executor loses with it is not computed again, with
+    other values or from a state that has moved on; the batch fails and runs again.
+    """
+    done = rows.localCheckpoint(eager=True)
+    try:
+        yield done
+    finally:
+        # Nothing else removes the blocks before Java's collector runs (Spark, ContextCleaner).
+        done._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:
+    """Raise JobError unless ``rows`` has exactly the output's columns, in types it can hold.
+
+    A missing column would be written as null in every row; an extra one ends the first batch.
+    """
+    table = {column.name: column for column in columns}
+    found = {field.name: field.dataType for field in rows.schema.fields}
+    missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
+    problems = [f"column {name}: not returned by {maker}" for name in missing]
+    problems += [f"column {name}: returned by {maker}, not in OUTPUTS" for name in extra]
+    shared = table.keys() & found.keys()
+    problems += filter(None, (unwritable(table[name], found[name]) for name in shared))
+    if len(found) != len(rows.columns):
+        problems.append(f"duplicate column name: {', '.join(rows.columns)}")
+    if problems:
+        raise JobError(
+            f"{maker} and OUTPUTS[{name!r}] in tables.py disagree:\n  "
+            + "\n  ".join(sorted(problems)),
+            "correct transform.py or tables.py; nothing was started",
+        )
+
+
+def unproven(connection: Connection, frames: Frames) -> frozenset[str]:
+    """Return the outputs in which the plan lets a key be there twice in a batch."""
+    position = connection.guarantee.key(len(connection.settings.queues))
+    keys = {name: key_of(connection.job.output_columns[name]) for name in frames}
+    return frozenset(
+        name
+        for name, rows in frames.items()
+        if keys[name] and keys[name] != position and not is_unique_by(rows, keys[name])
+    )
+
+
+def _verify_unique(name: str, rows: DataFrame, key: tuple[str, ...]) -> None:
+    """Raise JobError for a key that two rows of the batch share: which one stays is chance."""
+    spark = rows.sparkSession
+    # In as many parts as there are cores: a stream has no adaptive plan on Spark 3.5.
+    parted = rows.select(*key).repartition(spark.sparkContext.defaultParallelism, *key)
+    twice = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1").head(1)
+    if twice:
+        values = ", ".join(f"{column}={twice[0][column]!r}" for column in key)
+        raise JobError(
+            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of the output "
+            f"{name}: which of them would stay is chance",
+            "let one row of each key through in outputs() of transform.py, for instance "
+            "latest(rows, key, by) of ytstream",
+        )
