@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster import testing
-from tests.ytstream.examples import example, settings_of, without_reject
+from tests.ytstream.examples import example, settings_of
 from ytstream import confs, provision
 from ytstream.cluster import connect
 from ytstream.demo.tables import produce
@@ -116,7 +116,7 @@ WAYS: dict[str, Callable[[Connection, SparkSession], Running]] = {
 
 def measure(rounds: int) -> dict[str, list[Figures]]:
     """Return the figures of each way, a list of rounds."""
-    job = without_reject(example("transactional", "map", QUEUES).job)
+    job = example("transactional", "map", QUEUES).job
     found: dict[str, list[Figures]] = {way: [] for way in WAYS}
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
     with testing.start() as cluster:

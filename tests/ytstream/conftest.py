@@ -53,8 +53,10 @@ def connection_of(
 ) -> Iterator[ConnectionOf]:
     """Connect a job to a folder with nothing in it; no fault outlives the test."""
 
-    def connected(guarantee: str, processing: str = "map", queues: int = 1) -> Connection:
-        job = example(guarantee, processing, queues).job
+    def connected(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Connection:
+        job = example(guarantee, processing, queues, rejects=rejects).job
         settings = settings_of(job, root, proxy=cluster.http, queues=queues)
         return Connection(client, settings, job, guarantee_of(job))
 
@@ -66,8 +68,10 @@ def connection_of(
 def provisioned_of(connection_of: ConnectionOf) -> ConnectionOf:
     """Connect a job whose objects all exist."""
 
-    def provisioned(guarantee: str, processing: str = "map", queues: int = 1) -> Connection:
-        connection = connection_of(guarantee, processing, queues)
+    def provisioned(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Connection:
+        connection = connection_of(guarantee, processing, queues, rejects=rejects)
         provision.provision(connection)
         fill_reference(connection, example(guarantee, processing, queues).sample)
         return connection
@@ -114,10 +118,13 @@ def spark(client: Client, cluster: minicluster.Running, tablets: Tablets) -> Ite
 def stream_of(provisioned_of: ConnectionOf, spark: SparkSession) -> StreamOf:
     """Provision a job and give the session its settings."""
 
-    def streaming(guarantee: str, processing: str = "map", queues: int = 1) -> Stream:
-        connection = provisioned_of(guarantee, processing, queues)
+    def streaming(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Stream:
+        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
         adopt(spark, connection)
-        return Stream(connection, example(guarantee, processing, queues).sample, spark)
+        made = example(guarantee, processing, queues, rejects=rejects)
+        return Stream(connection, made.sample, spark)
 
     return streaming
 

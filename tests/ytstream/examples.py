@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -37,26 +37,31 @@ class Example:
 
 
 @cache
-def example(guarantee: str, processing: str, queues: int = 1) -> Example:
-    """Load the files that a project with these answers would have."""
+def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool = False) -> Example:
+    """Load the files that a project with these answers would have.
+
+    Without ``rejects`` the job has no REJECT, and its sample no row that would be rejected.
+    """
     keyed = ""
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
-    package = _package(f"example_{processing}{keyed}")
+    package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
     several = "_multi" if queues > 1 and processing in STATELESS else ""
     tables = _load(package, "tables", f"tables/{processing}{keyed or several}.py")
     transform = _load(package, "transform", f"transform/{processing}{keyed}.py")
     # In this order: expected.py may import rows.py.
     rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, processing)}.py")
+    if not rejects and processing in STATELESS:
+        rows.rows = _load(package, "bids", "sample_rows/bids.py").rows
     expected = _load(package, "expected", f"sample_expected/{processing}.py")
     job = Job(
         name=f"{processing}-of-bids",
         processing=processing,
         guarantee=guarantee,
         queue=tables.QUEUE,
-        outputs=tables.OUTPUTS,
+        outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
         transform=transform.transform,
-        reject=getattr(transform, "REJECT", {}),
+        reject=getattr(transform, "REJECT", {}) if rejects else {},
         reference=getattr(tables, "REFERENCE", ()),
         shuffle_partitions=2,
     )
@@ -68,11 +73,6 @@ def example(guarantee: str, processing: str, queues: int = 1) -> Example:
         reference=getattr(rows, "REFERENCE", ()),
     )
     return Example(job, sample)
-
-
-def without_reject(job: Job) -> Job:
-    """Return a job that writes one output and rejects no row."""
-    return replace(job, reject={}, outputs={"output": job.outputs["output"]})
 
 
 def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int = 1) -> Settings:

@@ -11,7 +11,7 @@ go down only:
     tablets  ledger
     schema  cluster
     columns  config  shipped
-    confs  plan  positions  table  log  errors  entry  version
+    confs  plan  positions  latest  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
@@ -19,6 +19,7 @@ Importing this module has no effect on the process and loads neither Spark nor S
 from .columns import Column
 from .errors import JobError, RestartableError
 from .job import Job
+from .latest import latest
 from .version import __version__
 
-__all__ = ["Column", "Job", "JobError", "RestartableError", "__version__"]
+__all__ = ["Column", "Job", "JobError", "RestartableError", "__version__", "latest"]

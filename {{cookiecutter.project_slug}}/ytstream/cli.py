@@ -15,7 +15,7 @@ from .declaration import verify, verify_configuration
 from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
-from .query import pipeline, session, supervisor
+from .query import pipeline, replay, session, supervisor
 from .query.spark_errors import explained_spark
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
@@ -79,6 +79,19 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
         print(*operator.rewind(connection, tablets, given.to, given.rows), sep="\n")
 
 
+def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
+    """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
+    connection = provision.sized(connection)
+    spark = session.open_session(connection)
+    try:
+        with explained_spark():
+            known = supervisor.read_reference(spark, connection)
+            flow = pipeline.flow_of(spark, connection, known)
+            print(replay.replay(spark, connection, flow, log.say))
+    finally:
+        spark.stop()
+
+
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
     """Start the job on the cluster; words after -- go to spark-submit."""
     submit.submit(provision.sized(connection), given.config, given.words)
@@ -119,8 +132,11 @@ def _confs(job: Job, settings: Settings) -> int:
 
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
-    function.__name__.lstrip("_"): function
-    for function in (_provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _submit)
+    function.__name__.lstrip("_").replace("_", "-"): function
+    for function in (
+        *(_provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected),
+        _submit,
+    )
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)

@@ -181,6 +181,21 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     }
 
 
+def replay_row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
+    """Return the row of a replay: rejected rows that went into the outputs after all."""
+    now = datetime.now(UTC)
+    return {
+        "kind": "replay",
+        "number": _microseconds(now),
+        "epoch": 0,
+        "batch": -1,
+        "rows_read": 0,
+        "rows_written": dict(written),
+        "started": _microseconds(started),
+        "ended": _microseconds(now),
+    }
+
+
 def _rows(texts: Mapping[str, Any]) -> dict[int, int]:
     return {int(partition): int(row) for partition, row in texts.items()}
 

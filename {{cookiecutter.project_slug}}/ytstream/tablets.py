@@ -40,6 +40,16 @@ class Transaction:
     def __init__(self, jvm: Any, transaction: Any) -> None:
         self._jvm, self._transaction = jvm, transaction
 
+    @property
+    def id(self) -> str:
+        """The transaction's id."""
+        return str(self._transaction.getId().toString())
+
+    @property
+    def proxy(self) -> str:
+        """The address of the RPC proxy that it lives on."""
+        return str(self._transaction.getRpcProxyAddress())
+
     def select(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of ``query``. Raises RestartableError."""
         with _explained():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -77,8 +77,7 @@ class Outputs:
         """Yield the rows of each output that may have some, for as long as they are needed.
 
         Where a row is looked at more than once, the rows are computed first. ``rejected`` is called
-        when it is known how many were, and raises for too many. Raises JobError for a key that is
-        there twice.
+        when it is known how many were, and raises for too many.
         """
         job, more = self.connection.job, dict[str, DataFrame]()
         with ExitStack() as computing:
@@ -88,12 +87,21 @@ class Outputs:
                     queues = len(self.connection.settings.queues)
                     more[REJECTED] = reject.frame(rows, job, queues, started)
                 rows = self.transformed(reject.passed(rows))
-            if job.split is not None or self.unproven:
-                rows = computing.enter_context(computed(rows))
-            frames = self.split(rows)
+            yield {**computing.enter_context(self.finished(rows)), **more}
+
+    @contextmanager
+    def finished(self, rows: DataFrame) -> Iterator[Frames]:
+        """Yield the rows of each output out of the finished rows of transform().
+
+        Raises JobError for a key that is there twice.
+        """
+        job = self.connection.job
+        is_needed_twice = job.split is not None or bool(self.unproven)
+        with computed(rows) if is_needed_twice else nullcontext(rows) as finished:
+            frames = self.split(finished)
             for name in self.unproven:
                 _verify_unique(name, frames[name], key_of(job.output_columns[name]))
-            yield {**frames, **more}
+            yield frames
 
 
 @contextmanager

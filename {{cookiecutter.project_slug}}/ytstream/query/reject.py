@@ -59,13 +59,13 @@ def frame(rows: DataFrame, job: Job, queues: int, now: datetime) -> DataFrame:
 def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows that ``tagged`` gave, out of those that ``frame`` made of them.
 
-    ``schema`` is that of the queues' columns.
+    ``schema`` is that of the queues' columns. A row whose JSON cannot be read is left out.
     """
     position = (F.col(name).alias(inner) for name, inner in INNER_POSITION.items())
     parsed = F.from_json("row", schema, {**JSON}).alias("parsed")
     queue = [name for name in ("queue_id",) if name in rejected.columns]
     chosen = rejected.select(*queue, *position, F.col("reason").alias(REASON), parsed)
-    return chosen.select(
+    return chosen.filter("parsed IS NOT NULL").select(
         *queue,
         *INNER_POSITION.values(),
         REASON,

@@ -1,0 +1,129 @@
+"""Rows of the output `rejected` that transform.py accepts by now: into the outputs, once.
+
+The rows of one chunk go through REJECT, transform() and outputs() as they are now. What passes is
+written through SPYT's sink into a tablet transaction of the runtime's own, which deletes those rows
+from `rejected` and tells the ledger. So two replays at the same time, or one beside the running
+job, write no row twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from .. import ledger
+from ..columns import key_of
+from ..errors import JobError
+from ..job import REJECTED, Connection
+from ..tablets import Tablets, Transaction
+from . import reject
+from .batch import write_outputs
+from .outputs import computed
+from .pipeline import Flow
+from .source import INNER_POSITION, events
+
+#: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
+CHUNK = 10_000
+
+
+def replay(
+    spark: SparkSession, connection: Connection, flow: Flow, say: Callable[[str], None]
+) -> str:
+    """Replay all rejected rows; return how many passed and how many stay.
+
+    Raises JobError for a job that rejects no rows. What was done before an error stays done.
+    """
+    if not connection.job.reject:
+        raise JobError(
+            "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+        )
+    tablets = Tablets(spark._jvm, connection.settings)
+    passed = stayed = 0
+    last: tuple[Any, ...] = ()
+    while True:
+        with tablets.transaction() as transaction:
+            found = transaction.select(_query(connection, last))
+            if not found:
+                break
+            keys = _replay(spark, connection, flow, transaction, found)
+        passed, stayed = passed + keys, stayed + len(found) - keys
+        last = tuple(found[-1][name] for name in _key(connection))
+        say(f"{passed} rows went into the outputs, {stayed} are still rejected")
+    return f"{passed} rows went into the outputs; {stayed} stay in {_path(connection)}"
+
+
+def _replay(
+    spark: SparkSession,
+    connection: Connection,
+    flow: Flow,
+    transaction: Transaction,
+    found: list[dict[str, Any]],
+) -> int:
+    """Write the rows of ``found`` that pass now, and delete them; return how many."""
+    job, started = connection.job, datetime.now(UTC)
+    with computed(reject.tagged(_arrived(spark, connection, found), job)) as rows:
+        key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
+        chosen = rows.filter(F.col(reject.REASON).isNull())
+        deleted = [
+            {name: row[names[name]] for name in key}
+            for row in chosen.select(*(names[name] for name in key)).collect()
+        ]
+        if not deleted:
+            return 0
+        finished = flow.outputs.finished(flow.outputs.transformed(reject.passed(rows)))
+        with finished as frames, _inside(spark, transaction):
+            written = write_outputs(frames, connection, 0)
+    transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
+    row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
+    transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
+    return len(deleted)
+
+
+def _arrived(spark: SparkSession, connection: Connection, found: list[dict[str, Any]]) -> DataFrame:
+    """Return the rows as they came out of their queues. A row whose JSON is damaged is left out."""
+    queue = [name for name in ("queue_id",) if name in _key(connection)]
+    columns = [*queue, *INNER_POSITION, "reason", "row"]
+    types = [*("string" for _ in queue), "long", "long", "string", "string"]
+    schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
+    frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
+    all_fields = events(spark, connection).schema
+    names = {column.name for column in connection.job.queue_columns}
+    fields = type(all_fields)([field for field in all_fields.fields if field.name in names])
+    rows = reject.restored(frame, fields).drop(reject.REASON)
+    position = connection.guarantee.position
+    return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
+
+
+@contextmanager
+def _inside(spark: SparkSession, transaction: Transaction) -> Iterator[None]:
+    """Let SPYT's sink write into ``transaction`` (YtStreamingSink reads it from the thread)."""
+    jvm: Any = spark._jvm
+    package = jvm.tech.ytsaurus.spyt.streaming
+    proxy = jvm.scala.Option.apply(transaction.proxy)
+    package.YtStreamingTransactionContext.setContext(
+        package.StreamingTxContext(transaction.id, proxy)
+    )
+    try:
+        yield
+    finally:
+        package.YtStreamingTransactionContext.clearTransactionId()
+
+
+def _query(connection: Connection, last: tuple[Any, ...]) -> str:
+    key = ", ".join(_key(connection))
+    values = ", ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in last)
+    after = f" where ({key}) > ({values})" if last else ""
+    return f"{key}, reason, row from [{_path(connection)}]{after} order by {key} limit {CHUNK}"
+
+
+def _key(connection: Connection) -> tuple[str, ...]:
+    return key_of(connection.job.output_columns[REJECTED])
+
+
+def _path(connection: Connection) -> str:
+    return connection.settings.outputs[REJECTED]
