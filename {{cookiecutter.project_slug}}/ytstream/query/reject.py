@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from ..cluster import first_line
 from ..errors import JobError
 from ..job import REJECTED, Job
 from ..plan import analysed, each
 from .source import INNER_POSITION
+from .spark_errors import cause
 
 #: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
@@ -112,7 +112,7 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         chosen = events.select(F.expr(condition).alias("wanted"))
         kind = chosen.schema["wanted"].dataType
     except PySparkException as error:
-        raise JobError(f"{name}: {first_line(error)}", "correct the condition") from error
+        raise JobError(f"{name}: {cause(str(error))}", "correct the condition") from error
     nodes = [node.name for node in analysed(chosen).walk()]
     is_of_rows = nodes == ["Project", *(node.name for node in analysed(events).walk())]
     if not isinstance(kind, BooleanType):
