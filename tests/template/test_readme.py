@@ -14,6 +14,7 @@ from minicluster import testing
 from tests.project import Variant, generate, variant_answers
 from tests.ytstream.examples import example
 from ytstream import cli
+from ytstream.demo.screen import may_repeat
 
 #: As many sample rows as the demo puts into each queue.
 DEMO_ROWS = 20_000
@@ -48,7 +49,7 @@ def test_every_file_it_names_exists(project: Path) -> None:
 
 def test_every_command_it_names_exists(project: Path) -> None:
     text = (project / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(rf"python -m {project.name.replace('-', '_')} (\w+)", text))
+    named = set(re.findall(rf"python -m {project.name.replace('-', '_')} ([\w-]+)", text))
     assert {"migrate", "rewind", "submit"} <= named
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
@@ -61,13 +62,16 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     guarantee, processing, queues = shown["guarantee"], shown["processing"], int(shown["queues"])
     assert f"| guarantee | `{guarantee}` |\n| processing | `{processing}` |\n" in text
     assert queues == text.count("INFO recovery: new consumer")
-    found = example(guarantee, processing, queues)
+    found = example(guarantee, processing, queues, rejects=True)
     sent = [row for queue in range(queues) for row in found.sample.make(DEMO_ROWS, queue + 1)]
     sent += found.sample.closing(found.job, sent)
     repeated = int(shown["duplicated"])
-    assert (repeated > 0) == (guarantee == "at_least_once")
+    assert (repeated > 0) == may_repeat(found.job)
     assert int(shown["rows_in"]) == len(sent)
     assert int(shown["rows_out"]) == found.sample.wanted(found.job, sent).total() + repeated
+    if found.job.reject:
+        wanted = found.sample.wanted(found.job, sent, "rejected")
+        assert int(shown["rejected"]) == wanted.total()
     assert (shown["lost"], shown["kills"], shown["restarts"]) == ("0", "1", "1")
 
 
@@ -78,6 +82,7 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
         ("at_least_once", "window", "multi"),
         ("transactional", "join", "multi"),
         ("at_least_once", "deduplicate", "single"),
+        ("transactional", "aggregate", "single"),
     ],
     ids="-".join,
 )

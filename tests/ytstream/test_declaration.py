@@ -72,7 +72,7 @@ def test_idempotent_with_anything_but_map_is_refused_with_the_guarantee_that_fit
     [
         ({}, 'must be "output", it is None'),
         ({"result": [PLAIN]}, "must be \"output\", it is 'result'"),
-        ({"output": [PLAIN], "totals": [PLAIN]}, "no function writes the outputs totals"),
+        ({"output": [PLAIN], "totals": [PLAIN]}, "nothing fills the outputs totals"),
     ],
 )
 def test_outputs_that_are_not_written_are_refused(

@@ -25,7 +25,7 @@ START = datetime(2026, 11, 22, tzinfo=UTC)
 @pytest.fixture
 def connection(provisioned_of: ConnectionOf) -> Connection:
     """Connect a job that has only a ledger so far."""
-    return provisioned_of("transactional")
+    return provisioned_of("transactional", rejects=True)
 
 
 def fill(connection: Connection, batches: int) -> None:
@@ -109,7 +109,7 @@ def test_the_query_and_its_answer_are_shown(
     nothing = compare(Counter(), Counter())
     outcomes = {"output": nothing, "rejected": nothing}
     result = Result(1, rows_in, outcomes, kills=1, restarts=1, history=found)
-    screen.show_history(example("transactional", processing).job, result)
+    screen.show_history(example("transactional", processing, rejects=True).job, result)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3].startswith(said)
     assert lines[-2:] == [f"  {found.query}", f"  read = 18, output = {written}, rejected = 3"]

@@ -33,7 +33,7 @@ MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__pa
 #: File of the job -> file of the template. None of them but job.py has Jinja in it.
 FILES = {
     "src/bids/__main__.py": MAIN,
-    "src/bids/job.py": TEMPLATES / "job/plain.py",
+    "src/bids/job.py": TEMPLATES / "job/map.py",
     "src/bids/tables.py": TEMPLATES / "tables/map.py",
     "src/bids/transform.py": TEMPLATES / "transform/map.py",
     "sample/__init__.py": TEMPLATES / "sample/plain.py",
