@@ -36,7 +36,7 @@ FILES = {
     "src/bids/job.py": TEMPLATES / "job/map.py",
     "src/bids/tables.py": TEMPLATES / "tables/map.py",
     "src/bids/transform.py": TEMPLATES / "transform/map.py",
-    "sample/__init__.py": TEMPLATES / "sample/plain.py",
+    "sample/__init__.py": TEMPLATES / "sample/map.py",
     "sample/rows.py": TEMPLATES / "sample_rows/bids.py",
     "sample/expected.py": TEMPLATES / "sample_expected/map.py",
 }
@@ -53,6 +53,7 @@ dyn_batch_size = 1_000
 
 [outputs]
 output = "//home/mistakes/output"
+rejected = "//home/mistakes/rejected"
 """
 JOB, TABLES, TRANSFORM = "src/bids/job.py", "src/bids/tables.py", "src/bids/transform.py"
 ROWS, EXPECTED, TOML = "sample/rows.py", "sample/expected.py", "config/local.toml"
@@ -117,7 +118,7 @@ MISTAKES = (
     Mistake("JOB is no Job", JOB, "JOB = Job(", "JOB = dict(", "JOB in job.py is not a Job",
             "write JOB = Job(...)"),
     Mistake("processing", JOB, '"map"', '"mapp"', "job.py: unknown processing 'mapp'",
-            "use one of map, window, join, deduplicate"),
+            "use one of map, window, join, deduplicate, aggregate"),
     Mistake("guarantee", JOB, '"transactional"', '"exactly_once"',
             "job.py: unknown guarantee 'exactly_once'",
             "use one of transactional, idempotent, at_least_once"),
@@ -136,7 +137,8 @@ MISTAKES = (
             "job.py and tables.py do not fit:\n  transform is not a function", DECLARED),
     Mistake("two outputs", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',
-            "job.py and tables.py do not fit:\n  no function writes the outputs bad", DECLARED),
+            "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job split=outputs, the "
+            "function of transform.py", DECLARED),
     Mistake("no column", TABLES, 'Column("auction", "int64", required=True)', '("auction",)',
             "tables.py, QUEUE[1], ('auction',): wanted a Column, or (name, type, required)",
             'e.g. Column("price", "int64", required=True)'),
@@ -229,7 +231,7 @@ MISTAKES = (
             command="rows"),
     Mistake("rows() is missing", ROWS, "def rows(", "def make_rows(",
             "sample/ cannot be imported: AttributeError: module 'sample.rows' has no "
-            "attribute 'rows' (__init__.py:7)", STARTED, command="rows"),
+            "attribute 'rows' (__init__.py:8)", STARTED, command="rows"),
     Mistake("event time", ROWS, '"date_time"\n', '"time"\n',
             "EVENT_TIME in sample/rows.py is 'time', no column of its rows",
             "name the column of the event time, or None for rows without one", command="rows"),
@@ -246,7 +248,7 @@ WRONG_EXPECTED = (
     ("yield {", "_ = {", "gives None, wanted rows\n  -> yield a dict for each row"),
     ("yield {", "yield 5\n        _ = {", "gives 5, wanted rows\n  -> yield a dict for each row"),
     ('row["price"]', 'row["prise"]',
-     f" failed: KeyError: 'prise' (expected.py:17)\n  -> {STARTED}"),
+     f" failed: KeyError: 'prise' (expected.py:18)\n  -> {STARTED}"),
     ('"price_eur": ', '"price": ',
      ", row 0: there is no 'price_eur'\n  -> give every column of OUTPUTS in tables.py"),
     (" * 908 // 1000", " * 908 / 1000",
