@@ -85,7 +85,7 @@ SAMPLED = "correct sample/rows.py or tables.py"
 # fmt: off
 MISTAKES = (
     Mistake("no bracket", TRANSFORM, "events.select(", "events.select((",
-            "transform.py:13: '(' was never closed", LINE),
+            "transform.py:23: '(' was never closed", LINE),
     Mistake("no colon", TABLES, "OUTPUTS = {", "if True\nOUTPUTS = {", "tables.py:27: expected ':'",
             LINE),
     Mistake("no comma", JOB, "queue=QUEUE,", "queue=QUEUE",
@@ -137,8 +137,9 @@ MISTAKES = (
             "job.py and tables.py do not fit:\n  transform is not a function", DECLARED),
     Mistake("two outputs", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',
-            "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job split=outputs, the "
-            "function of transform.py", DECLARED),
+            "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job "
+            "split=outputs, the function of transform.py\n  REJECT needs an output 'rejected' in "
+            'OUTPUTS; docs: README, "Rejected rows"', DECLARED),
     Mistake("no column", TABLES, 'Column("auction", "int64", required=True)', '("auction",)',
             "tables.py, QUEUE[1], ('auction',): wanted a Column, or (name, type, required)",
             'e.g. Column("price", "int64", required=True)'),
