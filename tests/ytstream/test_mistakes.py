@@ -268,40 +268,40 @@ WRONG_TRANSFORM = (
     (_SELECT, "return 5\n    return events.select(",
      "transform() returns 5, wanted a DataFrame", "return the rows"),
     (_SELECT, "1 / 0\n    return events.select(",
-     "transform() failed: ZeroDivisionError: division by zero (transform.py:13)",
+     "transform() failed: ZeroDivisionError: division by zero (transform.py:23)",
      "correct transform.py"),
     ("events: DataFrame", "events: DataFrame, more: DataFrame",
      "transform() failed: TypeError: transform() missing 1 required positional argument: 'more'",
      "correct transform.py"),
     ('"channel",', "",
-     "transform() and OUTPUTS in tables.py disagree:\n"
+     "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  column channel: not returned by transform()", PLANNED),
     ('"channel",', '"channel", F.lit(1).alias("one"),',
-     "transform() and OUTPUTS in tables.py disagree:\n"
+     "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  column one: returned by transform(), not in OUTPUTS", PLANNED),
     ('"bidder",', '"bidder", "bidder",',
-     "transform() and OUTPUTS in tables.py disagree:\n"
+     "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  duplicate column name: event_id, auction, bidder, bidder, price_eur, channel, url, "
      "date_time, extra", PLANNED),
     ("price_eur.alias", "(F.col('price') * 0.908).alias",
-     "transform() and OUTPUTS in tables.py disagree:\n"
+     "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  column price_eur: transform() gives double, the table has int64: cast it, e.g. "
      ".cast(...), or change tables.py", PLANNED),
     ("price_eur.alias", "F.lit(None).alias",
-     "transform() and OUTPUTS in tables.py disagree:\n"
+     "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  column price_eur: transform() gives void, the table has int64: cast it, e.g. "
      ".cast(...), or change tables.py", PLANNED),
     ('"bidder"', '"buyer"',
      "the job cannot continue: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function "
      "parameter with name `buyer` cannot be resolved. Did you mean one of the following? [`url`, "
-     "`bidder`, `extra`, `price`, `auction`]. SQLSTATE: 42703; (transform.py:13)", SPARKS),
+     "`bidder`, `extra`, `price`, `auction`]. SQLSTATE: 42703; (transform.py:23)", SPARKS),
     ("price *", "price * *",
      "the job cannot continue: [PARSE_SYNTAX_ERROR] Syntax error at or near '908'. SQLSTATE: 42601 "
-     "(line 1, pos 10) (transform.py:13)", SPARKS),
+     "(line 1, pos 10) (transform.py:23)", SPARKS),
     (_SELECT, "events.count()\n    return events.select(",
      "the job cannot continue: Queries with streaming sources must be executed with "
      "writeStream.start(), or from a streaming table or flow definition within a Spark "
-     "Declarative Pipeline.; (transform.py:13)", SPARKS),
+     "Declarative Pipeline.; (transform.py:23)", SPARKS),
     ("events.select", "events.orderBy('price').select",
      "the job cannot continue: Sorting is not supported on streaming DataFrames/Datasets, unless "
      "it is on aggregated DataFrame/Dataset in Complete output mode;", SPARKS),
@@ -410,7 +410,9 @@ def test_a_mistake_in_transform_gets_one_message(
 ) -> None:
     _edited(project, TRANSFORM, old, new)
     forget()
-    connection = replace(connection_of("at_least_once"), job=import_module("bids.job").JOB)
+    connection = replace(
+        connection_of("at_least_once", rejects=True), job=import_module("bids.job").JOB
+    )
     provision.provision(connection)
     batch = Batch(connection, Tablets(spark._jvm, connection.settings), Epoch(1))
 
