@@ -35,11 +35,13 @@ from ..plan import observed_name
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
-from ..tablets import Tablets, Transaction
+from ..tablets import Java, Tablets, Transaction
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .spark_errors import cause
 
 _START_SECONDS = 60.0
+_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get"
+_SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
 
 
 class ClosedError(Exception):
@@ -87,12 +89,12 @@ class Batch:
         started = datetime.now(UTC)
         connection, queues = self.connection, self.connection.settings.queues
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
-        transaction = self._spyts(rows.sparkSession, number)
+        transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
         planned = ranges(number, queues, head.ends, ends_of(execution, number))
-        written = write_outputs(rows, connection, number)
+        written = write_outputs(rows, connection, self.tablets.java, number)
         metrics = metrics_of(execution)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
@@ -113,22 +115,23 @@ class Batch:
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)
 
-    def _spyts(self, spark: SparkSession, number: int) -> Transaction | None:
+    def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.
 
         Raises JobError when a guarantee needs it and there is none.
         """
         if not self.connection.guarantee.in_transaction:
             return None
-        context = _context(spark)
+        context = self.tablets.java[_CONTEXT]()
         if context.isEmpty():
             raise JobError(
                 f"SPYT has opened no transaction for batch {number}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
-        proxy = context.get().stickyAddress()
+        found = context.get()
+        proxy = found.stickyAddress()
         return self.tablets.attached(
-            str(context.get().txId()), str(proxy.get()) if proxy.isDefined() else None
+            str(found.txId()), str(proxy.get()) if proxy.isDefined() else None
         )
 
 
@@ -160,7 +163,9 @@ def verify_head(
     return head
 
 
-def write_outputs(rows: DataFrame, connection: Connection, number: int) -> dict[str, int]:
+def write_outputs(
+    rows: DataFrame, connection: Connection, java: Java, number: int
+) -> dict[str, int]:
     """Write the rows through SPYT's sink, into the batch's transaction if it has one.
 
     Returns the number of rows by output. A sink for each call: one that is kept skips batch numbers
@@ -168,8 +173,8 @@ def write_outputs(rows: DataFrame, connection: Connection, number: int) -> dict[
     (YtStreamingSink.addBatch).
     """
     name = observed_name("output")
-    counted = rows.observe(name, F.count(F.lit(1)).alias("rows"))
-    _sink(rows.sparkSession, connection).addBatch(number, counted._jdf)
+    counted = rows.observe(name, F.expr("count(1) as rows"))  # .alias() would look up this line
+    _sink(rows.sparkSession, connection, java).addBatch(number, counted._jdf)
     execution = counted._jdf.queryExecution()
     return {"output": sum(int(row.get(0)) for key, row in observed(execution) if key == name)}
 
@@ -195,10 +200,11 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
 
     Neither is documented, so another SPYT may not have them.
     """
+    tablets = Tablets(spark._jvm, connection.settings)
     try:
-        _sink(spark, connection)
-        _context(spark).isEmpty()
-        with Tablets(spark._jvm, connection.settings).transaction() as transaction:
+        _sink(spark, connection, tablets.java)
+        tablets.java[_CONTEXT]().isEmpty()
+        with tablets.transaction() as transaction:
             read_head(connection.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
         raise JobError(
@@ -207,22 +213,11 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
         ) from error
 
 
-def _context(spark: SparkSession) -> Any:
-    return _jvm(spark).tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get()
-
-
-def _sink(spark: SparkSession, connection: Connection) -> Any:
-    jvm, path = _jvm(spark), connection.settings.output
+def _sink(spark: SparkSession, connection: Connection, java: Java) -> Any:
+    path = connection.settings.output
     parameters: Mapping[str, str] = {
         "path": path,
         **confs.filled(iter(confs.SINK), connection.values),
     }
-    return jvm.tech.ytsaurus.spyt.streaming.YtStreamingSink(
-        spark._jsparkSession.sqlContext(),
-        path,
-        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(parameters),
-    )
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark._jvm
+    scala = java["org.apache.spark.api.python.PythonUtils.toScalaMap"](parameters)
+    return java[_SINK](spark._jsparkSession.sqlContext(), path, scala)
