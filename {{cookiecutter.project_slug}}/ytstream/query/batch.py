@@ -12,8 +12,8 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -67,6 +67,9 @@ class Batch:
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
+    #: Verifies the head while Spark writes.
+    _beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
     @cached_property
     def cluster(self) -> str:
         """The cluster's name, asked once and not for each batch."""
@@ -87,14 +90,18 @@ class Batch:
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
             raise ClosedError(f"batch {number} is left for the next start")
         started = datetime.now(UTC)
-        connection, queues = self.connection, self.connection.settings.queues
+        connection = self.connection
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
         transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
-        head = self._verify(select, number)
-        self.is_stop_asked = head.stopped == self.epoch.number
-        planned = ranges(number, queues, head.ends, ends_of(execution, number))
-        written = write_outputs(rows, connection, self.tablets.java, number)
+        ends = ends_of(execution, number)
+        begun = self._beside.submit(self._begin, select, number, ends)
+        if not self._is_undone_whole:
+            begun.result()
+        try:
+            written = write_outputs(rows, connection, self.tablets.java, number)
+        finally:
+            head, planned = begun.result()  # its error says more than one of the write's
         metrics = metrics_of(execution)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
@@ -111,6 +118,20 @@ class Batch:
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time
             write_head(own, path, after, done)
+
+    @property
+    def _is_undone_whole(self) -> bool:
+        """Whether the transaction undoes all that Spark writes; state is written beside it."""
+        connection = self.connection
+        return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
+
+    def _begin(
+        self, select: Select, number: int, ends: Sequence[Mapping[int, int]]
+    ) -> tuple[Head, Ranges]:
+        """Return the verified head, and the rows that the batch has to read."""
+        head = self._verify(select, number)
+        self.is_stop_asked = head.stopped == self.epoch.number
+        return head, ranges(number, self.connection.settings.queues, head.ends, ends)
 
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)
@@ -173,7 +194,7 @@ def write_outputs(
     (YtStreamingSink.addBatch).
     """
     name = observed_name("output")
-    counted = rows.observe(name, F.expr("count(1) as rows"))  # .alias() would look up this line
+    counted = rows.observe(name, F.expr("count(1) as rows"))
     _sink(rows.sparkSession, connection, java).addBatch(number, counted._jdf)
     execution = counted._jdf.queryExecution()
     return {"output": sum(int(row.get(0)) for key, row in observed(execution) if key == name)}
