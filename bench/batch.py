@@ -5,36 +5,66 @@ from __future__ import annotations
 import statistics
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from bench import inside
 from tests.project import generate
 
-ROUNDS = 2
-FIGURES = {
-    "rows_per_second": "rows per second",
-    "requests": "requests per batch",
-    "idle_requests": "requests in 15 idle seconds",
-}
+ROUNDS = 6
+BATCH_ROWS = 40_000
 
 
 def tables() -> Iterator[Table]:
     """Yield the medians, each also relative to SPYT's sink, and the rounds; see sinks.py."""
     with tempfile.TemporaryDirectory() as folder:
         found = inside.run("sinks.py", generate(Path(folder)), str(ROUNDS))
-    title = f"200 000 bids in batches of 40 000, medians of {ROUNDS} rounds (beside: sink = 1)"
-    table = Table("way", *FIGURES.values(), title=title)
-    medians = {
-        way: [statistics.median(run[name] for run in runs) for name in FIGURES]
-        for way, runs in found.items()
+    yield _medians(found)
+    yield _rounds(found)
+
+
+def _medians(found: dict[str, Any]) -> Table:
+    base = {
+        "requests": statistics.median(found["sink"]["requests"]),
+        "idle": found["sink"]["idle_requests"],
     }
-    for way, figures in medians.items():
-        pairs = zip(figures, medians["sink"], strict=True)
-        table.add_row(way, *(f"{value:.0f} ({value / base:.2f})" for value, base in pairs))
-    yield table
-    rounds = Table("way", *map(str, range(1, ROUNDS + 1)), title="rows per second, by round")
-    for way, runs in found.items():
-        rounds.add_row(way, *(f"{run['rows_per_second']:.0f}" for run in runs))
-    yield rounds
+    names = (
+        "way",
+        "rows per second",
+        "beside sink",
+        "lowest, highest round",
+        "seconds per batch, quartiles",
+        "requests per batch",
+        "requests in 15 idle seconds",
+    )
+    table = Table(*names, title=f"Bids in batches of {BATCH_ROWS}, medians of {ROUNDS} rounds")
+    for way, figures in found.items():
+        ratios = _ratios(found, way)
+        seconds = list(chain(*figures["rounds"]))
+        requests, idle = statistics.median(figures["requests"]), figures["idle_requests"]
+        table.add_row(
+            way,
+            f"{BATCH_ROWS / statistics.median(seconds):.0f}",
+            f"{statistics.median(ratios):.2f}",
+            f"{min(ratios):.2f}, {max(ratios):.2f}",
+            ", ".join(f"{quartile:.2f}" for quartile in statistics.quantiles(seconds)),
+            f"{requests:.0f} ({requests / base['requests']:.2f})",
+            f"{idle} ({idle / base['idle']:.2f})",
+        )
+    return table
+
+
+def _rounds(found: dict[str, Any]) -> Table:
+    table = Table("way", *map(str, range(1, ROUNDS + 1)), title="Seconds per batch, by round")
+    for way, figures in found.items():
+        table.add_row(way, *(f"{statistics.median(batches):.2f}" for batches in figures["rounds"]))
+    return table
+
+
+def _ratios(found: dict[str, Any], way: str) -> list[float]:
+    """Return the rows per second of each round beside those of SPYT's sink in the same round."""
+    pairs = zip(found["sink"]["rounds"], found[way]["rounds"], strict=True)
+    return [statistics.median(sink) / statistics.median(batches) for sink, batches in pairs]

@@ -2,7 +2,8 @@
 
     python sinks.py OUTCOME ROUNDS
 
-Three ways to write the same bids, one after the other in one session, several rounds:
+Three ways to write the same bids, one after the other in one session, in several rounds. Each round
+begins with another way. A round before them warms the session up and counts the idle requests.
 
 - ``documentation``: SPYT's page on Structured Streaming as it stands, its default write size;
 - ``sink``: the job of before the ledger: its fence and its small writes, SPYT's sink;
@@ -13,19 +14,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster import testing
+from minicluster.client import Client, Entry
 from tests.ytstream.examples import example, settings_of
 from ytstream import confs, provision
 from ytstream.cluster import connect
@@ -41,21 +43,24 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
 
 QUEUES = 2
-ROWS = 200_000
-#: By 8 tablets: batches of 40 000 rows.
+#: Of four tablets each: batches of 40 000 rows.
 ROWS_PER_PARTITION = 5_000
+BATCH_ROWS = 4 * QUEUES * ROWS_PER_PARTITION
+#: Of a run; the first one is left out of its figures.
+BATCHES = 6
 IDLE_SECONDS = 15.0
 TRIGGER_SECONDS = 1.0
 _WRITE_SIZE = "spark.yt.write.dynBatchSize"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Figures:
-    """What one run of one way gave; the first batch is left out of all."""
+    """What the runs of one way gave; a run's first batch is left out."""
 
-    rows_per_second: float
-    requests: float
-    idle_requests: float
+    #: Of each round, the seconds of its batches.
+    rounds: list[list[float]] = field(default_factory=list)
+    requests: list[float] = field(default_factory=list)
+    idle_requests: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,88 +119,91 @@ WAYS: dict[str, Callable[[Connection, SparkSession], Running]] = {
 }
 
 
-def measure(rounds: int) -> dict[str, list[Figures]]:
-    """Return the figures of each way, a list of rounds."""
-    job = example("transactional", "map", QUEUES).job
-    found: dict[str, list[Figures]] = {way: [] for way in WAYS}
+def measure(rounds: int) -> dict[str, Figures]:
+    """Return the figures of each way."""
+    here = example("transactional", "map", QUEUES)
+    bids = here.sample.make(BATCHES * BATCH_ROWS // QUEUES, 7, 0)
+    found = {way: Figures() for way in WAYS}
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
     with testing.start() as cluster:
         spark = None
-        for number in range(rounds + 1):  # the first one warms the session up
-            for way, start in WAYS.items():
+        for number in range(rounds + 1):
+            ways = deque(WAYS)
+            ways.rotate(-number)
+            for way in ways:
+                root = f"//home/{way}-{number}"
                 settings = replace(
-                    settings_of(job, f"//home/{way}-{number}", proxy=cluster.http, queues=QUEUES),
+                    settings_of(here.job, root, proxy=cluster.http, queues=QUEUES),
                     max_rows_per_partition=ROWS_PER_PARTITION,
                     trigger_seconds=TRIGGER_SECONDS,
                     dyn_batch_size=None,
                 )
-                connection = Connection(connect(settings), settings, job, guarantee_of(job))
+                connection = Connection(
+                    connect(settings), settings, here.job, guarantee_of(here.job)
+                )
                 provision.provision(connection)
                 connection = provision.sized(connection)
                 spark = spark or session.open_session(connection)
-                _produce(connection)
-                figures = _run(cluster, connection, spark, start)
-                if number:
-                    found[way].append(figures)
+                for queue in settings.queues:
+                    produce(connection.client, queue, bids, 4)
+                cluster.client.journal.clear()
+                running = WAYS[way](connection, spark)
+                try:
+                    seconds = _batches(running, connection)
+                    if number:
+                        found[way].rounds.append(seconds[1:])
+                        found[way].requests.append(_per_batch(cluster.client.journal()))
+                    else:
+                        found[way].idle_requests = _idle(running, cluster.client)
+                finally:
+                    running.query.stop()
+                # Rows that stay would slow the minicluster down from round to round.
+                connection.client.remove(root, recursive=True)
     return found
 
 
-def _produce(connection: Connection) -> None:
-    bids = example("transactional", "map", QUEUES).sample.make(ROWS // QUEUES, 7, 0)
-    for queue in connection.settings.queues:
-        tablets = int(connection.client.get(f"{queue}/@tablet_count"))
-        source = iter(bids)
-        while chunk := list(islice(source, 20_000)):
-            produce(connection.client, queue, chunk, tablets)
-
-
-def _run(
-    cluster: testing.Running,
-    connection: Connection,
-    spark: SparkSession,
-    start: Callable[[Connection, SparkSession], Running],
-) -> Figures:
-    total = ROWS
-    running = start(connection, spark)
-    done: list[dict[str, Any]] = []
-    ends: list[int] = []
-    try:
-        while sum(batch["numInputRows"] for batch in done) < total:
-            running.look(time.monotonic())
-            fresh = [
-                batch
-                for batch in running.query.recentProgress
-                if batch["numInputRows"] and batch["batchId"] >= len(done)
-            ]
-            if fresh:
-                done += fresh
-                ends.append(len(cluster.client.journal()))
-            if not running.query.isActive:
-                raise RuntimeError(str(running.query.exception()))
-            time.sleep(0.02)
-        time.sleep(2 * TRIGGER_SECONDS)
-        before, end = len(cluster.client.journal()), time.monotonic() + IDLE_SECONDS
-        while time.monotonic() < end:
-            running.look(time.monotonic())
-            time.sleep(0.2)
-        idle = len(cluster.client.journal()) - before
-    finally:
-        running.query.stop()
+def _batches(running: Running, connection: Connection) -> list[float]:
+    """Wait for all batches; return the seconds of each. Raises RuntimeError for a row too few."""
+    query = running.query
+    while (last := query.lastProgress) is None or last["batchId"] < BATCHES - 1:
+        if not query.isActive:
+            raise RuntimeError(str(query.exception()))
+        running.look(time.monotonic())
+        time.sleep(0.2)
     written = int(connection.client.get(f"{connection.settings.output}/@row_count"))
-    if written != total:
-        raise RuntimeError(f"{written} rows came out, {total} went in")
-    warm = done[1:]
-    seconds = sum(batch["durationMs"]["triggerExecution"] for batch in warm) / 1000
-    requests = (ends[-1] - ends[0]) / (len(done) - 1)
-    return Figures(sum(batch["numInputRows"] for batch in warm) / seconds, requests, idle)
+    done = [batch for batch in query.recentProgress if batch["numInputRows"]]
+    if {batch["numInputRows"] for batch in done} != {BATCH_ROWS}:
+        raise RuntimeError(f"not batches of {BATCH_ROWS} rows: {done}")
+    if written != BATCHES * BATCH_ROWS:
+        raise RuntimeError(f"{written} rows came out, {BATCHES * BATCH_ROWS} went in")
+    return [batch["durationMs"]["triggerExecution"] / 1000 for batch in done]
+
+
+def _per_batch(journal: list[Entry]) -> float:
+    """Return the requests from the first batch's entry in Spark's log to the last one's."""
+    ends = [
+        number
+        for number, entry in enumerate(journal)
+        if entry.method == "MoveNode"
+        and re.search(r"/commits/\d+$", str(entry.args.get("destination_path")))
+    ]
+    return (ends[-1] - ends[0]) / (len(ends) - 1)
+
+
+def _idle(running: Running, cluster: Client) -> int:
+    """Return the requests of IDLE_SECONDS without rows."""
+    time.sleep(2 * TRIGGER_SECONDS)
+    before, end = sum(cluster.journal.counts().values()), time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < end:
+        running.look(time.monotonic())
+        time.sleep(0.2)
+    return sum(cluster.journal.counts().values()) - before
 
 
 def main(outcome: Path, rounds: int) -> None:
     """Write the figures to OUTCOME as JSON."""
     found = measure(rounds)
-    outcome.write_text(
-        json.dumps({way: [asdict(run) for run in runs] for way, runs in found.items()})
-    )
+    outcome.write_text(json.dumps({way: asdict(figures) for way, figures in found.items()}))
 
 
 if __name__ == "__main__":

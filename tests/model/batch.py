@@ -72,11 +72,16 @@ def _watch(model: Model, state: State, number: int) -> Steps:
 
 
 def verify_head(model: Model, state: State, number: int) -> Steps:
-    """Check at T's start that the head is the one before this batch; then outputs go into T."""
+    """Check at T's start that the head is the one before this batch; then outputs go into T.
+
+    Without state the two may run at once: T undoes all that is written.
+    """
     driver = state.drivers[number]
     cached = model.mutant == "cached_check" and driver.checked
     names = ("verify_head",) if model.replays else ("open T", "verify_head")
     if not (cached or model.mutant == "no_check" or _is_next(model, state, driver)):
+        if model.mutant == "checked_late":
+            state = _with_state(model, state, number, driver)
         yield refused(model, state, number, names, "the head is not the one before", At.PURGE)
         return
     if model.replays:

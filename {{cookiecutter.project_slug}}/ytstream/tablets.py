@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -34,11 +35,44 @@ class ConflictError(RestartableError):
     """Another transaction has written one of the rows since this one began."""
 
 
+@dataclass
+class Java:
+    """Names in the JVM, each looked up once: py4j asks the JVM for every part of a name."""
+
+    jvm: Any
+    _found: dict[str, Any] = field(default_factory=dict)
+    _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a class, or a static method of one."""
+        if name not in self._found:
+            self._found[name] = reduce(getattr, name.split("."), self.jvm)
+        return self._found[name]
+
+    def node(self, value: object) -> Any:
+        """Return a Python value as a YSON tree of Java's."""
+        text = yson.dumps(value, yson_format="text").decode("latin-1")
+        return self["tech.ytsaurus.ysontree.YTreeTextSerializer.deserialize"](text)
+
+    def value(self, node: Any) -> Any:
+        """Return a YSON tree of Java's, or a list of them, as a Python value."""
+        tree = self["tech.ytsaurus.ysontree.YTree.node"](node)
+        text = self["tech.ytsaurus.ysontree.YTreeTextSerializer.serialize"](tree)
+        return yson.yson_to_json(yson.loads(text.encode()))
+
+    def schema(self, columns: Sequence[Column]) -> Any:
+        """Return the schema of a table with these columns."""
+        if columns not in self._schemas:
+            made = self["tech.ytsaurus.core.tables.TableSchema.fromYTree"]
+            self._schemas[columns] = made(self.node(table_schema(columns).to_yson_type()))
+        return self._schemas[columns]
+
+
 class Transaction:
     """One tablet transaction: it reads as of its start."""
 
-    def __init__(self, jvm: Any, transaction: Any) -> None:
-        self._jvm, self._transaction = jvm, transaction
+    def __init__(self, java: Java, transaction: Any) -> None:
+        self._java, self._transaction = java, transaction
 
     @property
     def id(self) -> str:
@@ -54,8 +88,7 @@ class Transaction:
         """Return the rows of ``query``. Raises RestartableError."""
         with _explained():
             rows = self._transaction.selectRows(query).join().getYTreeRows()
-            text = self._text.serialize(self._jvm.tech.ytsaurus.ysontree.YTree.node(rows))
-        found: list[dict[str, Any]] = yson.yson_to_json(yson.loads(text.encode()))
+            found: list[dict[str, Any]] = self._java.value(rows)
         return found
 
     def modify(
@@ -67,27 +100,23 @@ class Transaction:
     ) -> None:
         """Write ``rows`` into the table at ``path`` and delete those with the keys ``deleted``."""
         with _explained():
-            schema = self._node(table_schema(columns).to_yson_type())
-            tables = self._jvm.tech.ytsaurus.core.tables
-            request = (
-                self._jvm.tech.ytsaurus.client.request.ModifyRowsRequest.builder()
-                .setPath(path)
-                .setSchema(tables.TableSchema.fromYTree(schema))
-            )
+            java = self._java
+            request = java["tech.ytsaurus.client.request.ModifyRowsRequest.builder"]()
+            request.setPath(path).setSchema(java.schema(columns))
             for row in rows:
-                request.addInsert(self._node(row).asMap())
+                request.addInsert(java.node(row).asMap())
             for key in deleted:
-                request.addDelete(self._node(key).asMap())
+                request.addDelete(java.node(key).asMap())
             self._transaction.modifyRows(request.build()).join()
 
     def advance(self, consumer: str, queue: str, partition: int, old: int, new: int) -> None:
         """Move the consumer; refused unless it is at row ``old``."""
-        paths = self._jvm.tech.ytsaurus.core.cypress.YPath
+        path = self._java["tech.ytsaurus.core.cypress.YPath.simple"]
         with _explained():
             request = (
-                self._jvm.tech.ytsaurus.client.request.AdvanceConsumer.builder()
-                .setConsumerPath(paths.simple(consumer))
-                .setQueuePath(paths.simple(queue))
+                self._java["tech.ytsaurus.client.request.AdvanceConsumer.builder"]()
+                .setConsumerPath(path(consumer))
+                .setQueuePath(path(queue))
                 .setPartitionIndex(partition)
                 .setOldOffset(old)
                 .setNewOffset(new)
@@ -107,13 +136,6 @@ class Transaction:
         except Py4JJavaError:
             return
 
-    @property
-    def _text(self) -> Any:
-        return self._jvm.tech.ytsaurus.ysontree.YTreeTextSerializer
-
-    def _node(self, value: object) -> Any:
-        return self._text.deserialize(yson.dumps(value, yson_format="text").decode("latin-1"))
-
 
 @dataclass
 class Tablets:
@@ -123,13 +145,18 @@ class Tablets:
     settings: Settings
     _clients: dict[str | None, Any] = field(default_factory=dict)
 
+    @cached_property
+    def java(self) -> Java:
+        """The names that are called in the JVM."""
+        return Java(self.jvm)
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Start a transaction; commit it at the end, abort it on an exception."""
-        start = self.jvm.tech.ytsaurus.client.request.StartTransaction.tablet()
+        start = self.java["tech.ytsaurus.client.request.StartTransaction.tablet"]()
         with _explained():
             started = self._client(None).startTransaction(start).join()
-        transaction = Transaction(self.jvm, started)
+        transaction = Transaction(self.java, started)
         try:
             yield transaction
         except BaseException:
@@ -139,14 +166,12 @@ class Tablets:
 
     def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
         """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
-        wrapper = self.jvm.tech.ytsaurus.spyt.wrapper.YtWrapper
+        attach = self.java["tech.ytsaurus.spyt.wrapper.YtWrapper.attachTransaction"]
         with _explained():
-            found = wrapper.attachTransaction(
-                transaction_id, False, self._none, self._client(proxy)
-            )
-        return Transaction(self.jvm, found)
+            found = attach(transaction_id, False, self._none, self._client(proxy))
+        return Transaction(self.java, found)
 
-    @property
+    @cached_property
     def _none(self) -> Any:
         return self.jvm.scala.Option.empty()
 

@@ -12,8 +12,8 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,13 +35,15 @@ from ..plan import observed_name
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
-from ..tablets import Tablets, Transaction
+from ..tablets import Java, Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .outputs import Frames, Outputs
 from .spark_errors import cause
 
 _START_SECONDS = 60.0
+_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get"
+_SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
 
 
 class ClosedError(Exception):
@@ -69,6 +71,9 @@ class Batch:
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
+    #: Verifies the head while Spark writes.
+    _beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
     @cached_property
     def cluster(self) -> str:
         """The cluster's name, asked once and not for each batch."""
@@ -89,22 +94,26 @@ class Batch:
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
             raise ClosedError(f"batch {number} is left for the next start")
         started = datetime.now(UTC)
-        connection, queues = self.connection, self.connection.settings.queues
+        connection = self.connection
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
-        transaction = self._spyts(rows.sparkSession, number)
+        transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
-        head = self._verify(select, number)
-        self.is_stop_asked = head.stopped == self.epoch.number
-        planned = ranges(number, queues, head.ends, ends_of(execution, number))
-        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+        ends = ends_of(execution, number)
+        begun = self._beside.submit(self._begin, select, number, ends)
+        if not self._is_undone_whole:
+            begun.result()
 
         def rejected() -> int:
-            metrics = dict(observed(execution.lastExecution()))
-            counts = reject.counts(metrics, connection.job)
+            planned = begun.result()[1].values()
+            read = sum(rows.count for partitions in planned for rows in partitions.values())
+            counts = reject.counts(dict(observed(execution.lastExecution())), connection.job)
             return reject.verify_limit(counts, read, connection.settings.reject_limit)
 
-        with self.outputs.of(rows, started, rejected) as frames:
-            written = write_outputs(frames, connection, number)
+        try:
+            with self.outputs.of(rows, started, rejected) as frames:
+                written = write_outputs(frames, connection, self.tablets.java, number)
+        finally:
+            head, planned = begun.result()  # its error says more than one of the write's
         metrics = metrics_of(execution)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
@@ -122,25 +131,40 @@ class Batch:
             self._verify(own.select, number)  # the outputs took their time
             write_head(own, path, after, done)
 
+    @property
+    def _is_undone_whole(self) -> bool:
+        """Whether the transaction undoes all that Spark writes; state is written beside it."""
+        connection = self.connection
+        return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
+
+    def _begin(
+        self, select: Select, number: int, ends: Sequence[Mapping[int, int]]
+    ) -> tuple[Head, Ranges]:
+        """Return the verified head, and the rows that the batch has to read."""
+        head = self._verify(select, number)
+        self.is_stop_asked = head.stopped == self.epoch.number
+        return head, ranges(number, self.connection.settings.queues, head.ends, ends)
+
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)
 
-    def _spyts(self, spark: SparkSession, number: int) -> Transaction | None:
+    def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.
 
         Raises JobError when a guarantee needs it and there is none.
         """
         if not self.connection.guarantee.in_transaction:
             return None
-        context = _context(spark)
+        context = self.tablets.java[_CONTEXT]()
         if context.isEmpty():
             raise JobError(
                 f"SPYT has opened no transaction for batch {number}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
-        proxy = context.get().stickyAddress()
+        found = context.get()
+        proxy = found.stickyAddress()
         return self.tablets.attached(
-            str(context.get().txId()), str(proxy.get()) if proxy.isDefined() else None
+            str(found.txId()), str(proxy.get()) if proxy.isDefined() else None
         )
 
 
@@ -172,7 +196,9 @@ def verify_head(
     return head
 
 
-def write_outputs(frames: Frames, connection: Connection, number: int) -> dict[str, int]:
+def write_outputs(
+    frames: Frames, connection: Connection, java: Java, number: int
+) -> dict[str, int]:
     """Write the rows of each output through SPYT's sink, one output after the other.
 
     They go into the batch's transaction if it has one. Returns the number of rows by output. A sink
@@ -183,8 +209,8 @@ def write_outputs(frames: Frames, connection: Connection, number: int) -> dict[s
     for name in [name for name in written if name in frames]:
         metric = observed_name(name)
         rows = connection.guarantee.fenced(frames[name])
-        counted = rows.observe(metric, F.count(F.lit(1)).alias("rows"))
-        _sink(rows.sparkSession, connection, name).addBatch(number, counted._jdf)
+        counted = rows.observe(metric, F.expr("count(1) as rows"))
+        _sink(rows.sparkSession, connection, java, name).addBatch(number, counted._jdf)
         found = dict(observed(counted._jdf.queryExecution()))
         written[name] = int(found[metric].get(0)) if metric in found else 0
     return written
@@ -211,10 +237,11 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
 
     Neither is documented, so another SPYT may not have them.
     """
+    tablets = Tablets(spark._jvm, connection.settings)
     try:
-        _sink(spark, connection, "output")
-        _context(spark).isEmpty()
-        with Tablets(spark._jvm, connection.settings).transaction() as transaction:
+        _sink(spark, connection, tablets.java, "output")
+        tablets.java[_CONTEXT]().isEmpty()
+        with tablets.transaction() as transaction:
             read_head(connection.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
         raise JobError(
@@ -223,22 +250,11 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
         ) from error
 
 
-def _context(spark: SparkSession) -> Any:
-    return _jvm(spark).tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get()
-
-
-def _sink(spark: SparkSession, connection: Connection, output: str) -> Any:
-    jvm, path = _jvm(spark), connection.settings.outputs[output]
+def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
+    path = connection.settings.outputs[output]
     parameters: Mapping[str, str] = {
         "path": path,
         **confs.filled(iter(confs.SINK), connection.values),
     }
-    return jvm.tech.ytsaurus.spyt.streaming.YtStreamingSink(
-        spark._jsparkSession.sqlContext(),
-        path,
-        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(parameters),
-    )
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark._jvm
+    scala = java["org.apache.spark.api.python.PythonUtils.toScalaMap"](parameters)
+    return java[_SINK](spark._jsparkSession.sqlContext(), path, scala)

@@ -50,7 +50,7 @@ def replay(
             found = transaction.select(_query(connection, last))
             if not found:
                 break
-            keys = _replay(spark, connection, flow, transaction, found)
+            keys = _replay(spark, connection, flow, tablets, transaction, found)
         passed, stayed = passed + keys, stayed + len(found) - keys
         last = tuple(found[-1][name] for name in _key(connection))
         say(f"{passed} rows went into the outputs, {stayed} are still rejected")
@@ -61,6 +61,7 @@ def _replay(
     spark: SparkSession,
     connection: Connection,
     flow: Flow,
+    tablets: Tablets,
     transaction: Transaction,
     found: list[dict[str, Any]],
 ) -> int:
@@ -77,7 +78,7 @@ def _replay(
             return 0
         finished = flow.outputs.finished(flow.outputs.transformed(reject.passed(rows)))
         with finished as frames, _inside(spark, transaction):
-            written = write_outputs(frames, connection, 0)
+            written = write_outputs(frames, connection, tablets.java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
     row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
     transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
