@@ -36,6 +36,7 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
         print(f"at the next start: {note}")
     shipped.verify_imports(connection.job.package)
     connection = provision.sized(connection)
+    print(session.STARTING, flush=True)
     spark = session.open_session(connection)
     try:
         with explained_spark():
@@ -188,8 +189,11 @@ def _parser(package: str) -> argparse.ArgumentParser:
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
         )
         if name == "rewind":
-            command.add_argument("to", choices=("earliest", "latest", "rows"))
-            command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
+            to = ("earliest", "latest", "rows")
+            command.add_argument("to", choices=to, metavar="|".join(to))
+            example = "e.g. rows //home/team/bids:0=42 //home/team/bids:1=40"
+            row = "QUEUE:PARTITION=ROW"
+            command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "submit":

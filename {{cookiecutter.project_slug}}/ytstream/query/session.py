@@ -20,6 +20,8 @@ from ..errors import JobError
 from ..job import Connection
 from ..tablets import Tablets
 
+STARTING = "starting Spark with SPYT (10 to 20 s)"
+
 
 def settings_of(connection: Connection) -> dict[str, str]:
     """Return all settings of the job's session on a cluster, the user's own among them."""

@@ -27,7 +27,7 @@ from . import pipeline, reference
 from .batch import Batch, ClosedError
 from .monitor import Monitor
 from .outage import Outage
-from .session import open_session
+from .session import STARTING, open_session
 from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
 
@@ -41,7 +41,8 @@ def run(connection: Connection) -> None:
     _stop_on_signals(stop)
     with explained(connection.settings):
         connection = provision.sized(connection)
-    say("starting Spark with SPYT (10 to 20 s)")
+        before_start.preview(connection)  # what it would refuse after Spark's start
+    say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
     life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)

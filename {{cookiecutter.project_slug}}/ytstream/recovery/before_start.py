@@ -198,9 +198,9 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
 
 def _first_rows(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:
     """Return where a queue begins that the ledger does not know, and what to say of it."""
-    if queue.consumed:  # read before: `start_from` is for new consumers
+    if queue.consumed:  # read before: `start_from` is for queues that are new to the consumer
         return {**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed}, []
     rows = dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
     places = ", ".join(map(str, rows.values()))
-    note = f"new consumer: {queue.path} from its {settings.start_from} rows, by partition {places}"
+    note = f"first read of {queue.path}: from its {settings.start_from} rows, by partition {places}"
     return rows, [note]
