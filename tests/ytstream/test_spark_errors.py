@@ -70,5 +70,5 @@ def test_a_plan_that_spark_refuses_ends_the_job() -> None:
 
 
 def test_a_jvm_that_is_gone_ends_the_job() -> None:
-    with pytest.raises(JobError, match="the JVM is gone"), explained_spark():
-        raise ConnectionRefusedError("Connection refused")
+    with pytest.raises(JobError, match="Spark's JVM does not answer: no"), explained_spark():
+        raise ConnectionRefusedError("no")

@@ -16,6 +16,7 @@ from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import pipeline, session, supervisor
+from .query.jvm import explained_jvm
 from .query.spark_errors import explained_spark
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
@@ -69,13 +70,13 @@ def _status(connection: Connection, _: argparse.Namespace) -> None:
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed: take ledger and checkpoint over."""
-    with alone(connection):
+    with alone(connection), explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
-    with alone(connection):
+    with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
         print(*operator.rewind(connection, tablets, given.to, given.rows), sep="\n")
 

@@ -11,6 +11,7 @@ checkpoint and the consumer are made to agree with it:
 4. In one transaction write the head and move the consumer: the only commit point.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .. import ledger
@@ -153,8 +154,7 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
             )
             raise JobError(
                 f"the consumer was moved forward on {queue.path}, {places}",
-                "to skip those rows use `rewind rows`; to read them move the consumer back (yt "
-                "advance-queue-consumer)",
+                _ways_on(settings.consumer, queue, ends, moved),
             )
         # Without transactions SPYT moves it one batch behind.
         if connection.guarantee.in_transaction and (moved := behind(queue, ends)):
@@ -164,6 +164,20 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
             )
         rows.append(dict(ends))
     return Plan(rows, head, tuple(notes))
+
+
+def _ways_on(consumer: str, queue: Queue, ends: Mapping[int, int], moved: Sequence[int]) -> str:
+    """Return the commands that skip the rows before a moved consumer, and those that read them."""
+    path = queue.path
+    skip = " ".join(f"{path}:{p}={queue.consumed[p]}" for p in moved)
+    back = [
+        f"yt advance-queue-consumer {consumer} {path} --partition-index {p} "
+        f"--new-offset {ends.get(p, 0)}"
+        for p in moved
+    ]
+    return "\n     ".join(
+        [f"to skip those rows: `rewind rows {skip}`", "to read them move the consumer back:", *back]
+    )
 
 
 def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
