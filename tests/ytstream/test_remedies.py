@@ -85,6 +85,16 @@ def _own_consumer(driver: Driver) -> None:
     _provision(driver)
 
 
+def _another_job_with_this_checkpoint(driver: Driver) -> None:
+    _another_job_with_its_own_ledger(driver)
+    _own_consumer(driver)
+
+
+def _own_checkpoint(driver: Driver) -> None:
+    driver.configure(checkpoint=f"{driver.settings.checkpoint}-2")
+    _provision(driver)
+
+
 def _own_everything(driver: Driver) -> None:
     settings = driver.settings
     driver.configure(checkpoint=f"{settings.checkpoint}-2", ledger=f"{settings.ledger}-2")
@@ -212,6 +222,9 @@ CASES = {
         _another_ledger, "belongs to the job 'map-of-bids' with the ledger", OWN, _former_ledger),
     "another job, a consumer of its own": Case(
         _another_job_with_its_own_ledger, "this is 'another' with", OWN, _own_consumer),
+    "another job, a checkpoint of its own": Case(
+        _another_job_with_this_checkpoint, "the checkpoint {checkpoint} belongs to the job",
+        OWN.replace("consumer", "checkpoint"), _own_checkpoint),
     "another job, everything of its own": Case(
         _another_job, "the ledger {ledger} belongs to another job: its job is 'map-of-bids'", ANEW,
         _own_everything),
@@ -269,7 +282,7 @@ def test_a_remedy_leads_to_a_job_that_runs(driver_of: DriverOf, case: Case) -> N
     driver.run(3)
     case.mistake(driver)
     message, _, remedy = refusal(lambda: _start(driver)).partition("\n  -> ")
-    assert case.said.format(ledger=driver.settings.ledger) in message
+    assert case.said.format(**vars(driver.settings)) in message
     assert remedy == case.remedy
     case.follow(driver)
     _start(driver)

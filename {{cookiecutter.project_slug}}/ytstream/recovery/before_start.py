@@ -75,12 +75,12 @@ def decide(connection: Connection, found: Snapshot) -> Plan:
     settings = connection.settings
     head = found.begun or before_ledger.head_of(connection, found)
     if head is None:
-        ownership.verify_consumer(connection, found)
+        ownership.verify_owner(connection, found)
         ownership.verify_ledger(connection, found)
         plan = _first(settings, found)
     else:
         ownership.verify_job(connection, head)
-        ownership.verify_consumer(connection, found)
+        ownership.verify_owner(connection, found)
         ownership.verify_declaration(connection, head)
         ownership.verify_queues(connection, found, head)
         if head.folder is not None:
@@ -119,7 +119,7 @@ def begin(
             for partition, row in rows.items():
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
-    ownership.mark_consumer(connection)
+    ownership.mark(connection)
     folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})
 
 

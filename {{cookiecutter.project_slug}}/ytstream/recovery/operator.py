@@ -25,7 +25,7 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     found = snapshot.read(connection.client, connection.settings, mend=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
-    ownership.verify_consumer(connection, found)
+    ownership.verify_owner(connection, found)
     _verify_partitions(connection.settings.consumer, found.queues)
     before = _stands(found)
     targets = _targets(found, before, to, rows)
