@@ -80,6 +80,11 @@ def _another_job_with_its_own_ledger(driver: Driver) -> None:
     _another_ledger(driver)
 
 
+def _another_job_with_this_consumer(driver: Driver) -> None:
+    _another_job_with_its_own_ledger(driver)
+    _own_checkpoint(driver)
+
+
 def _own_consumer(driver: Driver) -> None:
     driver.configure(consumer=f"{driver.settings.consumer}-2")
     _provision(driver)
@@ -95,10 +100,14 @@ def _own_checkpoint(driver: Driver) -> None:
     _provision(driver)
 
 
-def _own_everything(driver: Driver) -> None:
-    settings = driver.settings
-    driver.configure(checkpoint=f"{settings.checkpoint}-2", ledger=f"{settings.ledger}-2")
+def _own_consumer_and_checkpoint(driver: Driver) -> None:
     _own_consumer(driver)
+    _own_checkpoint(driver)
+
+
+def _own_everything(driver: Driver) -> None:
+    _another_ledger(driver)
+    _own_consumer_and_checkpoint(driver)
 
 
 def _another_guarantee(driver: Driver) -> None:
@@ -182,7 +191,7 @@ def _migrate(driver: Driver) -> None:
 
 
 ANEW = "give this job its own: configure a new consumer, checkpoint and ledger"
-OWN = "give this job a consumer of its own, or correct `ledger` in the configuration"
+OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = "run `migrate` with the job stopped, or go back to the former one"
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread"
 PUT_STATE_BACK = "put them back, or use `rewind`, which starts with an empty state"
@@ -219,12 +228,17 @@ class Case(NamedTuple):
 # fmt: off
 CASES = {
     "another ledger, corrected": Case(
-        _another_ledger, "belongs to the job 'map-of-bids' with the ledger", OWN, _former_ledger),
+        _another_ledger, "belongs to the job 'map-of-bids' with the ledger",
+        OWN.format("consumer and a checkpoint"), _former_ledger),
     "another job, a consumer of its own": Case(
-        _another_job_with_its_own_ledger, "this is 'another' with", OWN, _own_consumer),
+        _another_job_with_this_consumer, "the consumer {consumer} belongs to the job 'map-of-bids'",
+        OWN.format("consumer"), _own_consumer),
     "another job, a checkpoint of its own": Case(
         _another_job_with_this_checkpoint, "the checkpoint {checkpoint} belongs to the job",
-        OWN.replace("consumer", "checkpoint"), _own_checkpoint),
+        OWN.format("checkpoint"), _own_checkpoint),
+    "another job, both of its own": Case(
+        _another_job_with_its_own_ledger, "; this is 'another' with {ledger}",
+        OWN.format("consumer and a checkpoint"), _own_consumer_and_checkpoint),
     "another job, everything of its own": Case(
         _another_job, "the ledger {ledger} belongs to another job: its job is 'map-of-bids'", ANEW,
         _own_everything),

@@ -31,20 +31,23 @@ def verify_owner(connection: Connection, found: Snapshot) -> None:
 
     A start removes the checkpoint folders of former epochs: those of another job would be lost.
     """
-    settings, mine = connection.settings, connection.job.name
-    for name, path, marker in (
-        ("consumer", settings.consumer, found.consumer_marker),
-        ("checkpoint", settings.checkpoint, found.checkpoint_marker),
-    ):
-        if marker is None:
-            continue
-        ledger, job = marker.get("ledger", settings.ledger), marker.get("job")
-        if job != mine or ledger != settings.ledger:
-            raise JobError(
-                f"the {name} {path} belongs to the job {job!r} with the ledger {ledger}, this is "
-                f"{mine!r} with {settings.ledger}",
-                f"give this job a {name} of its own, or correct `ledger` in the configuration",
-            )
+    settings, job = connection.settings, connection.job.name
+    foreign = {
+        name: f"the {name} {path} belongs to the job {owner!r} with the ledger {ledger}"
+        for name, path, marker in (
+            ("consumer", settings.consumer, found.consumer_marker),
+            ("checkpoint", settings.checkpoint, found.checkpoint_marker),
+        )
+        if marker is not None
+        for owner, ledger in [(marker.get("job"), marker.get("ledger", settings.ledger))]
+        if (owner, ledger) != (job, settings.ledger)
+    }
+    if foreign:
+        raise JobError(
+            f"{'; '.join(foreign.values())}; this is {job!r} with {settings.ledger}",
+            f"give this job a {' and a '.join(foreign)} of its own, or correct `ledger` in the "
+            "configuration",
+        )
 
 
 def verify_ledger(connection: Connection, found: Snapshot) -> None:
