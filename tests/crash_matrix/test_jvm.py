@@ -25,15 +25,16 @@ _PRINTED = re.compile(r"cluster: 127\.0\.0\.1:\d+|WARNING: Using incubator modul
 
 def _jvm(driver: Process) -> int | None:
     """Return the process id of the driver's JVM; None before it runs."""
-    for entry in Path("/proc").iterdir():
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            name, _, rest = (entry / "stat").read_text().rpartition(")")
-        except OSError:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended
             continue
-        if entry.name.isdigit() and name.endswith("(java"):
-            parent = int(rest.split()[1])
-            if parent == driver.pgid:
-                return int(entry.name)
+        # Not `java -version`, which the job runs before, nor a child of the start script.
+        is_spark = words[0].endswith(b"java") and b"org.apache.spark.deploy.SparkSubmit" in words
+        if is_spark and parent == driver.pgid:
+            return int(entry.name)
     return None
 
 
