@@ -21,6 +21,11 @@ def test_the_innermost_cause_is_the_line() -> None:
     assert cause(TRACE) == "java.lang.IllegalStateException: the tablet is not mounted"
 
 
+def test_an_error_of_the_cluster_is_said_once() -> None:
+    said = "YTsaurusError: 'the tablet is on strike'"
+    assert cause(f'{said}; full error: {{"code"=1;"message"="the tablet is on strike";}}') == said
+
+
 def test_a_text_without_causes_is_itself() -> None:
     assert cause("simply wrong\n  at x") == "simply wrong"
 

@@ -60,7 +60,8 @@ def cause(text: str) -> str:
     said = [line.strip() for line in [*reversed(causes), *lines]]
     # Some messages of Spark's consist of their SQL state alone.
     with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
-    return _shortened(next(with_content, "Spark has given no reason"))
+    found = next(with_content, "Spark has given no reason")
+    return _shortened(found.partition("; full error: {")[0])  # YTsaurusError repeats itself
 
 
 def _shortened(text: str, limit: int = 400) -> str:
