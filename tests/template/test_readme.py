@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,34 @@ def test_every_command_it_names_exists(project: Path) -> None:
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
 
+def test_the_messages_that_it_quotes_are_those_of_the_runtime(project: Path) -> None:
+    text = (project / "README.md").read_text(encoding="utf-8")
+    rows = text.partition("\n| you see |")[2].partition("\n\n")[0]
+    first_cells = re.findall(r"^\| (.*?) \|", rows, re.MULTILINE)
+    quoted = {part for cell in first_cells for part in re.findall(r"`([^`]* [^`]*)`", cell)}
+    quoted |= {"recovery: first read of ...: from its ... rows, by partition ..."}
+    quoted -= {word for word in quoted if word.startswith("make ")}
+    assert len(quoted) > 10
+    said = "\n".join(_texts(project / "ytstream"))
+    for message in quoted:
+        own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)  # put before every line
+        parts = [re.escape(part) for part in own.split("...")]
+        assert re.search(r"[^\n]*".join(parts), said), message
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    """Yield the texts in the code of a folder, a line each; a value in one is left out."""
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            values = node.values if isinstance(node, ast.JoinedStr) else [node]
+            parts = [
+                value.value
+                for value in values
+                if isinstance(value, ast.Constant) and isinstance(value.value, str)
+            ]
+            yield "\0".join(parts).replace("\n", " ")
+
+
 @pytest.mark.slow
 def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     text = (project / "README.md").read_text(encoding="utf-8")
@@ -61,7 +91,7 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     shown = dict(word.split("=") for word in line.split())
     guarantee, processing, queues = shown["guarantee"], shown["processing"], int(shown["queues"])
     assert f"| guarantee | `{guarantee}` |\n| processing | `{processing}` |\n" in text
-    assert queues == text.count("INFO recovery: new consumer")
+    assert queues == text.count("INFO recovery: first read of ")
     found = example(guarantee, processing, queues, rejects=True)
     sent = [row for queue in range(queues) for row in found.sample.make(DEMO_ROWS, queue + 1)]
     sent += found.sample.closing(found.job, sent)

@@ -32,6 +32,9 @@ DriverOf = Callable[..., Driver]
 
 ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
 
+#: The last line of a `migrate` that has changed something.
+MIGRATED = "done: the next start continues where the job was"
+
 #: Every setting that some job gives its session.
 _SESSION_KEYS = {
     conf.key

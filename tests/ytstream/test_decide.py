@@ -66,7 +66,7 @@ def _is_transactional(kind: Kind) -> bool:
     ("start_from", "rows"), [("earliest", {0: 10, 1: 0}), ("latest", {0: 70, 1: 5})]
 )
 @for_all
-def test_a_new_consumer_begins_where_the_configuration_says(
+def test_a_first_start_begins_where_the_configuration_says(
     kind: Kind, start_from: str, rows: dict[int, int]
 ) -> None:
     queue = _queue(lower=(10, 0), upper=(70, 5))
@@ -74,12 +74,12 @@ def test_a_new_consumer_begins_where_the_configuration_says(
     assert (plan.rows, plan.head) == ([rows], Head())
     places = f"{rows[0]}, {rows[1]}"
     assert plan.notes == (
-        f"new consumer: {QUEUE} from its {start_from} rows, by partition {places}",
+        f"first read of {QUEUE}: from its {start_from} rows, by partition {places}",
     )
 
 
 @for_all
-def test_start_from_is_for_new_consumers_alone(kind: Kind) -> None:
+def test_start_from_is_for_queues_that_are_new_to_the_consumer(kind: Kind) -> None:
     plan = _first(kind, _queue({0: 5}), start_from="latest")
     assert (plan.rows, plan.notes) == ([{0: 5, 1: 0}], ())
 

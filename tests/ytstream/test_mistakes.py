@@ -21,11 +21,17 @@ from pyspark.sql import SparkSession
 from minicluster.testing import Running
 from tests.ytstream.examples import TEMPLATES
 from tests.ytstream.helpers import ConnectionOf, refusal
-from ytstream import cli, provision
-from ytstream.query import pipeline
+from ytstream import JobError, cli, provision
+from ytstream.cluster import connect
+from ytstream.config import load
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.ledger import Head, head_row
+from ytstream.query import pipeline, session, supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.spark_errors import explained_spark
 from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.ownership import marker_of
 from ytstream.tablets import Tablets
 
 MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__package}}/__main__.py"
@@ -380,10 +386,57 @@ def test_a_command_that_does_not_exist_is_wrong_usage(
     assert "invalid choice: 'chek' (choose from 'provision', 'check'," in capsys.readouterr().err
 
 
+def test_rewind_names_its_arguments(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("rewind")
+    assert caught.value.code == 2
+    usage, error = capsys.readouterr().err.split("error: ")
+    assert "earliest|latest|rows [QUEUE:PARTITION=ROW ...]" in " ".join(usage.split())
+    assert error == "the following arguments are required: earliest|latest|rows\n"
+
+
+def test_a_changed_guarantee_is_refused_before_spark_starts(
+    project: Path,
+    cluster: Running,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _edited_everywhere(project, TOML, "mistakes", "changed")
+    assert run("provision") == 0
+    settings, job = load(Path(TOML)), import_module("bids.job").JOB
+    connection = Connection(connect(settings), settings, job, guarantee_of(job))
+    (queue,) = settings.queues
+    ids = {queue: connection.client.get(f"{queue}/@id")}
+    marker = {**marker_of(connection), "guarantee": "at_least_once"}
+    head = Head(1, "process 1 on host", 1, 0, 1, {queue: {}}, ids, marker)
+    connection.client.insert_rows(settings.ledger, [head_row(head)])
+    monkeypatch.setattr(supervisor, "open_session", lambda _: pytest.fail("Spark was started"))
+    assert run("run") == 1
+    said = capsys.readouterr().err
+    assert "the job's guarantee was at_least_once and is transactional now" in said
+
+
+def test_check_says_that_it_starts_spark(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Connection) -> None:
+        raise JobError("no Spark")
+
+    assert run("provision") == 0
+    monkeypatch.setattr(session, "open_session", refuse)
+    assert run("check") == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "starting Spark with SPYT (10 to 20 s)"
+
+
 def _edited(project: Path, file: str, old: str, new: str) -> None:
     text = (project / file).read_text(encoding="utf-8")
     assert old in text
     (project / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def _edited_everywhere(project: Path, file: str, old: str, new: str) -> None:
+    text = (project / file).read_text(encoding="utf-8")
+    (project / file).write_text(text.replace(old, new), encoding="utf-8")
 
 
 @pytest.mark.parametrize(("old", "new", "message"), WRONG_EXPECTED)

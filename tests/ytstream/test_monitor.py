@@ -25,7 +25,7 @@ def test_an_idle_spell_hides_no_batch(caplog: pytest.LogCaptureFixture) -> None:
         # Spark's idle progress has the number of the batch to come.
         query.recentProgress.append(_progress(1, 0, latestOffset=1, triggerExecution=2))
         monitor.report()
-        query.recentProgress.append(_progress(1, 7, addBatch=1, triggerExecution=500))
+        query.recentProgress.append(_progress(1, 1, addBatch=1, triggerExecution=500))
         monitor.report()
         monitor.report()
-    assert caplog.messages == ["batch 0: 5 rows in 1.00 s", "batch 1: 7 rows in 0.50 s"]
+    assert caplog.messages == ["batch 0: 5 rows in 1.00 s", "batch 1: 1 row in 0.50 s"]

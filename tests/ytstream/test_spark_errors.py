@@ -21,6 +21,11 @@ def test_the_innermost_cause_is_the_line() -> None:
     assert cause(TRACE) == "java.lang.IllegalStateException: the tablet is not mounted"
 
 
+def test_an_error_of_the_cluster_is_said_once() -> None:
+    said = "YTsaurusError: 'the tablet is on strike'"
+    assert cause(f'{said}; full error: {{"code"=1;"message"="the tablet is on strike";}}') == said
+
+
 def test_a_text_without_causes_is_itself() -> None:
     assert cause("simply wrong\n  at x") == "simply wrong"
 
@@ -70,5 +75,5 @@ def test_a_plan_that_spark_refuses_ends_the_job() -> None:
 
 
 def test_a_jvm_that_is_gone_ends_the_job() -> None:
-    with pytest.raises(JobError, match="the JVM is gone"), explained_spark():
-        raise ConnectionRefusedError("Connection refused")
+    with pytest.raises(JobError, match="Spark's JVM does not answer: no"), explained_spark():
+        raise ConnectionRefusedError("no")

@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.testing import Running
 from tests.ytstream.driver import STEPS, Driver, write
-from tests.ytstream.helpers import DriverOf, cut_off, refusal
+from tests.ytstream.helpers import MIGRATED, DriverOf, cut_off, refusal
 from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.epoch import Epoch
@@ -273,7 +273,7 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     driver.configure(queues=both)
     driver.send(3)
     assert driver.start(anew=True) == [
-        f"new consumer: {both[0]} from its earliest rows, by partition 0, 0"
+        f"first read of {both[0]}: from its earliest rows, by partition 0, 0"
     ]
     for _ in range(2):
         driver.batch()
@@ -290,7 +290,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     driver.start()  # the consumer is where the ledger is
     driver.configure(queues=both[1:])
     assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
-    assert driver.migrate() == [f"{both[0]} is not read any more"]
+    assert driver.migrate() == [f"{both[0]} is not read any more", MIGRATED]
     driver.run(3)
     driver.configure(queues=both, start_from="latest")
     assert driver.start(anew=True) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -201,6 +203,24 @@ def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> No
     assert outage.count == 6
     assert caplog.messages == [
         f"waiting for the cluster for {seconds} s now: nobody answers" for seconds in (0, 61, 122)
+    ]
+
+
+def test_an_outage_is_said_again_during_a_long_pause(
+    job: Job, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    minutes = itertools.count(step=60)
+    clock = SimpleNamespace(monotonic=lambda: next(minutes))
+    monkeypatch.setattr(supervisor, "time", clock)
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", lambda _: None)
+    slow = replace(job, first_pause_seconds=300.0, longest_pause_seconds=300.0)
+    life = cast(Life, _Life(OutageError("nobody answers"), JobError("that was all")))
+    assert refusal(lambda: supervise(slow, life, stop)) == "that was all"
+    assert caplog.messages == [
+        f"waiting for the cluster for {seconds} s now: nobody answers"
+        for seconds in (60, 180, 300, 420)
     ]
 
 

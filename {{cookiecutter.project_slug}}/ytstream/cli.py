@@ -16,6 +16,7 @@ from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import pipeline, replay, session, supervisor
+from .query.jvm import explained_jvm
 from .query.spark_errors import explained_spark
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
@@ -36,6 +37,7 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
         print(f"at the next start: {note}")
     shipped.verify_imports(connection.job.package)
     connection = provision.sized(connection)
+    print(session.STARTING, flush=True)
     spark = session.open_session(connection)
     try:
         with explained_spark():
@@ -68,13 +70,13 @@ def _status(connection: Connection, _: argparse.Namespace) -> None:
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed: take ledger and checkpoint over."""
-    with alone(connection):
+    with alone(connection), explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
-    with alone(connection):
+    with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
         print(*operator.rewind(connection, tablets, given.to, given.rows), sep="\n")
 
@@ -204,8 +206,11 @@ def _parser(package: str) -> argparse.ArgumentParser:
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
         )
         if name == "rewind":
-            command.add_argument("to", choices=("earliest", "latest", "rows"))
-            command.add_argument("rows", nargs="*", metavar="QUEUE:PARTITION=ROW")
+            to = ("earliest", "latest", "rows")
+            command.add_argument("to", choices=to, metavar="|".join(to))
+            example = "e.g. rows //home/team/bids:0=42 //home/team/bids:1=40"
+            row = "QUEUE:PARTITION=ROW"
+            command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "submit":

@@ -64,7 +64,13 @@ def connect(settings: Settings, *, patient: bool = True) -> Client:
         token=token(settings),
         config={
             # The defaults try for two minutes before they report an unreachable cluster.
-            "proxy": {"retries": retries, "request_timeout": 20_000, "connect_timeout": 5_000},
+            "proxy": {
+                "retries": retries,
+                "connect_timeout": 5_000,
+                "request_timeout": 20_000,
+                # Heavy are select_rows and its like; here they read a few rows.
+                "heavy_request_timeout": 20_000,
+            },
             "dynamic_table_retries": retries,
             # A lost ping is reported to the supervisor, not raised in whichever thread runs.
             "ping_failed_mode": "pass",

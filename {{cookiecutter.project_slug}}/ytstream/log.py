@@ -17,6 +17,15 @@ def set_up() -> None:
     """Configure logging for a command."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
     _log.setLevel(logging.INFO)
+    logging.getLogger().addFilter(_is_not_of_py4j)
     # PySpark logs errors as JSON besides raising them.
     for kind in ("DataFrame", "SQL"):
         logging.getLogger(f"{kind}QueryContextLogger").setLevel(logging.CRITICAL)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Leave out py4j's traceback of a lost connection, which it logs as root and raises as well.
+
+    See GatewayClient.send_command; a filter of the root logger sees no records of other loggers.
+    """
+    return record.module != "java_gateway"

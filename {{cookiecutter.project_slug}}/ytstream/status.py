@@ -4,7 +4,7 @@ from .cluster import cluster_name
 from .job import Connection
 from .recovery import snapshot
 from .recovery.stopping import how_it_ended
-from .table import table
+from .table import counted, table
 
 
 def status(connection: Connection) -> str:
@@ -26,9 +26,10 @@ def status(connection: Connection) -> str:
     last = "the job has not started yet"
     if head is not None:
         ended = how_it_ended(connection, head.owner) or "it has not said that it ended"
-        last = f"epoch {head.epoch} of {head.owner}: {ended}; {head.number} batches until now"
+        batches = counted(head.number, "batch")
+        last = f"epoch {head.epoch} of {head.owner}: {ended}; {batches} until now"
     return (
         f"{table(('queue', 'partition', 'first', 'end', 'consumer', 'next', 'lag'), rows)}\n\n"
-        f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}; lag: {lag} "
-        f"rows\n{last}"
+        f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}; "
+        f"lag: {counted(lag, 'row')}\n{last}"
     )

@@ -1,4 +1,4 @@
-"""Plain-text tables for people."""
+"""Plain text for people: tables, and numbers of things."""
 
 from collections.abc import Sequence
 
@@ -11,3 +11,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
     formats = [f"{side}{width}" for side, width in zip(sides, widths, strict=True)]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join("  ".join(map(format, map(str, line), formats)).rstrip() for line in lines)
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 row", "2 rows"; "batch" has "batches"."""
+    ending = "es" if what.endswith("ch") else "s"
+    return f"{number} {what}{'' if number == 1 else ending}"

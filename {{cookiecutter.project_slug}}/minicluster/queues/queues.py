@@ -86,8 +86,7 @@ class Queues:
         # A trimmed offset is answered with the first rows there are (documentation, "queues").
         first, found = tablet.data.slice(offset, DEFAULT_MAX_ROWS if max_rows is None else max_rows)
         weight = DEFAULT_MAX_WEIGHT if max_data_weight is None else max_data_weight
-        if found and weight < tablet.data.size:
-            found = found[: within_weight(found, weight)]
+        found = found[: within_weight(found, weight)]
         width = len(table.schema.columns)
         return QueueRowset(
             table.schema.rowset_columns() + _SYSTEM,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from struct import Struct
 
 from ..rows import wire
+
+_LENGTH = Struct("<I")
 
 
 @dataclass
@@ -21,8 +24,6 @@ class OrderedData:
     commits: list[tuple[int, int]] = field(default_factory=list)
     data_weight: int = 0
     """Cumulative, of all rows ever written with the column `$cumulative_data_weight`."""
-    size: int = 0
-    """At least the data weight of all rows ever written, and less work to count."""
     chunks: list[int] = field(default_factory=list)
     """Indexes after the last row of each chunk. Rows become a chunk when the tablet is unmounted
     or frozen (model: a real cluster flushes a mounted one now and then as well)."""
@@ -36,7 +37,6 @@ class OrderedData:
 
     def append(self, rows: list[bytes], timestamp: int) -> None:
         self.rows.extend(rows)
-        self.size += sum(map(len, rows))
         self.commits.append((timestamp, self.total))
 
     def flush(self) -> None:
@@ -85,25 +85,25 @@ class OrderedData:
 
 def data_weight(row: bytes) -> int:
     """Return the weight of a row's values and of the row (GetDataWeight in client/table_client)."""
-    words = wire.words_of(row)
-    weight = position = 1
-    for _ in range(words[0]):
-        header = words[position]
-        kind = header >> 16 & 0xFF
+    weight, position = 1, 8
+    while position < len(row):
+        kind = row[position + 2]  # id, type, flags, length: 2, 1, 1 and 4 bytes
         if kind >= wire.STRING:
-            length = header >> 32
+            (length,) = _LENGTH.unpack_from(row, position + 4)
             weight += length
-            position += 1 + (length + 7 >> 3)
+            position += 8 + (length + 7 & ~7)
         elif kind == wire.NULL:
-            position += 1
+            position += 8
         else:
             weight += 1 if kind == wire.BOOLEAN else 8
-            position += 2
+            position += 16
     return weight
 
 
 def within_weight(rows: list[bytes], limit: int) -> int:
     """Return how many leading rows fit into `limit` bytes; at least one, as on the server."""
+    if sum(map(len, rows)) <= limit:  # a row has at least as many bytes as it weighs
+        return len(rows)
     total = 0
     for count, row in enumerate(rows):
         if total >= limit:

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ..log import say
 from ..plan import observed_name
+from ..table import counted
 from .state_store import remarks
 
 
@@ -37,7 +38,7 @@ class Monitor:
                     lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
             if rows := facts["numInputRows"]:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
-                lines.insert(0, f"{rows} rows in {seconds:.2f} s")
+                lines.insert(0, f"{counted(rows, 'row')} in {seconds:.2f} s")
             for line in lines:
                 say(f"batch {facts['batchId']}: {line}")
         return self._reported != before

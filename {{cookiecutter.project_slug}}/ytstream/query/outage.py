@@ -14,11 +14,17 @@ class Outage:
 
     since: float
     count: int = 0
+    _error: str = ""
     _said: float = -math.inf
 
     def tell(self, error: str, now: float) -> None:
         """Count a try, and say a line a minute."""
         self.count += 1
+        self._error = error
+        self.remind(now)
+
+    def remind(self, now: float) -> None:
+        """Say the last error again when a minute has passed."""
         if now - self._said >= _LINE_SECONDS:
-            say(f"waiting for the cluster for {now - self.since:.0f} s now: {error}")
+            say(f"waiting for the cluster for {now - self.since:.0f} s now: {self._error}")
             self._said = now

@@ -19,6 +19,9 @@ from ..config import Settings, token
 from ..errors import JobError
 from ..job import Connection
 from ..tablets import Tablets
+from .jvm import explained_jvm
+
+STARTING = "starting Spark with SPYT (10 to 20 s)"
 
 
 def settings_of(connection: Connection) -> dict[str, str]:
@@ -48,7 +51,8 @@ def open_session(connection: Connection) -> SparkSession:
     more = confs.filled(iter(confs.LOCAL if local else ()), {})
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with explained_jvm():
+        spark = builder.getOrCreate()
     verify_session(spark, wanted)
     return spark
 
@@ -60,7 +64,8 @@ def open_tablets(connection: Connection) -> Tablets:
     """
     _require_java()
     _prepare_local_environment(connection.settings)
-    SparkContext._ensure_initialized()
+    with explained_jvm():
+        SparkContext._ensure_initialized()
     return Tablets(SparkContext._jvm, connection.settings)
 
 

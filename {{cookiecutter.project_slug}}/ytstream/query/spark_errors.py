@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..blame import place, place_in
 from ..errors import JobError, RestartableError
+from .jvm import explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 
 #: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
@@ -28,10 +29,12 @@ _PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n
 def explained_spark() -> Iterator[None]:
     """Turn Spark's exceptions into one line each.
 
-    Raises JobError for a failure that every try would repeat, RestartableError for the rest.
+    Raises JobError for a failure that every try would repeat and for a JVM that has ended,
+    RestartableError for the rest.
     """
     try:
-        yield
+        with explained_jvm():
+            yield
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
@@ -46,10 +49,6 @@ def explained_spark() -> Iterator[None]:
             f"the job cannot continue: {cause(text)}{place(error)}",
             f"{remedy}; committed rows are kept",
         ) from error
-    except (Py4JError, ConnectionError) as error:
-        raise JobError(
-            f"the JVM is gone: {_shortened(str(error))}", "its own message is above"
-        ) from error
 
 
 def cause(text: str) -> str:
@@ -61,7 +60,8 @@ def cause(text: str) -> str:
     said = [line.strip() for line in [*reversed(causes), *lines]]
     # Some messages of Spark's consist of their SQL state alone.
     with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
-    return _shortened(next(with_content, "Spark has given no reason"))
+    found = next(with_content, "Spark has given no reason")
+    return _shortened(found.partition("; full error: {")[0])  # YTsaurusError repeats itself
 
 
 def _shortened(text: str, limit: int = 400) -> str:

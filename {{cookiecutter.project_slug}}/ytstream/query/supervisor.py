@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from .. import provision
-from ..cluster import connect, explained, first_line
+from ..cluster import Client, connect, explained, first_line
 from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
 from ..log import RUNNING, say
@@ -27,7 +27,7 @@ from . import pipeline, reference
 from .batch import Batch, ClosedError
 from .monitor import Monitor
 from .outage import Outage
-from .session import open_session
+from .session import STARTING, open_session
 from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
 
@@ -41,7 +41,8 @@ def run(connection: Connection) -> None:
     _stop_on_signals(stop)
     with explained(connection.settings):
         connection = provision.sized(connection)
-    say("starting Spark with SPYT (10 to 20 s)")
+        before_start.preview(connection)  # what it would refuse after Spark's start
+    say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
     life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)
@@ -72,6 +73,8 @@ class Life:
     has_progressed: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
+    #: Tries once, so that this process hears of an outage, and a stop, soon.
+    impatient: Client | None = None
 
     def run(self) -> None:
         """Run one query until stopped, or until the reference has to be read anew.
@@ -81,6 +84,7 @@ class Life:
         """
         self.has_progressed = False
         with explained(self.connection.settings), explained_spark():
+            self.impatient = connect(self.connection.settings, patient=False)
             # Known from here on, even if what follows fails: it may not be raised freely again.
             self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
             for note in before_start.start(self.connection, self.tablets, self.epoch):
@@ -97,8 +101,8 @@ class Life:
     def is_stop_asked(self) -> bool:
         """Return whether `stop` asks this process to end; False while the cluster is away."""
         try:
-            path, client = self.connection.settings.ledger, self.connection.client
-            head = read_head(path, client.select_rows)
+            client = self.impatient or self.connection.client
+            head = read_head(self.connection.settings.ledger, client.select_rows)
         except (YtError, OSError):
             return False
         return head is not None and 0 < head.stopped == self.epoch.number
@@ -122,8 +126,8 @@ class Life:
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         monitor = Monitor(query, job.large_state_bytes)
-        # Not patient: this loop looks at the query and at signals as well.
-        client = connect(settings, patient=False)
+        # This loop looks at the query and at signals as well.
+        client = self.impatient or self.connection.client
         watch = Watch(replace(self.connection, client=client), self.epoch, query)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
@@ -165,7 +169,7 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
             failures.clear()  # they were its beginning
             outage = outage or Outage(time.monotonic())
             outage.tell(str(error), time.monotonic())
-            _pause(job, outage.count, life, stop)
+            _pause(job, outage.count, life, stop, outage)
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
                 raise
@@ -186,17 +190,20 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
             _pause(job, len(failures), life, stop)
 
 
-def _pause(job: Job, count: int, life: Life, stop: threading.Event) -> None:
+def _pause(
+    job: Job, count: int, life: Life, stop: threading.Event, outage: Outage | None = None
+) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
     pause = min(job.first_pause_seconds * 2 ** (count - 1), job.longest_pause_seconds)
     end = time.monotonic() + pause
     while not stop.is_set():
         if life.is_stop_asked():
             stop.set()
-        elif (left := end - time.monotonic()) <= 0:
+        if outage is not None:
+            outage.remind(time.monotonic())
+        if (left := end - time.monotonic()) <= 0:
             return
-        else:
-            stop.wait(min(left, LOOK_SECONDS))
+        stop.wait(min(left, LOOK_SECONDS))
 
 
 def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:

@@ -11,6 +11,7 @@ checkpoint and the consumer are made to agree with it:
 4. In one transaction write the head and move the consumer: the only commit point.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .. import ledger
@@ -74,12 +75,12 @@ def decide(connection: Connection, found: Snapshot) -> Plan:
     settings = connection.settings
     head = found.begun or before_ledger.head_of(connection, found)
     if head is None:
-        ownership.verify_consumer(connection, found)
+        ownership.verify_owner(connection, found)
         ownership.verify_ledger(connection, found)
         plan = _first(settings, found)
     else:
         ownership.verify_job(connection, head)
-        ownership.verify_consumer(connection, found)
+        ownership.verify_owner(connection, found)
         ownership.verify_declaration(connection, head)
         ownership.verify_queues(connection, found, head)
         if head.folder is not None:
@@ -118,7 +119,7 @@ def begin(
             for partition, row in rows.items():
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
-    ownership.mark_consumer(connection)
+    ownership.mark(connection)
     folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})
 
 
@@ -153,8 +154,7 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
             )
             raise JobError(
                 f"the consumer was moved forward on {queue.path}, {places}",
-                "to skip those rows use `rewind rows`; to read them move the consumer back (yt "
-                "advance-queue-consumer)",
+                _ways_on(settings.consumer, queue, ends, moved),
             )
         # Without transactions SPYT moves it one batch behind.
         if connection.guarantee.in_transaction and (moved := behind(queue, ends)):
@@ -164,6 +164,20 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
             )
         rows.append(dict(ends))
     return Plan(rows, head, tuple(notes))
+
+
+def _ways_on(consumer: str, queue: Queue, ends: Mapping[int, int], moved: Sequence[int]) -> str:
+    """Return the commands that skip the rows before a moved consumer, and those that read them."""
+    path = queue.path
+    skip = " ".join(f"{path}:{p}={queue.consumed[p]}" for p in moved)
+    back = [
+        f"yt advance-queue-consumer {consumer} {path} --partition-index {p} "
+        f"--new-offset {ends.get(p, 0)}"
+        for p in moved
+    ]
+    return "\n     ".join(
+        [f"to skip those rows: `rewind rows {skip}`", "to read them move the consumer back:", *back]
+    )
 
 
 def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
@@ -198,9 +212,9 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
 
 def _first_rows(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:
     """Return where a queue begins that the ledger does not know, and what to say of it."""
-    if queue.consumed:  # read before: `start_from` is for new consumers
+    if queue.consumed:  # read before: `start_from` is for queues that are new to the consumer
         return {**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed}, []
     rows = dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
     places = ", ".join(map(str, rows.values()))
-    note = f"new consumer: {queue.path} from its {settings.start_from} rows, by partition {places}"
+    note = f"first read of {queue.path}: from its {settings.start_from} rows, by partition {places}"
     return rows, [note]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..columns import key_of
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
@@ -24,7 +25,7 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     found = snapshot.read(connection.client, connection.settings, mend=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
-    ownership.verify_consumer(connection, found)
+    ownership.verify_owner(connection, found)
     _verify_partitions(connection.settings.consumer, found.queues)
     before = _stands(found)
     targets = _targets(found, before, to, rows)
@@ -32,12 +33,17 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     found = snapshot.read(connection.client, connection.settings)
     plan = Plan(targets, replace(found.head or Head(), batch=-1))
     before_start.begin(connection, tablets, mine, found, plan)
-    return [
-        f"{queue.path}, partition {partition}: from row {was.get(partition, 0)} to row {row}"
+    moves = [
+        (queue.path, partition, was.get(partition, 0), row)
         for queue, was, now in zip(found.queues, before, targets, strict=True)
         for partition, row in now.items()
         if was.get(partition, 0) != row
-    ] or ["the job was there already; its checkpoint is empty now"]
+    ]
+    if not moves:
+        return ["the job was there already; its checkpoint is empty now"]
+    done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
+    is_back = any(now < was for _, _, was, now in moves)
+    return done + (_written_again(connection) if is_back else [])
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
@@ -59,7 +65,16 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     head = found.begun or before_ledger.head_of(connection, found) or head
     found = _taken_over(connection, found, head)
     before_start.begin(connection, tablets, epoch, found, before_start.decide(connection, found))
-    return done
+    return [*done, "done: the next start continues where the job was"]
+
+
+def _written_again(connection: Connection) -> list[str]:
+    """Return which outputs will hold rows twice: in a table with a key they are replaced."""
+    job, paths = connection.job, connection.settings.outputs
+    twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
+    if not twice:
+        return []
+    return [f"what is read again comes out again: {', '.join(twice)} will hold it twice"]
 
 
 def _taken_over(connection: Connection, found: Snapshot, head: Head) -> Snapshot:

@@ -1,4 +1,4 @@
-"""Whose ledger and whose consumer these are; checked before every start."""
+"""Whose ledger, consumer and checkpoint these are; checked before every start."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -26,17 +26,27 @@ def marker_of(connection: Connection) -> dict[str, Any]:
     }
 
 
-def verify_consumer(connection: Connection, found: Snapshot) -> None:
-    """Raise JobError when another job reads by this consumer."""
-    settings, marker = connection.settings, found.consumer_marker
-    if marker is None:
-        return
-    path, job = marker.get("ledger", settings.ledger), marker.get("job")
-    if job != connection.job.name or path != settings.ledger:
+def verify_owner(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError when another job reads by this consumer, or has its state in this folder.
+
+    A start removes the checkpoint folders of former epochs: those of another job would be lost.
+    """
+    settings, job = connection.settings, connection.job.name
+    foreign = {
+        name: f"the {name} {path} belongs to the job {owner!r} with the ledger {ledger}"
+        for name, path, marker in (
+            ("consumer", settings.consumer, found.consumer_marker),
+            ("checkpoint", settings.checkpoint, found.checkpoint_marker),
+        )
+        if marker is not None
+        for owner, ledger in [(marker.get("job"), marker.get("ledger", settings.ledger))]
+        if (owner, ledger) != (job, settings.ledger)
+    }
+    if foreign:
         raise JobError(
-            f"the consumer {settings.consumer} belongs to the job {job!r} with the ledger {path}, "
-            f"this is {connection.job.name!r} with {settings.ledger}",
-            "give this job a consumer of its own, or correct `ledger` in the configuration",
+            f"{'; '.join(foreign.values())}; this is {job!r} with {settings.ledger}",
+            f"give this job a {' and a '.join(foreign)} of its own, or correct `ledger` in the "
+            "configuration",
         )
 
 
@@ -50,12 +60,13 @@ def verify_ledger(connection: Connection, found: Snapshot) -> None:
         )
 
 
-def mark_consumer(connection: Connection) -> None:
-    """Write the consumer's marker where it is missing or outdated."""
+def mark(connection: Connection) -> None:
+    """Write the marker of consumer and checkpoint where it is missing or outdated."""
     settings = connection.settings
     mine = {"job": connection.job.name, "ledger": settings.ledger}
-    if connection.client.get_attribute(settings.consumer, MARKER, None) != mine:
-        connection.client.set(f"{settings.consumer}/@{MARKER}", mine)
+    for path in (settings.consumer, settings.checkpoint):
+        if connection.client.get_attribute(path, MARKER, None) != mine:
+            connection.client.set(f"{path}/@{MARKER}", mine)
 
 
 def verify_job(connection: Connection, head: Head) -> None:

@@ -10,7 +10,7 @@ from ..config import Settings
 from ..ledger import Head
 from ..positions import Queue
 
-#: Attribute of the consumer: the job that reads by it, and that job's ledger.
+#: Attribute of consumer and checkpoint: the job that they are of, and that job's ledger.
 MARKER = "ytstream_job"
 
 #: A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start.
@@ -25,6 +25,7 @@ class Snapshot:
     #: None before the first start of the job.
     head: Head | None
     consumer_marker: Mapping[str, Any] | None
+    checkpoint_marker: Mapping[str, Any] | None = None
 
     @property
     def begun(self) -> Head | None:
@@ -39,6 +40,7 @@ def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
         queues(client, settings, cluster_name(client)),
         ledger.head_of(settings.ledger, rows, mend=mend),
         client.get_attribute(settings.consumer, MARKER, None),
+        client.get_attribute(settings.checkpoint, MARKER, None),
     )
 
 
