@@ -84,6 +84,7 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
     connection = provision.sized(connection)
+    print(session.STARTING, flush=True)
     spark = session.open_session(connection)
     try:
         with explained_spark():
