@@ -1,6 +1,6 @@
 """``make bench``: figures of this machine, as tables.
 
-python -m bench [generation] [rows] [million] [batch]    all of them without a name
+python -m bench [generation] [rows] [million] [batch] [rejects]    all of them without a name
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "rows": rows.tables,
     "million": million.tables,
     "batch": batch.tables,
+    "rejects": batch.rejects,
 }
 
 

@@ -20,21 +20,31 @@ BATCH_ROWS = 40_000
 
 def tables() -> Iterator[Table]:
     """Yield the medians, each also relative to SPYT's sink, and the rounds; see sinks.py."""
+    yield from _beside("sink", "documentation", "ledger")
+
+
+def rejects() -> Iterator[Table]:
+    """Yield the same of a job that rejects one row in a hundred, beside one that rejects none."""
+    yield from _beside("ledger", "rejects")
+
+
+def _beside(base: str, *others: str) -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder:
-        found = inside.run("sinks.py", generate(Path(folder)), str(ROUNDS))
-    yield _medians(found)
+        project = generate(Path(folder))
+        found = inside.run("sinks.py", project, str(ROUNDS), base, *others)
+    yield _medians(found, base)
     yield _rounds(found)
 
 
-def _medians(found: dict[str, Any]) -> Table:
+def _medians(found: dict[str, Any], first: str) -> Table:
     base = {
-        "requests": statistics.median(found["sink"]["requests"]),
-        "idle": found["sink"]["idle_requests"],
+        "requests": statistics.median(found[first]["requests"]),
+        "idle": found[first]["idle_requests"],
     }
     names = (
         "way",
         "rows per second",
-        "beside sink",
+        f"beside {first}",
         "lowest, highest round",
         "seconds per batch, quartiles",
         "requests per batch",
@@ -42,7 +52,7 @@ def _medians(found: dict[str, Any]) -> Table:
     )
     table = Table(*names, title=f"Bids in batches of {BATCH_ROWS}, medians of {ROUNDS} rounds")
     for way, figures in found.items():
-        ratios = _ratios(found, way)
+        ratios = _ratios(found, first, way)
         seconds = list(chain(*figures["rounds"]))
         requests, idle = statistics.median(figures["requests"]), figures["idle_requests"]
         table.add_row(
@@ -64,7 +74,7 @@ def _rounds(found: dict[str, Any]) -> Table:
     return table
 
 
-def _ratios(found: dict[str, Any], way: str) -> list[float]:
-    """Return the rows per second of each round beside those of SPYT's sink in the same round."""
-    pairs = zip(found["sink"]["rounds"], found[way]["rounds"], strict=True)
-    return [statistics.median(sink) / statistics.median(batches) for sink, batches in pairs]
+def _ratios(found: dict[str, Any], first: str, way: str) -> list[float]:
+    """Return the rows per second of each round beside those of ``first`` in the same round."""
+    pairs = zip(found[first]["rounds"], found[way]["rounds"], strict=True)
+    return [statistics.median(base) / statistics.median(batches) for base, batches in pairs]

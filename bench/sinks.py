@@ -1,13 +1,14 @@
-"""The same bids, written in three ways in one session.
+"""The same bids, written in several ways in one session.
 
-    python sinks.py OUTCOME ROUNDS
+    python sinks.py OUTCOME ROUNDS WAY...
 
-Three ways to write the same bids, one after the other in one session, in several rounds. Each round
-begins with another way. A round before them warms the session up and counts the idle requests.
+The ways follow one another, in several rounds. Each round begins with another way. A round before
+them warms the session up and counts the idle requests.
 
 - ``documentation``: SPYT's page on Structured Streaming as it stands, its default write size;
 - ``sink``: the job of before the ledger: its fence and its small writes, SPYT's sink;
-- ``ledger``: the job as it is: foreachBatch, audit, ledger.
+- ``ledger``: the job as it is: foreachBatch, audit, ledger;
+- ``rejects``: the same, with one row in a hundred in the output ``rejected``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from ytstream.cluster import connect
 from ytstream.demo.tables import produce
 from ytstream.guarantees import guarantee_of
 from ytstream.guarantees.transactional import FENCE
-from ytstream.job import Connection
+from ytstream.job import Connection, Job
 from ytstream.query import pipeline, session
 from ytstream.query.batch import Batch
 from ytstream.query.watch import Watch
@@ -116,31 +117,37 @@ WAYS: dict[str, Callable[[Connection, SparkSession], Running]] = {
     "documentation": partial(_by_sink, as_documented=True),
     "sink": partial(_by_sink, as_documented=False),
     "ledger": _by_ledger,
+    "rejects": _by_ledger,
 }
 
 
-def measure(rounds: int) -> dict[str, Figures]:
-    """Return the figures of each way."""
-    here = example("transactional", "map", QUEUES)
-    bids = here.sample.make(BATCHES * BATCH_ROWS // QUEUES, 7, 0)
-    found = {way: Figures() for way in WAYS}
+def _job(way: str) -> Job:
+    if way != "rejects":
+        return example("transactional", "map", QUEUES).job
+    job = example("transactional", "map", QUEUES, rejects=True).job
+    return replace(job, reject={"one in a hundred": "event_id LIKE '%00'"})
+
+
+def measure(rounds: int, wanted: Sequence[str]) -> dict[str, Figures]:
+    """Return the figures of each way that is wanted."""
+    sample = example("transactional", "map", QUEUES).sample
+    bids = sample.make(BATCHES * BATCH_ROWS // QUEUES, 7, 0)
+    found = {way: Figures() for way in wanted}
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
     with testing.start() as cluster:
         spark = None
         for number in range(rounds + 1):
-            ways = deque(WAYS)
+            ways = deque(wanted)
             ways.rotate(-number)
             for way in ways:
-                root = f"//home/{way}-{number}"
+                root, job = f"//home/{way}-{number}", _job(way)
                 settings = replace(
-                    settings_of(here.job, root, proxy=cluster.http, queues=QUEUES),
+                    settings_of(job, root, proxy=cluster.http, queues=QUEUES),
                     max_rows_per_partition=ROWS_PER_PARTITION,
                     trigger_seconds=TRIGGER_SECONDS,
                     dyn_batch_size=None,
                 )
-                connection = Connection(
-                    connect(settings), settings, here.job, guarantee_of(here.job)
-                )
+                connection = Connection(connect(settings), settings, job, guarantee_of(job))
                 provision.provision(connection)
                 connection = provision.sized(connection)
                 spark = spark or session.open_session(connection)
@@ -170,7 +177,8 @@ def _batches(running: Running, connection: Connection) -> list[float]:
             raise RuntimeError(str(query.exception()))
         running.look(time.monotonic())
         time.sleep(0.2)
-    written = int(connection.client.get(f"{connection.settings.output}/@row_count"))
+    paths = connection.settings.outputs.values()
+    written = sum(int(connection.client.get(f"{path}/@row_count")) for path in paths)
     done = [batch for batch in query.recentProgress if batch["numInputRows"]]
     if {batch["numInputRows"] for batch in done} != {BATCH_ROWS}:
         raise RuntimeError(f"not batches of {BATCH_ROWS} rows: {done}")
@@ -200,11 +208,11 @@ def _idle(running: Running, cluster: Client) -> int:
     return sum(cluster.journal.counts().values()) - before
 
 
-def main(outcome: Path, rounds: int) -> None:
+def main(outcome: Path, rounds: int, wanted: Sequence[str]) -> None:
     """Write the figures to OUTCOME as JSON."""
-    found = measure(rounds)
+    found = measure(rounds, wanted)
     outcome.write_text(json.dumps({way: asdict(figures) for way, figures in found.items()}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
