@@ -43,6 +43,7 @@ JOBS = (
     Foreign("quakes", "window", "transactional", "3.5", *QUAKES),
     Foreign("penguins", "join", "at_least_once", "4.1", *PENGUINS),
     Foreign("penguins", "deduplicate", "transactional", "4.1", *PENGUINS),
+    Foreign("quakes", "aggregate", "at_least_once", "3.5", *QUAKES),
 )
 
 #: Where the user's files are in a project, besides those of the package.

@@ -16,6 +16,8 @@ _UNKNOWN: Row = {"latin": None, "first_described": None, "usual_mass": None}
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield each penguin with what is known of its species."""
     for row in rows:
+        if row["species"] is None:
+            continue
         known = _KNOWN.get(row["species"], _UNKNOWN)
         culmen, mass, usual = row["culmen"], row["body_mass"], known["usual_mass"]
         yield {
@@ -26,3 +28,8 @@ def expected(rows: Sequence[Row]) -> Iterator[Row]:
             # The usual mass is a power of two, so a float of four bytes holds the quotient.
             "mass_of_usual": mass / usual if mass is not None and usual is not None else None,
         }
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the reason and the row of each that REJECT keeps out."""
+    return (("the species is unknown", row) for row in rows if row["species"] is None)

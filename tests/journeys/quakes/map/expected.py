@@ -10,8 +10,10 @@ Row = Mapping[str, Any]
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the output rows of ``rows``."""
+    """Yield the rows of "output"."""
     for row in rows:
+        if _reason(row) is not None:
+            continue
         place, words = row["place"], row["words"]
         yield {
             **row,
@@ -24,3 +26,16 @@ def expected(rows: Sequence[Row]) -> Iterator[Row]:
             "region": None if place is None else place.split(",")[-1].strip(),
             "lengths": None if words is None else [[word, len(word)] for word in words],
         }
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the reason and the row of each that REJECT keeps out."""
+    for row in rows:
+        if (reason := _reason(row)) is not None:
+            yield reason, row
+
+
+def _reason(row: Row) -> str | None:
+    if abs(row["epicentre"]["lat"]) > 90:
+        return "the epicentre is not on Earth"
+    return None if row["readings"] else "nobody felt or measured it"

@@ -20,10 +20,15 @@ _FOUNDED = -33_000
 
 
 def rows(count: int, seed: int, start_us: int) -> Iterator[dict[str, Any]]:
-    """Yield ``count`` earthquakes, a second apart from ``start_us``."""
+    """Yield ``count`` earthquakes, a second apart from ``start_us``; a few are none."""
     for number in range(count):
         quake = _QUAKES[(seed + number) % len(_QUAKES)]
-        yield _row(f"{seed}-{number}", quake, start_us + (number + 1) * _SECOND)
+        row = _row(f"{seed}-{number}", quake, start_us + (number + 1) * _SECOND)
+        if number % 40 == 3:
+            row["epicentre"] = {**row["epicentre"], "lat": 90.5}
+        if number % 40 == 7:
+            row["readings"] = []
+        yield row
 
 
 def _row(name: str, quake: dict[str, str], now: int) -> dict[str, Any]:

@@ -90,4 +90,11 @@ OUTPUTS = {
         Column("lengths", ti.Dict[ti.Utf8, ti.Int32]),
         Column("position", ti.Tuple[ti.Double, ti.Int32]),
     ],
+    "rejected": [
+        Column("tablet_index", "int64", key=True),
+        Column("row_index", "int64", key=True),
+        Column("reason", "utf8", required=True),
+        Column("time", "timestamp", required=True),
+        Column("row", "utf8", required=True),
+    ],
 }

@@ -8,6 +8,12 @@ from .tables import OUTPUTS
 #: From here on an earthquake is strong.
 STRONG = 5.0
 
+#: What no earthquake is.
+REJECT = {
+    "the epicentre is not on Earth": "abs(epicentre.lat) > 90 OR abs(epicentre.lon) > 180",
+    "nobody felt or measured it": "size(readings) = 0",
+}
+
 
 def transform(events: DataFrame) -> DataFrame:
     """Add what can be said of each earthquake; the columns are those of OUTPUTS["output"]."""
