@@ -38,7 +38,9 @@ PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: setup-4.1 setup-3.5 ## make both environments with the pinned packages
+# At once: pip works on one core.
+setup: ## make both environments with the pinned packages
+	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
 setup-4.1: SCOPE := template
 setup-3.5: SCOPE := dev
