@@ -38,7 +38,9 @@ PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-setup: setup-4.1 setup-3.5 ## make both environments with the pinned packages
+# At once: pip works on one core.
+setup: ## make both environments with the pinned packages
+	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
 setup-4.1: SCOPE := template
 setup-3.5: SCOPE := dev
@@ -68,9 +70,8 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 test: setup test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -n 2 --dist worksteal -m "(slow or spark) and not journey"
 
-journeys: setup ## the long tests: foreign data in every guarantee, every generated job killed
-	@$(BIN)/pytest tests/model tests/journeys tests/template/test_running.py tests/ytstream/test_retries.py \
-	  tests/minicluster/test_spyt.py::test_a_killed_driver_is_started_again
+journeys: setup ## the long tests that `make test` leaves out: of each kind it has a sample
+	@$(BIN)/pytest -m journey
 
 crash-matrix: setup-4.1 ## two live drivers: one paused or killed at every point of a batch, rows counted
 	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
@@ -80,7 +81,7 @@ outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark
-	@$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not spark"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not spark and not journey"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance

@@ -285,6 +285,16 @@ def test_a_consumers_partitions_are_reported(
     eventually(unread, [(8, 2), (0, 0)])
 
 
+def _trimmed_becomes(client: Any, queue: str, *counts: int) -> None:
+    """Wait until that many rows are trimmed of each tablet."""
+
+    def trimmed() -> list[int]:
+        infos = client.get_tablet_infos(queue, [*range(len(counts))])["tablets"]
+        return [int(info["trimmed_row_count"]) for info in infos]
+
+    eventually(trimmed, [*counts])
+
+
 def test_a_vital_consumer_lets_the_queue_be_trimmed(
     client: Any, queue: str, consumer: str, register: Register
 ) -> None:
@@ -292,14 +302,10 @@ def test_a_vital_consumer_lets_the_queue_be_trimmed(
     register(queue, consumer, vital=True)
     client.advance_queue_consumer(consumer, queue, 0, None, 6)
 
-    def trimmed() -> int:
-        (info,) = client.get_tablet_infos(queue, [0])["tablets"]
-        return int(info["trimmed_row_count"])
-
     client.set(f"{queue}/@auto_trim_config", {"enable": True, "retained_rows": 5})
-    eventually(trimmed, 5)
+    _trimmed_becomes(client, queue, 5, 0)
     client.set(f"{queue}/@auto_trim_config", {"enable": True})
-    eventually(trimmed, 6)
+    _trimmed_becomes(client, queue, 6, 0)
 
 
 def test_frozen_tablets_are_trimmed_when_they_are_mounted_again(
@@ -313,14 +319,10 @@ def test_frozen_tablets_are_trimmed_when_they_are_mounted_again(
         client.advance_queue_consumer(consumer, queue, partition, None, 3)
     client.freeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
 
-    def trimmed() -> list[int]:
-        infos = client.get_tablet_infos(queue, [0, 1])["tablets"]
-        return [int(info["trimmed_row_count"]) for info in infos]
-
     client.set(f"{queue}/@auto_trim_config", {"enable": True})
-    eventually(trimmed, [0, 3])
+    _trimmed_becomes(client, queue, 0, 3)
     client.unfreeze_table(queue, first_tablet_index=0, last_tablet_index=0, sync=True)
-    eventually(trimmed, [3, 3])
+    _trimmed_becomes(client, queue, 3, 3)
 
 
 def test_the_settings_of_trimming_are_removed(
@@ -330,15 +332,11 @@ def test_the_settings_of_trimming_are_removed(
     register(queue, consumer, vital=True)
     client.advance_queue_consumer(consumer, queue, 0, None, 6)
 
-    def trimmed() -> int:
-        (info,) = client.get_tablet_infos(queue, [0])["tablets"]
-        return int(info["trimmed_row_count"])
-
     client.set(f"{queue}/@auto_trim_config", {"enable": True, "retained_rows": 5})
-    eventually(trimmed, 5)
+    _trimmed_becomes(client, queue, 5, 0)
     client.remove(f"{queue}/@auto_trim_config/retained_rows")
     assert client.get(f"{queue}/@auto_trim_config") == {"enable": True}
-    eventually(trimmed, 6)
+    _trimmed_becomes(client, queue, 6, 0)
     client.remove(f"{queue}/@auto_trim_config")
     with pytest.raises(yt.YtError):
         client.remove(f"{queue}/@auto_trim_config/enable")

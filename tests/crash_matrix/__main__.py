@@ -19,14 +19,9 @@ from yt.common import YtError
 from minicluster.client import ControlError
 from tests.crash_matrix.cases import Case, Variant, chosen
 from tests.crash_matrix.play import SpoiltError, Stage, play, project_of, staged
-from tests.project import ROOT
+from tests.project import ROOT, SUBMIT_ARGS
 
 LOGS = ROOT / "build" / "crash-matrix"
-#: No JVM lives long enough here for its second compiler to pay.
-SUBMIT_ARGS = (
-    "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' "
-    "--master local[2] pyspark-shell"
-)
 COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
 HOLDS = "ok"
 

@@ -21,8 +21,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.crash_matrix.__main__ import LOGS, SUBMIT_ARGS
+from tests.crash_matrix.__main__ import LOGS
 from tests.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
+from tests.project import SUBMIT_ARGS
 from ytstream.demo.process import Process
 
 VARIANT = ("transactional", "map", 1)

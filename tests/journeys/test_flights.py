@@ -15,19 +15,41 @@ import pytest
 
 from tests.conftest import Generate
 from tests.journeys.flights import reference
-from tests.project import OPTIONS, ROOT
+from tests.project import OPTIONS, ROOT, SUBMIT_ARGS
 
 pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "tests" / "journeys" / "flights"
-ROWS = 336_776
+#: All flights of the package, and the first ones: one guarantee with these is in `make test`.
+ROWS, FIRST = 336_776, 80_000
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("idempotent", FIRST), id="idempotent-first"),
+        *(
+            pytest.param((guarantee, ROWS), id=guarantee, marks=pytest.mark.journey)
+            for guarantee in OPTIONS["guarantee"]
+        ),
+    ],
+)
+def journey(request: pytest.FixtureRequest) -> tuple[str, int]:
+    """A guarantee, and the number of flights."""
+    guarantee, rows = request.param
+    return str(guarantee), int(rows)
 
 
 @pytest.fixture(scope="module")
-def flights() -> pd.DataFrame:
+def guarantee(journey: tuple[str, int]) -> str:
+    return journey[0]
+
+
+@pytest.fixture(scope="module")
+def flights(journey: tuple[str, int]) -> pd.DataFrame:
     found = reference.read_flights()
     assert len(found) == ROWS
-    return found
+    return found[: journey[1]]
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +58,6 @@ def queue_rows(flights: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) 
     file = tmp_path_factory.mktemp("flights") / "rows.pickle"
     file.write_bytes(pickle.dumps(reference.queue_rows(flights)))
     return file
-
-
-def _sampled(guarantee: str) -> object:
-    """Mark all guarantees but one as journeys: one represents them in `make test`."""
-    is_sample = guarantee == "idempotent"
-    return pytest.param(guarantee, marks=[] if is_sample else [pytest.mark.journey])
-
-
-@pytest.fixture(scope="module", params=[*map(_sampled, OPTIONS["guarantee"])])
-def guarantee(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +88,7 @@ def run(project: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, *words],
         cwd=project,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-        },
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS, "PYTHONPATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -92,6 +100,7 @@ def run(project: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.journey  # in `make test`: other users' files, in test_foreign_jobs.py
 def test_its_linters_have_nothing_to_say_about_the_users_files(
     project: Path, mypy_cache: Path
 ) -> None:
@@ -109,17 +118,17 @@ def test_every_flight_comes_out_as_pandas_computes_it(
     outcome = pickle.loads(outcome_file.read_bytes())
 
     assert outcome["exit_code"] == 0
-    assert outcome["rows_in"] == ROWS
+    assert outcome["rows_in"] == len(flights)
     assert outcome["queue_tablets"] == reference.TABLETS
     found: Counter[tuple[object, ...]] = outcome["rows"]
-    assert found.total() == ROWS
+    assert found.total() == len(flights)
     # Only the idempotent output knows which row of the queue a row came from.
     has_key = guarantee == "idempotent"
     assert (outcome["columns"][:2] == ["tablet_index", "row_index"]) == has_key
     wanted = Counter(reference.expected(flights, positions=has_key))
     assert first(wanted - found) == first(found - wanted) == []
     if has_key:
-        per_tablet = ROWS // reference.TABLETS
+        per_tablet = len(flights) // reference.TABLETS
         assert sorted(row[:2] for row in found.elements()) == [
             (tablet, row) for tablet in range(reference.TABLETS) for row in range(per_tablet)
         ]

@@ -34,11 +34,28 @@ def running() -> Iterator[testing.Running]:
         yield cluster
 
 
-@pytest.fixture
-def fresh() -> Iterator[testing.Running]:
-    """A cluster in a process of its own for one test alone."""
+@pytest.fixture(scope="session")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[testing.Running, str]]:
+    """A cluster in a process of its own, and the file with its state as it was in the beginning."""
+    file = str(tmp_path_factory.mktemp("empty") / "state")
     with testing.start(rpc_proxies=2) as cluster:
-        yield cluster
+        cluster.client.save(file)
+        yield cluster, file
+
+
+@pytest.fixture
+def fresh(emptied: tuple[testing.Running, str]) -> testing.Running:
+    """A cluster for one test alone: as it was in the beginning, but for its clock."""
+    cluster, file = emptied
+    control = cluster.client
+    control.faults.clear()
+    before = control.clock.now()
+    control.load(file)
+    # Loaded with the state, the clock would be behind the timestamps that were given out.
+    control.clock.advance(max(0.0, before - control.clock.now()))
+    control.set_label(None)
+    control.journal.clear()
+    return cluster
 
 
 Connect = Callable[..., Any]
@@ -71,13 +88,13 @@ def root(client: Any, request: pytest.FixtureRequest) -> str:
     return path
 
 
-@pytest.fixture(scope="module", params=["4.1", "3.5"])
+@pytest.fixture(scope="session", params=["4.1", "3.5"])
 def lab(
     request: pytest.FixtureRequest,
     environments: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[spyt_lab.Lab]:
-    """A cluster and a Spark session on it, for all tests of a module and one version of Spark."""
+    """A cluster and a Spark session on it, for all tests with one version of Spark."""
     environment = environments[request.param]
     if not environment.exists():
         pytest.skip(f"no environment for Spark {request.param}: `make setup` makes it")

@@ -23,19 +23,24 @@ FLOORS = [
     ["__main__"],
 ]
 """The lowest first, as HOW_A_REQUEST_TRAVELS.md draws them."""
-ARROWS = imports.arrows(PACKAGE)
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert imports.circles(ARROWS) == []
+@pytest.fixture(scope="module")
+def arrows() -> list[Arrow]:
+    """Return the imports between modules of the minicluster."""
+    return imports.arrows(PACKAGE)
 
 
-def test_no_import_points_up() -> None:
-    assert list(map(str, imports.upward(ARROWS, FLOORS))) == []
+def test_no_modules_import_each_other_in_a_circle(arrows: list[Arrow]) -> None:
+    assert imports.circles(arrows) == []
 
 
-def test_rows_know_the_errors_alone() -> None:
-    targets = {arrow.target for arrow in ARROWS if arrow.source.startswith("rows")}
+def test_no_import_points_up(arrows: list[Arrow]) -> None:
+    assert list(map(str, imports.upward(arrows, FLOORS))) == []
+
+
+def test_rows_know_the_errors_alone(arrows: list[Arrow]) -> None:
+    targets = {arrow.target for arrow in arrows if arrow.source.startswith("rows")}
     assert {name for name in targets if not name.startswith("rows")} == {"errors"}
 
 

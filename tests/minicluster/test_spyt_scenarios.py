@@ -26,7 +26,13 @@ from yt.yson import YsonUint64
 from tests.minicluster.spyt_lab import Lab, WorkerError
 from tests.minicluster.spyt_stage import COLUMNS, TABLETS, Row, Stage, identity
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    # With the Spark of each version in test_spyt.py.
+    pytest.mark.parametrize(
+        "lab", ["4.1", pytest.param("3.5", marks=pytest.mark.journey)], indirect=True
+    ),
+]
 
 TIMEOUT = 60.0
 NAMES = [column["name"] for column in COLUMNS]

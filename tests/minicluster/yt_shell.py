@@ -6,6 +6,7 @@ Run as a process. Reads lines of JSON, a command's arguments and a folder with i
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -22,6 +23,8 @@ def serve() -> object:
     for name in ("_prepare_config_parser", "_prepare_parser"):
         parser = getattr(yt_binary, name)()
         setattr(yt_binary, name, lambda made=parser: made)
+    # A command took four times as long: its process collected, and so copied, all of this.
+    gc.freeze()
     while line := sys.stdin.readline():
         arguments, folder = json.loads(line)
         child = os.fork()

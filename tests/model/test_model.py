@@ -11,7 +11,7 @@ from tests.model.search import search
 from tests.model.variants import FAULTS, GUARANTEES, JOBS, MUTANTS, STEPS, Model
 
 CASES = list(product(GUARANTEES, JOBS))
-#: The one whose whole bounds are searched in `make test`; all are in `make journeys`.
+#: The one whose whole bounds are searched in `make test`; the others' are in `make journeys`.
 SAMPLE = ("transactional", "stateful")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from yt import yson
 
 from minicluster import testing
+from tests.minicluster.yt_process import Shell, running_shell
 from tests.project import ROOT
 from tests.ytstream.examples import example, settings_of
 from ytstream import ledger
@@ -70,8 +69,8 @@ def test_the_batches_that_are_shown_end_where_the_head_is() -> None:
 
 
 @pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    """Start a minicluster with the ledger that the page shows."""
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """Start a minicluster with the ledger that the page shows, and `yt` on it."""
     with testing.start() as cluster:
         job = example("transactional", "map").job
         client: Any = connect(settings_of(job, "//home/none", proxy=cluster.http))
@@ -84,7 +83,8 @@ def proxy() -> Iterator[str]:
             for name in ("started", "ended"):
                 row[name] = None if row[name] is None else yson.YsonUint64(row[name])
         client.insert_rows(LEDGER, rows)
-        yield cluster.http
+        with running_shell(cluster.http, tmp_path_factory.mktemp("shell")) as started:
+            yield started
 
 
 def test_there_are_queries() -> None:
@@ -93,18 +93,10 @@ def test_there_are_queries() -> None:
 
 
 @pytest.mark.parametrize(("command", "printed"), QUERIES)
-def test_a_query_prints_what_the_page_shows(proxy: str, command: str, printed: str) -> None:
+def test_a_query_prints_what_the_page_shows(shell: Shell, command: str, printed: str) -> None:
     yt, *words = shlex.split(command)
     assert yt == "yt"
-    done = subprocess.run(
-        [f"{sys.prefix}/bin/yt", "--proxy", proxy, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert _rows(done.stdout) == _rows(printed)
+    assert _rows(shell(*words)) == _rows(printed)
 
 
 def _rows(text: str) -> list[Any]:

@@ -25,7 +25,7 @@ OFFERED = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["template", "project"])
+@pytest.fixture(scope="module", params=["template", "project"])
 def folder(request: pytest.FixtureRequest, generate: Generate) -> Path:
     """Where a Makefile is: in the template, in a generated project."""
     return ROOT if request.param == "template" else generate()

@@ -108,11 +108,16 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
 @pytest.mark.parametrize(
     "variant",
     [
-        ("transactional", "map", "single"),
         ("at_least_once", "window", "multi"),
         ("transactional", "join", "multi"),
-        ("at_least_once", "deduplicate", "single"),
-        ("transactional", "aggregate", "single"),
+        *(
+            pytest.param(variant, marks=pytest.mark.journey)
+            for variant in (
+                ("transactional", "map", "single"),
+                ("at_least_once", "deduplicate", "single"),
+                ("transactional", "aggregate", "single"),
+            )
+        ),
     ],
     ids="-".join,
 )

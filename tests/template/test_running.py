@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.versions import SPARK_VERSIONS
-from tests.project import VARIANTS, Variant, generate, variant_answers
+from tests.project import SUBMIT_ARGS, VARIANTS, Variant, generate, variant_answers
 
 #: One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
 KILLED = [
@@ -29,8 +29,8 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
 
 
 #: In `make test`: each guarantee and each kind once, both Spark versions, one queue and several.
+#: A transactional map is in tests/journeys, with foreign data.
 SAMPLE = [
-    ("transactional", "map"),
     ("transactional", "window"),
     ("idempotent", "map"),
     ("at_least_once", "join"),
@@ -72,9 +72,7 @@ def test_its_own_tests_pass(
         cwd=project,
         env={
             **os.environ,
-            # No JVM of theirs lives long enough for its second compiler to pay.
-            "PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:TieredStopAtLevel=1 "
-            "--master local[2] pyspark-shell",
+            "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS,
             "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)]),
         },
         stdout=subprocess.PIPE,

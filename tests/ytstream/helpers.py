@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
+from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.ytstream.driver import Driver
 from tests.ytstream.examples import example, settings_of
@@ -41,6 +44,12 @@ _SESSION_KEYS = {
     for part in (confs.COMMON, confs.STATELESS, confs.STATEFUL, *confs.GUARANTEES.values())
     for conf in part
 }
+
+
+def sampled(cases: Iterable[tuple[Any, ...]], sample: Collection[tuple[Any, ...]]) -> list[Any]:
+    """Return the cases; those that are not in ``sample`` are left to `make journeys`."""
+    journey = pytest.mark.journey
+    return [pytest.param(*case, marks=() if case in sample else journey) for case in cases]
 
 
 def unconnected(guarantee: str, processing: str = "map", queues: int = 1) -> Connection:
@@ -90,6 +99,27 @@ def another_process(stream: Stream) -> Stream:
     return replace(stream, epoch=Epoch())
 
 
+def run_until_it_fails(stream: Stream) -> str:
+    """Run the query; return the text of the exception that ends it."""
+    with stream.running() as query:
+        return wait_for_failure(query)
+
+
+def at_a_commit(stream: Stream, cluster: Running, action: str, after: int = 0) -> Fault:
+    """Order ``action`` for the commit of one batch from now on, behind ``after`` others."""
+    faults = cluster.client.faults
+    # The consumer moves in the transaction, right before it commits.
+    moved = faults.add(
+        method="AdvanceConsumer", skip=_moves(stream) * after, action="delay", seconds=0
+    )
+    return faults.add(method="CommitTransaction", armed_by=moved, action=action)
+
+
+def _moves(stream: Stream) -> int:
+    """Return how often a batch that reads every partition moves the consumer."""
+    return sum(provision.queue_tablets(stream.client, stream.settings).values())
+
+
 def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> int:
     """Run until ``after`` batches are through and the next one dies; return the latter's number.
 
@@ -107,16 +137,13 @@ def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> in
         action="delay",
         seconds=0,
     )
-    tablets = sum(provision.queue_tablets(stream.client, stream.settings).values())
-    faults.add(
-        method="AdvanceConsumer", skip=tablets * after, times=None, action="fail", error=ON_STRIKE
-    )
+    skip = _moves(stream) * after
+    faults.add(method="AdvanceConsumer", skip=skip, times=None, action="fail", error=ON_STRIKE)
     # SPYT removes the entry when it can: a driver that is dead cannot.
     faults.add(
         method="RemoveNode", where={"path": commit}, times=None, action="fail", error=ON_STRIKE
     )
-    with stream.running() as query:
-        wait_for_failure(query)
+    run_until_it_fails(stream)
     assert faults.get(written).hits == 1
     faults.clear()
     assert stream.client.exists(commit)
@@ -126,13 +153,10 @@ def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> in
 def lose_the_commits_reply(stream: Stream, cluster: Running) -> None:
     """Run until a batch's transaction has committed without an answer to the driver."""
     stream.recover()
-    faults, before = cluster.client.faults, head_of(stream).number
-    # The consumer moves in the transaction, right before it commits.
-    advanced = faults.add(method="AdvanceConsumer", action="delay", seconds=0)
-    faults.add(method="CommitTransaction", armed_by=advanced, action="lose_reply")
-    with stream.running() as query:
-        wait_for_failure(query)
-    faults.clear()
+    before = head_of(stream).number
+    at_a_commit(stream, cluster, "lose_reply")
+    run_until_it_fails(stream)
+    cluster.client.faults.clear()
     assert head_of(stream).number == before + 1
 
 
@@ -146,8 +170,7 @@ def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -
         action="fail",
         error=ON_STRIKE,
     )
-    with stream.running() as query:
-        wait_for_failure(query)
+    run_until_it_fails(stream)
     cluster.client.faults.clear()
 
 
@@ -156,6 +179,10 @@ _WRITES = [
     *("start_transaction", "create", "copy", "remove", "set", "write_file", "commit_transaction"),
     *("StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction"),
 ]
+
+
+#: `make journeys` cuts off at every write.
+STRIDES = pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.journey)])
 
 
 def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
@@ -175,6 +202,30 @@ def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
         return False
     finally:
         faults.clear()
+
+
+def cut_off_at_writes(
+    cluster: Running,
+    driver: Driver,
+    folder: Path,
+    run: Callable[[], object],
+    standing: Callable[[int], tuple[Any, ...]],
+    stride: int,
+) -> None:
+    """Cut ``run`` off at every so many writes, each time on the cluster as it is now.
+
+    ``standing`` finishes what was left, after so many writes, and returns where all then stands: as
+    if nothing had been cut off.
+    """
+    cluster.client.save(str(folder / "before"))
+    wanted = standing(0)
+    for writes in count(stride - 1, stride):
+        cluster.client.load(str(folder / "before"))
+        driver.epoch = Epoch()
+        if not cut_off(cluster, writes, run):
+            break
+        assert standing(writes) == wanted
+    assert writes >= 8
 
 
 def trim_unread(stream: Stream, count: int) -> None:

@@ -1,9 +1,9 @@
-"""One transactional stream in a session of its own, with a task that Spark has to start again.
+"""Transactional streams in a session of their own, with a task that Spark has to start again.
 
-``python -m tests.ytstream.retries_worker FAULT CURE``. FAULT is ``write`` (one write fails) or
-``executor`` (the executors are killed while they write), CURE is ``all``, ``fence`` or ``none``.
-Prints one line of JSON: the failure that ended the query, and the rows counted after recovery and a
-second run.
+``python -m tests.ytstream.retries_worker FAULT CURE ...``. FAULT is ``write`` (one write fails) or
+``executor`` (the executors are killed while they write), CURE is ``fence`` or ``none``, or ``all``,
+whose settings the session then has. Prints a line of JSON for each cure: the failure that ended the
+query, and the rows counted after recovery and a second run.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from minicluster import testing
 from minicluster.client import Fault
@@ -65,38 +66,42 @@ def kill_executors(cluster: testing.Running, rule: Fault) -> None:
     cluster.client.faults.remove(rule)
 
 
-def main(fault: str, cure: str) -> None:
-    """Play the fault and print the result."""
-    if cure != "all":
+def main(fault: str, *cures: str) -> None:
+    """Play the fault with each cure and print the results."""
+    if "all" not in cures:
         allow_retries()
-    made = example("transactional", "map")
     with testing.start() as cluster:
-        settings = replace(
-            settings_of(made.job, "//home/retries", proxy=cluster.http),
-            max_rows_per_partition=1_000,
-            dyn_batch_size=100,
-        )
-        guarantee = Unfenced() if cure == "none" else Transactional()
-        connection = Connection(connect(settings), settings, made.job, guarantee)
-        provision.provision(connection)
-        spark = session.open_session(connection)
-        stream = Stream(connection, made.sample, spark)
-        stream.send(2_000)
-        stream.recover()
-        where = {"path": settings.output}
-        faults = cluster.client.faults
-        if fault == "write":
-            faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=ON_STRIKE)
-        else:
-            rule = faults.add(method="ModifyRows", where=where, skip=5, action="delay", seconds=60)
-            threading.Thread(target=kill_executors, args=(cluster, rule), daemon=True).start()
-        failure = first_run(stream)
-        stream.recover()
-        stream.drain()
-        outcome = stream.outcome()
-        result = {"failure": failure, "lost": outcome.lost, "duplicated": outcome.duplicated}
-        print(json.dumps(result))
-        spark.stop()
+        for cure in cures:
+            print(json.dumps(play(cluster, fault, cure)))
+        SparkSession.active().stop()
+
+
+def play(cluster: testing.Running, fault: str, cure: str) -> dict[str, Any]:
+    """Return how the job ends; the first one opens the session."""
+    made = example("transactional", "map")
+    settings = replace(
+        settings_of(made.job, f"//home/{cure}", proxy=cluster.http),
+        max_rows_per_partition=1_000,
+        dyn_batch_size=100,
+    )
+    guarantee = Unfenced() if cure == "none" else Transactional()
+    connection = Connection(connect(settings), settings, made.job, guarantee)
+    provision.provision(connection)
+    stream = Stream(connection, made.sample, session.open_session(connection))
+    stream.send(2_000)
+    stream.recover()
+    where = {"path": settings.output}
+    faults = cluster.client.faults
+    if fault == "write":
+        faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=ON_STRIKE)
+    else:
+        rule = faults.add(method="ModifyRows", where=where, skip=5, action="delay", seconds=60)
+        threading.Thread(target=kill_executors, args=(cluster, rule), daemon=True).start()
+    failure = first_run(stream)
+    stream.recover()
+    stream.drain()
+    outcome = stream.outcome()
+    return {"failure": failure, "lost": outcome.lost, "duplicated": outcome.duplicated}
 
 
 def first_run(stream: Stream) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import cast
 
 import pytest
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster.testing import Running
 from tests.ytstream import mutants
-from tests.ytstream.helpers import StreamOf, head_of, refusal
+from tests.ytstream.helpers import StreamOf, head_of, refusal, sampled
 from ytstream import JobError, RestartableError, provision
 from ytstream.cluster import Client
 from ytstream.demo.scenario import drained
@@ -25,9 +26,6 @@ from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
 with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
-each_guarantee = pytest.mark.parametrize(
-    "guarantee", ["transactional", "idempotent", "at_least_once"]
-)
 
 
 # -- without a cluster ---------------------------------------------------------------------------
@@ -116,8 +114,13 @@ def _second_batch_held(stream: Stream, cluster: Running) -> Iterator[StreamingQu
 
 
 @spark_test
-@with_and_without
-@each_guarantee
+@pytest.mark.parametrize(
+    ("guarantee", "cured"),
+    sampled(
+        product(("transactional", "idempotent", "at_least_once"), (True, False)),
+        [("transactional", True), ("transactional", False), ("at_least_once", True)],
+    ),
+)
 def test_a_queue_is_trimmed_while_a_batch_reads_it(
     stream_of: StreamOf,
     cluster: Running,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
-from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,13 +12,12 @@ import pytest
 
 from minicluster.testing import Running
 from tests.ytstream.driver import Driver, offsets_text, put, write
-from tests.ytstream.helpers import DriverOf, cut_off, refusal, unconnected
+from tests.ytstream.helpers import STRIDES, DriverOf, cut_off_at_writes, refusal, unconnected
 from ytstream.cluster import Client
 from ytstream.job import Connection
 from ytstream.positions import Queue
 from ytstream.recovery import before_ledger, snapshot
 from ytstream.recovery.before_start import decide
-from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.snapshot import MARKER, Snapshot
 
 TRANSACTIONAL = [("transactional", "map"), ("transactional", "window")]
@@ -229,23 +227,19 @@ def test_the_first_start_with_a_ledger_goes_on_and_is_the_only_one_to_judge(
 
 
 @pytest.mark.spark
+@STRIDES
 @pytest.mark.parametrize("kind", STATEFUL, ids="-".join)
 def test_that_start_may_be_cut_off_at_any_write(
-    driver_of: DriverOf, cluster: Running, tmp_path: Path, kind: Kind
+    driver_of: DriverOf, cluster: Running, tmp_path: Path, kind: Kind, stride: int
 ) -> None:
     driver = driver_of(*kind)
     _former(driver)
-    cluster.client.save(str(tmp_path / "before"))
-    driver.start(anew=True)
-    wanted = driver.standing()
-    for writes in count():
-        cluster.client.load(str(tmp_path / "before"))
-        driver.epoch = Epoch()
-        if not cut_off(cluster, writes, driver.start):
-            break
+
+    def standing(_: int) -> tuple[Any, ...]:
         driver.start(anew=True)
-        assert driver.standing() == wanted
-    assert writes >= 8
+        return driver.standing()
+
+    cut_off_at_writes(cluster, driver, tmp_path, driver.start, standing, stride)
 
 
 @pytest.mark.spark

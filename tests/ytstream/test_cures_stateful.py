@@ -17,20 +17,28 @@ from tests.ytstream.helpers import (
     die_between_the_logs,
     fail_in_the_middle_of_a_batch,
     lose_the_commits_reply,
+    run_until_it_fails,
     several_triggers,
     trim_unread,
 )
 from ytstream import RestartableError
-from ytstream.testing.stream import wait, wait_for_failure
+from ytstream.testing.stream import wait
 
 pytestmark = pytest.mark.spark
 
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+#: Without the cure the break shows in one kind of state as in the other.
+with_and_without = pytest.mark.parametrize(
+    ("processing", "cured"),
+    [
+        *(pytest.param(processing, True, id=f"{processing}-cured") for processing in STATEFUL),
+        pytest.param("window", False, id="window-bare"),
+        pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
+    ],
+)
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
 
 @with_and_without
-@for_each
 def test_death_between_commit_log_and_transaction(
     stream_of: StreamOf,
     cluster: Running,
@@ -60,7 +68,6 @@ def test_death_between_commit_log_and_transaction(
 
 
 @with_and_without
-@for_each
 def test_the_commits_reply_is_lost(
     stream_of: StreamOf,
     cluster: Running,
@@ -105,7 +112,6 @@ def test_the_commits_reply_is_lost_and_rows_are_trimmed(
 
 
 @with_and_without
-@for_each
 def test_a_batch_without_rows_whose_transaction_is_lost(
     stream_of: StreamOf,
     cluster: Running,
@@ -147,8 +153,7 @@ def test_death_in_a_first_batch_without_rows(
         action="fail",
         error=ON_STRIKE,
     )
-    with stream.running() as query:
-        wait_for_failure(query)
+    run_until_it_fails(stream)
     cluster.client.faults.clear()
     assert stream.recover() == []
     stream.send(200)
@@ -156,7 +161,9 @@ def test_death_in_a_first_batch_without_rows(
     assert stream.is_exact()
 
 
-@for_each
+@pytest.mark.parametrize(
+    "processing", ["deduplicate", pytest.param("window", marks=pytest.mark.journey)]
+)
 def test_an_at_least_once_batch_that_runs_again_counts_nothing_twice(
     stream_of: StreamOf, cluster: Running, processing: str
 ) -> None:

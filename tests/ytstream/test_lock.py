@@ -9,6 +9,7 @@ import pytest
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream.job import Connection
+from ytstream.recovery import lock as locking
 from ytstream.recovery.lock import InstanceLock, alone
 
 
@@ -18,7 +19,10 @@ def connection(provisioned_of: ConnectionOf) -> Connection:
     return provisioned_of("at_least_once")
 
 
-def test_a_second_instance_is_refused_while_the_first_one_lives(connection: Connection) -> None:
+def test_a_second_instance_is_refused_while_the_first_one_lives(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
     consumer = connection.settings.consumer
     second = InstanceLock(connection.client, consumer)
     with alone(connection):

@@ -10,28 +10,26 @@ from typing import Any
 
 import pytest
 
-from minicluster.client import Entry, Fault
+from minicluster.client import Entry
 from minicluster.testing import Running
 from tests.codes import TABLET_LOCK_CONFLICT
 from tests.ytstream import mutants
-from tests.ytstream.helpers import StreamOf, another_process, head_of, refusal
-from ytstream import RestartableError, provision
+from tests.ytstream.helpers import (
+    StreamOf,
+    another_process,
+    at_a_commit,
+    head_of,
+    refusal,
+    run_until_it_fails,
+)
+from ytstream import RestartableError
 from ytstream.demo.scenario import drained
 from ytstream.recovery import checkpoint, folder
-from ytstream.testing.stream import Stream, wait, wait_for_failure
+from ytstream.testing.stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 
 with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
-
-
-def _second_commit(stream: Stream, cluster: Running, action: str) -> Fault:
-    """Order ``action`` for the commit of the second batch from now on, and for no other."""
-    faults = cluster.client.faults
-    tablets = sum(provision.queue_tablets(stream.client, stream.settings).values())
-    # The consumer moves in the transaction, right before it commits.
-    moved = faults.add(method="AdvanceConsumer", skip=tablets, action="delay", seconds=0)
-    return faults.add(method="CommitTransaction", armed_by=moved, action=action)
 
 
 def _cut_off(stream_of: StreamOf, cluster: Running, processing: str, queues: int = 1) -> Any:
@@ -40,9 +38,8 @@ def _cut_off(stream_of: StreamOf, cluster: Running, processing: str, queues: int
     stream.configure(max_rows_per_partition=50)
     stream.send(400)
     stream.recover()
-    late = _second_commit(stream, cluster, "apply_late")
-    with stream.running() as query:
-        wait_for_failure(query)
+    late = at_a_commit(stream, cluster, "apply_late", after=1)
+    run_until_it_fails(stream)
     return stream, late
 
 
@@ -171,7 +168,7 @@ def test_a_cut_off_driver_cleans_up_in_its_own_folder(
     stream.configure(max_rows_per_partition=20)
     stream.send(4 * 20 * 4)
     stream.recover()
-    held = _second_commit(stream, cluster, "hold")
+    held = at_a_commit(stream, cluster, "hold", after=1)
     with stream.running() as query:
         cluster.client.faults.wait(held)
         successor = another_process(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,17 @@ import pytest
 
 from minicluster.testing import Running
 from tests.ytstream.driver import Driver
-from tests.ytstream.helpers import MIGRATED, DriverOf, cut_off, refusal
+from tests.ytstream.helpers import (
+    MIGRATED,
+    STRIDES,
+    DriverOf,
+    cut_off_at_writes,
+    refusal,
+    sampled,
+)
 from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.before_start import preview
-from ytstream.recovery.epoch import Epoch
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -29,6 +35,8 @@ MIGRATIONS = [
     ("transactional", "at_least_once", "window"),
     ("at_least_once", "transactional", "window"),
 ]
+#: The last step of a batch before a driver's death; None: it lives on.
+DEATHS = ("state", "head", None)
 
 
 def _is_at(driver: Driver, rows: dict[int, int]) -> bool:
@@ -145,13 +153,15 @@ def test_a_wrong_target_of_rewind_is_refused_before_any_change(
     assert driver.standing() == before
 
 
-@pytest.mark.parametrize("break_ledger", [_lose_ledger, _lose_head, _damage_ledger])
+BREAKS = (_lose_ledger, _lose_head, _damage_ledger)
+TARGETS = {"earliest": 0, "latest": 6, "rows": 4}
+
+
 @pytest.mark.parametrize(
-    ("to", "rows"),
-    [("earliest", {0: 0, 1: 0}), ("latest", {0: 6, 1: 6}), ("rows", {0: 4, 1: 4})],
+    ("break_ledger", "to"), sampled(product(BREAKS, TARGETS), [*zip(BREAKS, TARGETS, strict=True)])
 )
 def test_rewind_writes_a_new_head_for_one_that_is_lost(
-    driver_of: DriverOf, break_ledger: Callable[[Driver], None], to: str, rows: dict[int, int]
+    driver_of: DriverOf, break_ledger: Callable[[Driver], None], to: str
 ) -> None:
     """`rewind rows` alone: where the consumer is."""
     driver = driver_of("transactional", "window")
@@ -160,11 +170,13 @@ def test_rewind_writes_a_new_head_for_one_that_is_lost(
     break_ledger(driver)
     assert "`rewind" in refusal(lambda: driver.start(anew=True))
     driver.rewind(to)
-    assert _is_at(driver, rows)
+    assert _is_at(driver, dict.fromkeys((0, 1), TARGETS[to]))
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 3])
-@pytest.mark.parametrize("to", ["earliest", "latest", "rows"])
+@pytest.mark.parametrize(
+    ("partitions", "to"),
+    sampled(product((1, 2, 3), TARGETS), [(1, "earliest"), (2, "latest"), (3, "rows")]),
+)
 def test_rewind_is_the_way_out_for_a_recreated_queue(
     driver_of: DriverOf, partitions: int, to: str
 ) -> None:
@@ -199,8 +211,13 @@ def test_what_belongs_to_another_job_is_not_rewound(driver_of: DriverOf) -> None
 # -- migrate -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [None, "state", "head"])
-@pytest.mark.parametrize(("was", "is_now", "processing"), MIGRATIONS)
+@pytest.mark.parametrize(
+    ("was", "is_now", "processing", "step"),
+    sampled(
+        [(*migration, step) for migration in MIGRATIONS for step in DEATHS],
+        [(*migration, step) for migration, step in zip(MIGRATIONS, cycle(DEATHS), strict=False)],
+    ),
+)
 def test_migrate_takes_a_job_over_wherever_it_died(
     driver_of: DriverOf, was: str, is_now: str, processing: str, step: str | None
 ) -> None:
@@ -264,9 +281,14 @@ def _migrate(driver: Driver) -> None:
     driver.migrate()
 
 
+@STRIDES
 @pytest.mark.parametrize("command", [_rewind, _rewind_a_damaged_ledger, _migrate])
 def test_a_command_cut_off_at_any_write_can_be_repeated(
-    driver_of: DriverOf, cluster: Running, tmp_path: Path, command: Callable[[Driver], None]
+    driver_of: DriverOf,
+    cluster: Running,
+    tmp_path: Path,
+    command: Callable[[Driver], None],
+    stride: int,
 ) -> None:
     driver = driver_of("transactional", "window")
     driver.run(3)
@@ -276,18 +298,10 @@ def test_a_command_cut_off_at_any_write_can_be_repeated(
         _damage_ledger(driver)
     if command is _migrate:
         driver.redeclare(guarantee="at_least_once")
-    cluster.client.save(str(tmp_path / "before"))
 
-    def standing() -> tuple[Any, ...]:
+    def standing(_: int) -> tuple[Any, ...]:
         command(driver)
         driver.start(anew=True)
         return driver.standing()
 
-    wanted = standing()
-    for writes in count():
-        cluster.client.load(str(tmp_path / "before"))
-        driver.epoch = Epoch()
-        if not cut_off(cluster, writes, lambda: command(driver)):
-            break
-        assert standing() == wanted
-    assert writes >= 8
+    cut_off_at_writes(cluster, driver, tmp_path, lambda: command(driver), standing, stride)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 from minicluster.testing import Running
 from tests.ytstream.driver import STEPS, Driver, write
-from tests.ytstream.helpers import MIGRATED, DriverOf, cut_off, refusal
+from tests.ytstream.helpers import MIGRATED, STRIDES, DriverOf, cut_off_at_writes, refusal
 from ytstream import provision
 from ytstream.recovery import snapshot
-from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.snapshot import MARKER
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
@@ -150,6 +148,7 @@ def _moved_back(driver: Driver) -> None:
     _move(driver, -2)
 
 
+@STRIDES
 @pytest.mark.parametrize(
     ("guarantee", "processing", "scene"),
     [
@@ -166,20 +165,16 @@ def test_a_start_cut_off_at_any_write_is_made_good_by_the_next(
     guarantee: str,
     processing: str,
     scene: Callable[[Driver], None],
+    stride: int,
 ) -> None:
     driver = driver_of(guarantee, processing)
     scene(driver)
-    cluster.client.save(str(tmp_path / "before"))
-    driver.start(anew=True)
-    wanted = driver.standing()
-    for writes in count():
-        cluster.client.load(str(tmp_path / "before"))
-        driver.epoch = Epoch()
-        if not cut_off(cluster, writes, driver.start):
-            break
+
+    def standing(writes: int) -> tuple[Any, ...]:
         driver.start(anew=writes % 2 == 0)  # by turns another process and the same one
-        assert driver.standing() == wanted
-    assert writes >= 8
+        return driver.standing()
+
+    cut_off_at_writes(cluster, driver, tmp_path, driver.start, standing, stride)
 
 
 # -- the consumer --------------------------------------------------------------------------------
