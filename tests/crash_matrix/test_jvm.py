@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash_matrix.__main__ import SUBMIT_ARGS
 from tests.crash_matrix.play import Stage, project_of, staged
+from tests.project import SUBMIT_ARGS
 from ytstream.demo.process import Process
 from ytstream.status import status
 
