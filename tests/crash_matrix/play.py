@@ -25,7 +25,7 @@ from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
 from ytstream.demo.process import Process, running
-from ytstream.demo.sample import Row, Sample, compared
+from ytstream.demo.sample import Row, Sample
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -88,7 +88,7 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
     """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
     with testing.start() as cluster, ExitStack() as drivers:
         settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
-        found = example(*variant)
+        found = example(*variant, rejects=True)
         connection = Connection(connect(settings), settings, found.job, guarantee_of(found.job))
         provision.provision(connection)
         yield Stage(connection, found.sample, cluster, project, logs, drivers)
@@ -227,9 +227,7 @@ class Stage:
 
     def count(self) -> tuple[int, int]:
         """Return the rows that are missing, and those too many since the last count."""
-        job, client = self.connection.job, self.connection.client
-        found = tables.read(client, self.connection.settings.output, compared(job))
-        outcome = tables.compare(self.sample.wanted(job, self._sent), found)
+        outcome = tables.together(tables.outcomes(self.connection, self.sample, self._sent))
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
