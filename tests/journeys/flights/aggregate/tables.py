@@ -1,0 +1,31 @@
+"""The columns of departures, and of the totals of each carrier."""
+
+from __future__ import annotations
+
+from ytstream import Column
+
+#: One planned departure from New York. What is not required is null for flights that were cancelled
+#: or diverted.
+QUEUE = [
+    Column("time_hour", "timestamp", required=True),  # the hour of the scheduled departure
+    Column("minute", "int32", required=True),  # the minute within it
+    Column("carrier", "utf8", required=True),
+    Column("flight", "int64", required=True),
+    Column("tailnum", "utf8"),
+    Column("origin", "utf8", required=True),
+    Column("dest", "utf8", required=True),
+    Column("dep_time", "int64"),  # by the clock: 1745 is 17:45
+    Column("arr_time", "int64"),
+    Column("dep_delay", "int64"),  # minutes, negative when early
+    Column("arr_delay", "int64"),  # minutes
+    Column("air_time", "double"),  # minutes
+]
+
+OUTPUTS = {
+    "output": [
+        Column("carrier", "utf8", key=True),
+        Column("departures", "int64", required=True),
+        Column("total_delay", "int64", required=True),  # minutes
+        Column("greatest_delay", "int64", required=True),
+    ],
+}
