@@ -1,4 +1,4 @@
-"""The way of a user: a new project, two files of their own, real rows in, each one compared."""
+"""The way of a user: a new project, files of their own, real rows in, each one compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,66 +22,84 @@ from tests.project import OPTIONS, ROOT, SUBMIT_ARGS
 pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "tests" / "journeys" / "flights"
-#: All flights of the package, and the first ones: one guarantee with these is in `make test`.
-ROWS, FIRST = 336_776, 80_000
+ROWS = 336_776
+#: The first ones: three micro-batches as the project is generated.
+SLICE = 20_000
+POSITION = ("tablet_index", "row_index")
 
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(("idempotent", FIRST), id="idempotent-first"),
-        *(
-            pytest.param((guarantee, ROWS), id=guarantee, marks=pytest.mark.journey)
-            for guarantee in OPTIONS["guarantee"]
-        ),
-    ],
-)
-def journey(request: pytest.FixtureRequest) -> tuple[str, int]:
-    """A guarantee, and the number of flights."""
-    guarantee, rows = request.param
-    return str(guarantee), int(rows)
-
-
-@pytest.fixture(scope="module")
-def guarantee(journey: tuple[str, int]) -> str:
-    return journey[0]
+#: The user's folder of each case, its processing and its guarantee.
+CASES = {
+    **{
+        guarantee: ("idempotent" if guarantee == "idempotent" else "map", "map", guarantee)
+        for guarantee in OPTIONS["guarantee"]
+    },
+    "totals": ("aggregate", "aggregate", "transactional"),
+}
+#: Edits of the generated files, besides the two that are written anew.
+JOB = {
+    "import REJECT, transform": "import REJECT, outputs, transform",
+    "    reject=REJECT,\n": "    reject=REJECT,\n    split=outputs,\n",
+}
+LARGE = {"max_rows_per_partition = 2_000": "max_rows_per_partition = 50_000"}
 
 
 @pytest.fixture(scope="module")
-def flights(journey: tuple[str, int]) -> pd.DataFrame:
+def flights() -> pd.DataFrame:
     found = reference.read_flights()
     assert len(found) == ROWS
-    return found[: journey[1]]
+    return found
 
 
 @pytest.fixture(scope="module")
-def queue_rows(flights: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The queue's rows as a file, for the process that sends them."""
-    file = tmp_path_factory.mktemp("flights") / "rows.pickle"
-    file.write_bytes(pickle.dumps(reference.queue_rows(flights)))
-    return file
+def make(generate: Generate) -> Any:
+    """Return what makes the project of a case, with the user's files in place."""
+
+    def made(case: str) -> Path:
+        folder, processing, guarantee = CASES[case]
+        project = generate(
+            project_name="Flights",
+            processing=processing,
+            guarantee=guarantee,
+            queue_paths="//home/airports/departures",
+            cypress_root="//home/airports/flights",
+        )
+        for name in ("transform.py", "tables.py"):
+            shutil.copy(FOLDER / folder / name, project / "src" / "flights" / name)
+        if processing == "map":
+            edit(project / "src" / "flights" / "job.py", JOB)
+            for name in ("local", "production"):
+                with (project / "config" / f"{name}.toml").open("a", encoding="utf-8") as config:
+                    config.write('delayed = "//home/airports/flights/delayed"\n')
+        return project
+
+    return made
+
+
+#: In `make test`: the first flights through the two jobs of one guarantee, and one kill.
+SAMPLE = ("transactional", "totals")
+
+
+def _sampled(case: str) -> object:
+    return pytest.param(case, marks=[] if case in SAMPLE else [pytest.mark.journey])
+
+
+@pytest.fixture(scope="module", params=[*map(_sampled, CASES)])
+def case(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def project(generate: Generate, guarantee: str) -> Path:
-    """A project with the user's two files in place, and batches large enough for the backlog."""
-    project = generate(
-        project_name="Flights",
-        guarantee=guarantee,
-        queue_paths="//home/airports/departures",
-        cypress_root="//home/airports/flights",
-    )
-    mine = FOLDER / "idempotent" if guarantee == "idempotent" else FOLDER
-    for name in ("transform.py", "tables.py"):
-        shutil.copy(mine / name, project / "src" / "flights" / name)
-    config = project / "config" / "local.toml"
-    lines = config.read_text(encoding="utf-8").splitlines()
-    (size,) = (n for n, line in enumerate(lines) if line.startswith("max_rows_per_partition = "))
-    lines[size] = "max_rows_per_partition = 50_000"
-    # The writes' size follows from the batches' when it is left out.
-    kept = [line for line in lines if not line.startswith("dyn_batch_size = ")]
-    config.write_text("\n".join(kept) + "\n", encoding="utf-8")
-    return project
+def project(make: Any, case: str) -> Path:
+    return Path(make(case))
+
+
+def edit(file: Path, changes: Mapping[str, str]) -> None:
+    """Replace texts that are in the file once each."""
+    text = file.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
 
 
 def run(project: Path, *words: str) -> str:
@@ -110,30 +130,90 @@ def test_its_linters_have_nothing_to_say_about_the_users_files(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("rows", [SLICE, pytest.param(ROWS, marks=pytest.mark.journey)])
 def test_every_flight_comes_out_as_pandas_computes_it(
-    project: Path, guarantee: str, queue_rows: Path, flights: pd.DataFrame, tmp_path: Path
+    make: Any, case: str, rows: int, flights: pd.DataFrame, tmp_path: Path
 ) -> None:
-    outcome_file = tmp_path / "outcome.pickle"
-    print(run(project, str(FOLDER / "journey.py"), str(queue_rows), str(outcome_file)))
-    outcome = pickle.loads(outcome_file.read_bytes())
+    project, chosen = make(case), flights.head(rows)
+    if rows > SLICE:
+        edit(project / "config" / "local.toml", LARGE)
+        config = project / "config" / "local.toml"
+        # The writes' size follows from the batches' when it is left out.
+        kept = [
+            line
+            for line in config.read_text(encoding="utf-8").splitlines()
+            if not line.startswith("dyn_batch_size = ")
+        ]
+        config.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    sent, found = tmp_path / "rows.pickle", tmp_path / "outcome.pickle"
+    sent.write_bytes(pickle.dumps(reference.queue_rows(chosen)))
+    print(run(project, str(FOLDER / "journey.py"), str(sent), str(found)))
+    outcome = pickle.loads(found.read_bytes())
 
     assert outcome["exit_code"] == 0
-    assert outcome["rows_in"] == len(flights)
+    assert outcome["rows_in"] == rows
     assert outcome["queue_tablets"] == reference.TABLETS
-    found: Counter[tuple[object, ...]] = outcome["rows"]
-    assert found.total() == len(flights)
-    # Only the idempotent output knows which row of the queue a row came from.
-    has_key = guarantee == "idempotent"
-    assert (outcome["columns"][:2] == ["tablet_index", "row_index"]) == has_key
-    wanted = Counter(reference.expected(flights, positions=has_key))
-    assert first(wanted - found) == first(found - wanted) == []
-    if has_key:
-        per_tablet = len(flights) // reference.TABLETS
-        assert sorted(row[:2] for row in found.elements()) == [
-            (tablet, row) for tablet in range(reference.TABLETS) for row in range(per_tablet)
-        ]
+    assert len(outcome["batches"]) > 1  # a total that is kept running has been replaced
+    outputs = outcome["outputs"]
+    if CASES[case][1] == "aggregate":
+        wanted = {"output": reference.totals(chosen)}
+    else:
+        wanted = reference.outputs(chosen)
+        assert rows == len(outputs["output"]) + len(outputs["rejected"])
+        reasons = Counter(row["reason"] for row in outputs["rejected"])
+        assert reasons == reference.rejected(chosen).dropna().value_counts().to_dict()
+        assert {name: sum(batch[name] for batch in outcome["batches"]) for name in outputs} == {
+            name: len(found) for name, found in outputs.items()
+        }
+    assert wanted.keys() == outputs.keys()
+    for name, expected in wanted.items():
+        assert expected  # nothing is equal to nothing
+        # The time is the batch's. Only the idempotent outputs know which row of the queue a row
+        # came from, and `rejected` does.
+        unknown = {"time"} if name == "rejected" or case == "idempotent" else {"time", *POSITION}
+        more, less = counted(outputs[name], unknown), counted(expected, unknown)
+        assert first(less - more) == first(more - less) == [], name
 
 
-def first(rows: Counter[tuple[object, ...]]) -> list[tuple[object, ...]]:
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("commit", marks=pytest.mark.journey),
+        pytest.param("output", marks=pytest.mark.journey),
+        "delayed",
+        pytest.param("rejected", marks=pytest.mark.journey),
+    ],
+)
+def test_a_kill_in_a_batch_of_three_outputs_leaves_all_of_it_or_nothing(
+    make: Any, place: str, tmp_path: Path
+) -> None:
+    found = tmp_path / "outcome.pickle"
+    print(run(make("transactional"), str(FOLDER / "killed.py"), place, str(found)))
+    outcome = pickle.loads(found.read_bytes())
+    assert (outcome["kills"], outcome["restarts"], outcome["rows_in"]) == (1, 1, SLICE)
+    between, end = outcome["looks"]
+    # The first batch was in all three tables, and nothing of the second in any.
+    assert len(between["batches"]) == 1
+    assert between["rows"] == between["batches"][0]
+    assert all(between["rows"].values())
+    assert len(end["batches"]) == 3
+    assert all(all(batch.values()) for batch in end["batches"])
+    totals = {name: sum(batch[name] for batch in end["batches"]) for name in end["rows"]}
+    assert end["rows"] == totals
+    assert end["rows"]["output"] + end["rows"]["rejected"] == SLICE
+    assert outcome["outcomes"] == {name: (rows, 0, 0) for name, rows in totals.items()}
+
+
+def counted(
+    rows: Iterable[Mapping[str, Any]], without: Iterable[str]
+) -> Counter[tuple[tuple[str, Any], ...]]:
+    """Return how often each row is there, but for the columns ``without``."""
+    return Counter(
+        tuple((name, row[name]) for name in sorted(row) if name not in {*without}) for row in rows
+    )
+
+
+def first(rows: Counter[tuple[tuple[str, Any], ...]]) -> list[tuple[tuple[str, Any], ...]]:
     """Return a few of ``rows`` in order, so that a missing row faces the one in its place."""
     return sorted(rows, key=str)[:5]

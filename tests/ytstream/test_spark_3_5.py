@@ -26,6 +26,7 @@ SAMPLE = (
     "test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
     "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
+    "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 import pickle
 import sys
 from pathlib import Path
-from typing import Any
 
 from flights.job import JOB
 
 from minicluster import testing
+from tests.journeys.flights.reference import TABLETS
 from tests.journeys.usage import Usage, wait
-from ytstream.cluster import Client, connect
+from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
 from ytstream.demo.process import ROOT, run_command, running
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-
-CHUNK = 5_000
 
 
 def main(rows_file: Path, outcome_file: Path) -> None:
@@ -38,27 +36,28 @@ def main(rows_file: Path, outcome_file: Path) -> None:
         connection = Connection(client, settings, JOB, guarantee_of(JOB))
         print(run_command(JOB.package, cluster.http, "provision"))
         (queue,) = settings.queues
-        produce(client, queue, rows)
+        tables.produce(client, queue, rows, TABLETS)
         before = Usage.now(cluster.pid)
         with running(JOB.package, cluster.http, log) as job:
             wait(drained(connection), job)
             after = Usage.now(cluster.pid, job.pgid)
             exit_code = job.stop()
         print(job.tail(), after.since(before, len(rows)), sep="\n")
-        columns = JOB.output_columns["output"]
+        written = client.select_rows(f'rows_written from [{settings.ledger}] where kind = "batch"')
         outcome = {
             "exit_code": exit_code,
             "rows_in": tables.rows_in(client, queue),
             "queue_tablets": int(client.get(f"{queue}/@tablet_count")),
-            "columns": [column.name for column in columns],
-            "rows": tables.read(client, settings.output, columns),
+            "batches": [row["rows_written"] for row in written],
+            "outputs": {
+                name: [
+                    {column: row[column] for column in row if not column.startswith("$")}
+                    for row in client.select_rows(f"* from [{path}]")
+                ]
+                for name, path in settings.outputs.items()
+            },
         }
     outcome_file.write_bytes(pickle.dumps(outcome))
-
-
-def produce(client: Client, queue: str, rows: list[dict[str, Any]]) -> None:
-    for start in range(0, len(rows), CHUNK):
-        client.insert_rows(queue, rows[start : start + CHUNK])
 
 
 if __name__ == "__main__":

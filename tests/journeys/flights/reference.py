@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ TABLETS = 4
 _EPOCH = pd.Timestamp(0, tz="UTC")
 _MICROSECOND = pd.Timedelta(microseconds=1)
 _PADDINGS = ("{}", "{}  ", " {}")
+_WHOLE = ("dep_time", "arr_time", "dep_delay", "arr_delay")
 
 
 def read_flights() -> pd.DataFrame:
@@ -28,7 +30,7 @@ def read_flights() -> pd.DataFrame:
 
 
 def queue_rows(flights: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows for the queue, dealt out over its tablets in turn.
+    """Return rows for the queue.
 
     The carrier's code is the one thing made up: spelled as careless publishers would, since the
     package's is clean already.
@@ -39,30 +41,28 @@ def queue_rows(flights: pd.DataFrame) -> list[dict[str, Any]]:
             "minute": flights["minute"],
             "carrier": [_careless(code, row) for row, code in enumerate(flights["carrier"])],
             **{name: flights[name] for name in ("flight", "tailnum", "origin", "dest")},
-            "dep_delay": flights["dep_delay"].astype("Int64"),
-            "arr_delay": flights["arr_delay"].astype("Int64"),
+            **{name: flights[name].astype("Int64") for name in _WHOLE},
             "air_time": flights["air_time"],
         }
     )
-    names = [str(name) for name in columns]
-    rows: list[dict[str, Any]] = [
-        dict(zip(names, values, strict=True)) for values in _plain(columns)
-    ]
-    for number, row in enumerate(rows):
+    rows = _records(columns)
+    for row in rows:
         row["time_hour"] = YsonUint64(row["time_hour"])
-        row["$tablet_index"] = number % TABLETS
     return rows
 
 
-def expected(flights: pd.DataFrame, *, positions: bool) -> Iterator[tuple[Any, ...]]:
-    """Return the output's rows, in the order of its columns; ``positions`` go in front.
+def outputs(flights: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each output of the `map` job, with the position of each in the queue.
 
     The quotients can be compared for equality: whole minutes are exact as doubles, and Spark and
     pandas both divide doubles by 60.0 as IEEE 754 says, rounded once to the nearest.
     """
     minutes = pd.to_timedelta(flights["minute"], unit="min")
+    numbers = pd.RangeIndex(len(flights))
     columns = pd.DataFrame(
         {
+            "tablet_index": numbers % TABLETS,
+            "row_index": numbers // TABLETS,
             "scheduled": _microseconds(pd.to_datetime(flights["time_hour"]) + minutes),
             **{name: flights[name] for name in ("carrier", "flight", "tailnum", "origin", "dest")},
             "delay_hours": flights["dep_delay"] / 60,
@@ -70,11 +70,39 @@ def expected(flights: pd.DataFrame, *, positions: bool) -> Iterator[tuple[Any, .
             "air_time": flights["air_time"],
         }
     )
-    if positions:
-        numbers = pd.RangeIndex(len(flights))
-        columns.insert(0, "tablet_index", numbers % TABLETS)
-        columns.insert(1, "row_index", numbers // TABLETS)
-    return _plain(columns)
+    reasons = rejected(flights)
+    arrived = columns[reasons.isna().to_numpy()]
+    delayed = arrived[arrived["delay_hours"] >= 1]
+    cancelled = columns.loc[reasons.notna().to_numpy(), ["tablet_index", "row_index"]].assign(
+        reason=reasons.dropna(),
+        row=[
+            _as_json(row)
+            for row, reason in zip(queue_rows(flights), reasons, strict=True)
+            if isinstance(reason, str)
+        ],
+    )
+    names = ["tablet_index", "row_index", "scheduled", "carrier", "flight", "delay_hours"]
+    return {
+        "output": _records(arrived),
+        "delayed": _records(delayed[names]),
+        "rejected": _records(cancelled),
+    }
+
+
+def rejected(flights: pd.DataFrame) -> pd.Series:
+    """Return the reason to reject each flight, none for those that arrived somewhere."""
+    reasons = pd.Series(None, index=flights.index, dtype=object)
+    reasons[flights["arr_time"].isna()] = "departed, but never arrived"
+    reasons[flights["dep_time"].isna()] = "never departed"
+    return reasons
+
+
+def totals(flights: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of the `aggregate` job."""
+    departed = flights[flights["dep_delay"].notna()]
+    delays = departed["dep_delay"].astype("int64").groupby(departed["carrier"])
+    made = delays.agg(departures="count", total_delay="sum", greatest_delay="max")
+    return _records(made.reset_index())
 
 
 def _careless(code: str, row: int) -> str:
@@ -87,9 +115,17 @@ def _microseconds(times: pd.Series) -> pd.Series:
     return (times - _EPOCH) // _MICROSECOND
 
 
-def _plain(columns: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Return Python's own values, with None for pandas' missing ones: NaN equals nothing."""
+def _as_json(row: dict[str, Any]) -> str:
+    """Return a queue's row as `rejected` keeps it: without nulls, times as ISO 8601 says."""
+    time = pd.Timestamp(int(row["time_hour"]), unit="us").strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    kept = {name: value for name, value in row.items() if value is not None}
+    return json.dumps({**kept, "time_hour": time}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _records(columns: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows of Python's own values, None for pandas' missing ones: NaN equals nothing."""
     objects = columns.astype(object)
-    rows: Iterator[tuple[Any, ...]]
-    rows = objects.where(columns.notna(), None).itertuples(index=False, name=None)
-    return rows
+    names = [str(name) for name in columns]
+    values: Iterator[tuple[Any, ...]]
+    values = objects.where(columns.notna(), None).itertuples(index=False, name=None)
+    return [dict(zip(names, row, strict=True)) for row in values]

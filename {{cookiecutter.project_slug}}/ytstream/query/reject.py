@@ -15,6 +15,7 @@ from pyspark.sql.types import BooleanType, StructType
 from ..errors import JobError
 from ..job import REJECTED, Job
 from ..plan import analysed, each
+from . import row_json
 from .source import INNER_POSITION
 from .spark_errors import cause
 
@@ -22,8 +23,6 @@ from .spark_errors import cause
 REASON = "__ytstream_reason"
 #: A batch that rejects no more rows than this never ends the job, whatever part of it they are.
 FEW = 20
-#: Timestamps to the microsecond, so that a row can be made of its JSON again.
-JSON: Mapping[str, str] = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
 def tagged(events: DataFrame, job: Job) -> DataFrame:
@@ -45,32 +44,27 @@ def passed(rows: DataFrame) -> DataFrame:
 
 def frame(rows: DataFrame, job: Job, queues: int, now: datetime) -> DataFrame:
     """Return the rows of the output `rejected`."""
-    names = [column.name for column in job.queue_columns]
+    columns = StructType([rows.schema[column.name] for column in job.queue_columns])
     position = (F.col(inner).alias(name) for name, inner in INNER_POSITION.items())
     return rows.filter(F.col(REASON).isNotNull()).select(
         *(["queue_id"] if queues > 1 else []),
         *position,
         F.col(REASON).alias("reason"),
         F.lit(now).alias("time"),
-        F.to_json(F.struct(*names), {**JSON}).alias("row"),
+        row_json.written(columns).alias("row"),
     )
 
 
 def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows that ``tagged`` gave, out of those that ``frame`` made of them.
 
-    ``schema`` is that of the queues' columns. A row whose JSON cannot be read is left out.
+    ``schema`` is that of the queues' columns. A row that cannot be made again is left out.
     """
     position = (F.col(name).alias(inner) for name, inner in INNER_POSITION.items())
-    parsed = F.from_json("row", schema, {**JSON}).alias("parsed")
     queue = [name for name in ("queue_id",) if name in rejected.columns]
-    chosen = rejected.select(*queue, *position, F.col("reason").alias(REASON), parsed)
-    return chosen.filter("parsed IS NOT NULL").select(
-        *queue,
-        *INNER_POSITION.values(),
-        REASON,
-        *(F.col("parsed").getField(name).alias(name) for name in schema.names),
-    )
+    chosen = rejected.select(*queue, *position, F.col("reason").alias(REASON), "row")
+    names = [name for name in chosen.columns if name != "row"]
+    return row_json.read(chosen, "row", schema, *names)
 
 
 def counts(metrics: Mapping[str, Any], job: Job) -> dict[str, int]:

@@ -14,6 +14,8 @@ QUEUE = [
     Column("tailnum", "utf8"),
     Column("origin", "utf8", required=True),
     Column("dest", "utf8", required=True),
+    Column("dep_time", "int64"),  # by the clock: 1745 is 17:45
+    Column("arr_time", "int64"),
     Column("dep_delay", "int64"),  # minutes, negative when early
     Column("arr_delay", "int64"),  # minutes
     Column("air_time", "double"),  # minutes
@@ -29,8 +31,24 @@ OUTPUTS = {
         Column("tailnum", "utf8"),
         Column("origin", "utf8", required=True),
         Column("dest", "utf8", required=True),
-        Column("delay_hours", "double"),  # null: it never departed
+        Column("delay_hours", "double", required=True),
         Column("arr_delay", "int64"),
         Column("air_time", "double"),
+    ],
+    # Those that departed late.
+    "delayed": [
+        Column("tablet_index", "int64", key=True),
+        Column("row_index", "int64", key=True),
+        Column("scheduled", "timestamp", required=True),
+        Column("carrier", "utf8", required=True),
+        Column("flight", "int64", required=True),
+        Column("delay_hours", "double", required=True),
+    ],
+    "rejected": [
+        Column("tablet_index", "int64", key=True),
+        Column("row_index", "int64", key=True),
+        Column("reason", "utf8", required=True),
+        Column("time", "timestamp", required=True),
+        Column("row", "utf8", required=True),
     ],
 }

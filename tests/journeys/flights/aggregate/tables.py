@@ -1,4 +1,4 @@
-"""The columns of departures and of what the job makes of them."""
+"""The columns of departures, and of the totals of each carrier."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ QUEUE = [
     Column("tailnum", "utf8"),
     Column("origin", "utf8", required=True),
     Column("dest", "utf8", required=True),
+    Column("dep_time", "int64"),  # by the clock: 1745 is 17:45
+    Column("arr_time", "int64"),
     Column("dep_delay", "int64"),  # minutes, negative when early
     Column("arr_delay", "int64"),  # minutes
     Column("air_time", "double"),  # minutes
@@ -21,14 +23,9 @@ QUEUE = [
 
 OUTPUTS = {
     "output": [
-        Column("scheduled", "timestamp", required=True),
-        Column("carrier", "utf8", required=True),
-        Column("flight", "int64", required=True),
-        Column("tailnum", "utf8"),
-        Column("origin", "utf8", required=True),
-        Column("dest", "utf8", required=True),
-        Column("delay_hours", "double"),  # null: it never departed
-        Column("arr_delay", "int64"),
-        Column("air_time", "double"),
+        Column("carrier", "utf8", key=True),
+        Column("departures", "int64", required=True),
+        Column("total_delay", "int64", required=True),  # minutes
+        Column("greatest_delay", "int64", required=True),
     ],
 }

@@ -1,0 +1,16 @@
+"""The delays of each carrier so far."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def transform(events: DataFrame) -> DataFrame:
+    """Return the totals of each carrier; a flight that never departed has no delay."""
+    departed = events.filter("dep_delay IS NOT NULL")
+    return departed.groupBy(F.upper(F.trim("carrier")).alias("carrier")).agg(
+        F.count(F.lit(1)).alias("departures"),
+        F.sum("dep_delay").alias("total_delay"),
+        F.max("dep_delay").alias("greatest_delay"),
+    )
