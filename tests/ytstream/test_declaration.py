@@ -129,6 +129,18 @@ def test_idempotent_without_its_key_is_refused(queues: int) -> None:
     assert "it has none" in _refused_configuration(job, queues=queues)
 
 
+@pytest.mark.parametrize(
+    ("guarantee", "queues", "name"),
+    [("idempotent", 1, "row_index"), ("transactional", 2, "queue_id")],
+)
+def test_a_queue_has_no_column_under_which_its_position_is_added(
+    guarantee: str, queues: int, name: str
+) -> None:
+    job = example(guarantee, "map", queues).job
+    job = replace(job, queue=[*job.queue, Column(name, "int64")])
+    assert f"QUEUE has {name}, a name" in _refused_configuration(job, queues=queues)
+
+
 def test_all_problems_of_a_declaration_are_reported_at_once() -> None:
     text = _refused(_job(outputs={"result": [PLAIN]}, transform=None))
     assert 'must be "output"' in text

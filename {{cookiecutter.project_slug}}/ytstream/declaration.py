@@ -134,6 +134,8 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
     is_join, has_reference = job.kind.has_reference, settings.reference is not None
     key = guarantee.key(len(settings.queues))
     found = {name: key_of(columns) for name, columns in job.output_columns.items()}
+    added = [*guarantee.position, *(["queue_id"] if len(settings.queues) > 1 else [])]
+    taken = sorted({column.name.lower() for column in job.queue_columns} & {*added})
     _refuse(
         "the configuration and the job do not fit",
         "correct the configuration or tables.py; nothing was started",
@@ -163,6 +165,11 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
                 if not (job.reject and name == REJECTED)
             ),
             *_of_rejected(job, len(settings.queues)),
+            (
+                bool(taken),
+                f"QUEUE has {', '.join(taken)}, a name under which the job adds a row's position; "
+                "a queue with such a column needs another guarantee, or a job for each queue",
+            ),
         ),
     )
 
