@@ -60,22 +60,20 @@ def verify(job: Job) -> None:
 
 def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
     """Yield what may be wrong with REJECT and its output, apart from the output's columns."""
+    with_state = bool(job.reject) and job.kind.is_stateful
     yield (
-        bool(job.reject) and job.kind.is_stateful,
-        (
-            f"processing {job.processing} cannot reject rows: its state is made before a batch is "
-            "seen; leave REJECT out and filter in transform()"
-        ),
+        with_state,
+        f"processing {job.processing} cannot reject rows: its state is made before a batch is "
+        "seen; leave REJECT out and filter in transform()",
     )
+    without_output = bool(job.reject) and REJECTED not in job.outputs
     yield (
-        bool(job.reject) and REJECTED not in job.outputs,
-        (f'REJECT needs an output {REJECTED!r} in OUTPUTS; docs: README, "Rejected rows"'),
+        without_output,
+        f'REJECT needs an output {REJECTED!r} in OUTPUTS; docs: README, "Rejected rows"',
     )
     for reason, condition in job.reject.items():
-        yield (
-            not (_is_line(reason) and isinstance(condition, str) and condition.strip()),
-            (f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"),
-        )
+        is_entry = _is_line(reason) and isinstance(condition, str) and bool(condition.strip())
+        yield not is_entry, f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"
 
 
 def _verify_kinds(job: Job) -> None:
