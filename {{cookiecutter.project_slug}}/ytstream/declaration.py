@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 
 from . import confs
-from .columns import key_of, rejected_columns
+from .columns import Column, key_of, rejected_columns, type_name
 from .config import Settings
 from .errors import JobError
 from .job import PROCESSINGS, REJECTED, Guarantee, Job
@@ -177,13 +177,14 @@ def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:
     if job.reject:
         wanted = rejected_columns(queues)
         found = job.output_columns[REJECTED]
-        yield (
-            found != wanted,
-            (
-                f"OUTPUTS[{REJECTED!r}] needs, with {queues} queue(s), the columns "
-                + ", ".join(f"{c.name} {c.type}{' (key)' if c.key else ''}" for c in wanted)
-            ),
-        )
+        lines = [f"OUTPUTS[{REJECTED!r}] needs, with {queues} queue(s), the columns"]
+        yield found != wanted, "\n    ".join([*lines, *map(_line, wanted)])
+
+
+def _line(column: Column) -> str:
+    """Return a column as tables.py writes it."""
+    kind = "key=True" if column.key else "required=True"
+    return f'Column("{column.name}", "{type_name(column.type)}", {kind})'
 
 
 def _refuse(title: str, remedy: str, checks: Iterable[tuple[bool, str]]) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from ..blame import place
 from ..columns import Column, key_of
 from ..errors import JobError
-from ..job import REJECTED, Connection
+from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
 from . import reject
@@ -100,7 +100,7 @@ class Outputs:
         with computed(rows) if is_needed_twice else nullcontext(rows) as finished:
             frames = self.split(finished)
             for name in self.unproven:
-                _verify_unique(name, frames[name], key_of(job.output_columns[name]))
+                _verify_unique(job, name, frames[name])
             yield frames
 
 
@@ -164,17 +164,20 @@ def unproven(connection: Connection, frames: Frames) -> frozenset[str]:
     )
 
 
-def _verify_unique(name: str, rows: DataFrame, key: tuple[str, ...]) -> None:
+def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
     """Raise JobError for a key that two rows of the batch share: which one stays is chance."""
-    spark = rows.sparkSession
+    key, spark = key_of(job.output_columns[name]), rows.sparkSession
     # In as many parts as there are cores: a stream has no adaptive plan on Spark 3.5.
     parted = rows.select(*key).repartition(spark.sparkContext.defaultParallelism, *key)
     twice = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1").head(1)
     if twice:
         values = ", ".join(f"{column}={twice[0][column]!r}" for column in key)
+        is_total = job.kind.output_mode == "update" and job.split is None
         raise JobError(
-            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of the output "
-            f"{name}: which of them would stay is chance",
-            "let one row of each key through in outputs() of transform.py, for instance "
+            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
+            "of them would stay is chance",
+            f"group by the key in transform(), by nothing else: {', '.join(key)}"
+            if is_total
+            else "let one row of each key through in outputs() of transform.py, for instance "
             "latest(rows, key, by) of ytstream",
         )
