@@ -375,3 +375,23 @@ def test_a_queue_that_is_trimmed_after_its_consumers_is_remarked(
     (remark,) = retention.remarks(client, provisioned.settings)
     assert said in remark
     require(provisioned)
+
+
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once", "idempotent"])
+def test_rejected_rows_go_to_as_many_tablets_as_the_queues_have(
+    connection_of: ConnectionOf, guarantee: str
+) -> None:
+    """Sorted by position, they go by key: large batches ask for no more tablets."""
+    connection = connection_of(guarantee, "map", 2, rejects=True)
+    settings = replace(connection.settings, max_rows_per_partition=20_000, dyn_batch_size=None)
+    connection = replace(connection, settings=settings)
+    provision(connection)
+    path = settings.outputs["rejected"]
+    assert connection.client.get(f"{path}/@tablet_count") == 8
+    assert connection.client.get(f"{path}/@pivot_keys")[1] == [settings.queues[0], 1]
+
+
+def test_large_batches_of_totals_are_no_reason_to_refuse(connection_of: ConnectionOf) -> None:
+    connection = connection_of("transactional", "aggregate", 2)
+    settings = replace(connection.settings, max_rows_per_partition=100_000, dyn_batch_size=None)
+    provision(replace(connection, settings=settings))

@@ -14,11 +14,11 @@ from yt.wrapper.schema import TableSchema
 
 from . import ledger
 from .cluster import Client, facts, first_line
-from .columns import Column
+from .columns import Column, key_of
 from .config import Settings
 from .errors import JobError
-from .job import Connection
-from .schema import differences, table_schema
+from .job import REJECTED, Connection
+from .schema import differences, split_by_position, table_schema
 from .table import table
 
 #: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
@@ -141,7 +141,10 @@ def findings(connection: Connection) -> Iterator[Finding]:
         for name in job.outputs:
             yield from inspect(wanted_output(connection, name, tablets))
             yield from _aggregates(client, name, settings.outputs[name])
-            yield from _sizing(connection, settings.outputs[name], tablets)
+            if not key_of(
+                job.output_columns[name]
+            ):  # elsewhere rows go by their key, not at random
+                yield from _sizing(connection, settings.outputs[name], tablets)
     if settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
@@ -153,7 +156,10 @@ def findings(connection: Connection) -> Iterator[Finding]:
 def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
     """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
     settings, columns = connection.settings, connection.job.output_columns[name]
-    attributes = connection.guarantee.output_attributes(columns, settings, tablets)
+    if connection.job.reject and name == REJECTED:
+        attributes = split_by_position(tablets)
+    else:
+        attributes = connection.guarantee.output_attributes(columns, settings, tablets)
     if settings.output_retention is not None:
         # Rows may go once they are older than both: min_data_ttl is 30 minutes by default, and an
         # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).

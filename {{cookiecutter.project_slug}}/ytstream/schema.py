@@ -23,6 +23,29 @@ def table_schema(columns: Sequence[Column]) -> Any:
     return schema
 
 
+def split_by_position(tablets: Mapping[str, int]) -> dict[str, Any]:
+    """Return the attributes of a table whose key is the position, for queues of those tablets.
+
+    Rows go to the end of their tablet's key range: unsplit, one tablet would take all writes, and
+    the balancer would merge small tablets again (YTsaurus, "Tablet balancing").
+    """
+    return {
+        "pivot_keys": _pivot_keys(tablets),
+        "tablet_balancer_config": {"enable_auto_reshard": False},
+    }
+
+
+def _pivot_keys(tablets: Mapping[str, int]) -> list[list[object]]:
+    """Return the first keys of the output's tablets, one for each tablet of each queue."""
+    several = len(tablets) > 1
+    keys: list[list[object]] = [
+        [queue, tablet] if several else [tablet]
+        for queue, count in sorted(tablets.items())
+        for tablet in range(count)
+    ]
+    return [[], *keys[1:]]
+
+
 def differences(wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset()) -> list[str]:
     """Return how ``found`` differs from ``wanted`` (TableSchemas), without columns ``ignore``."""
     want = {c.name: c for c in wanted.columns if c.name not in ignore}

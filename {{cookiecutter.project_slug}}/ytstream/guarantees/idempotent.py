@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column
 from ..config import Settings
+from ..schema import split_by_position
 from . import one_to_one
 from .replaying import Replaying
 
@@ -50,23 +51,5 @@ class Idempotent(Replaying):
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Pre-split a new output: one tablet for each tablet of the queues.
-
-        Rows go to the end of their tablet's key range: unsplit, one tablet would take all writes,
-        and the balancer would merge small tablets again (YTsaurus, "Tablet balancing").
-        """
-        return {
-            "pivot_keys": _pivot_keys(tablets),
-            "tablet_balancer_config": {"enable_auto_reshard": False},
-        }
-
-
-def _pivot_keys(tablets: Mapping[str, int]) -> list[list[object]]:
-    """Return the first keys of the output's tablets, one for each tablet of each queue."""
-    several = len(tablets) > 1
-    keys: list[list[object]] = [
-        [queue, tablet] if several else [tablet]
-        for queue, count in sorted(tablets.items())
-        for tablet in range(count)
-    ]
-    return [[], *keys[1:]]
+        """Pre-split a new output: one tablet for each tablet of the queues."""
+        return split_by_position(tablets)
