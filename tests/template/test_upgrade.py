@@ -86,7 +86,7 @@ def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
     git(project, "add", "--all")
     git(project, "commit", "--quiet", "--message", "generated")
 
-    theirs = template / "templates/job/plain.py"
+    theirs = template / "templates/job/map.py"
     theirs.write_text(theirs.read_text().replace("    name=", '    made_for="1.0.1",\n    name='))
     columns = template / "templates/tables/map.py"
     columns.write_text(columns.read_text() + "\n# of the template\n")

@@ -27,13 +27,15 @@ from ytstream.testing.stream import wait
 pytestmark = pytest.mark.spark
 
 #: Without the cure the break shows in one kind of state as in the other.
-with_and_without = pytest.mark.parametrize(
-    ("processing", "cured"),
-    [
-        *(pytest.param(processing, True, id=f"{processing}-cured") for processing in STATEFUL),
-        pytest.param("window", False, id="window-bare"),
-        pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
-    ],
+_BARE = (
+    pytest.param("window", False, id="window-bare"),
+    pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
+)
+_CURED = {kind: pytest.param(kind, True, id=f"{kind}-cured") for kind in STATEFUL}
+with_and_without = pytest.mark.parametrize(("processing", "cured"), [*_CURED.values(), *_BARE])
+#: Kinds with a watermark, which moves in a batch without rows.
+watermarked = pytest.mark.parametrize(
+    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], *_BARE]
 )
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
@@ -111,7 +113,7 @@ def test_the_commits_reply_is_lost_and_rows_are_trimmed(
     assert stream.is_exact()
 
 
-@with_and_without
+@watermarked
 def test_a_batch_without_rows_whose_transaction_is_lost(
     stream_of: StreamOf,
     cluster: Running,

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.ytstream import all_types
-from tests.ytstream.examples import STATEFUL, STATELESS, example
+from tests.ytstream.examples import STATELESS, example
 from tests.ytstream.helpers import ConnectionOf, adopt
 from ytstream import provision
 from ytstream.demo.scenario import drained
@@ -18,7 +18,8 @@ from ytstream.testing.stream import Stream, wait
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("processing", [*STATELESS, *STATEFUL])
+# Totals keep their values as windows do.
+@pytest.mark.parametrize("processing", [*STATELESS, "window", "deduplicate"])
 def test_every_type_comes_out_as_it_went_in(
     connection_of: ConnectionOf, spark: SparkSession, processing: str
 ) -> None:
