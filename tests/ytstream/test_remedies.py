@@ -400,7 +400,9 @@ def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
         with alone(connection):
             driver.run(3)
             started.set()
+            deadline = time.monotonic() + 60
             while _stopped(driver) != driver.epoch.number:
+                assert time.monotonic() < deadline, "`stop` has asked for nothing"
                 time.sleep(0.05)
             stopping.tell_end(connection, driver.epoch, "stopped")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -143,6 +144,9 @@ class Tablets:
 
     jvm: Any
     settings: Settings
+    #: Calls the JVM beside the thread of a batch. One for all queries of the process, since its
+    #: threads stay, each with a connection of py4j's; a second one starts where the first hangs.
+    beside: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
     _clients: dict[str | None, Any] = field(default_factory=dict)
 
     @cached_property

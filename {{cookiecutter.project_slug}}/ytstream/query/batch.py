@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -71,9 +71,6 @@ class Batch:
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
-    #: Verifies the head while Spark writes.
-    _beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
-
     @cached_property
     def cluster(self) -> str:
         """The cluster's name, asked once and not for each batch."""
@@ -99,7 +96,7 @@ class Batch:
         transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
         ends = ends_of(execution, number)
-        begun = self._beside.submit(self._begin, select, number, ends)
+        begun = self.tablets.beside.submit(self._begin, select, number, ends)
         if not self._is_undone_whole:
             begun.result()
 

@@ -15,20 +15,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from .. import ledger
 from ..columns import key_of
 from ..errors import JobError
 from ..job import REJECTED, Connection
-from ..tablets import Tablets, Transaction
+from ..tablets import Java, Tablets, Transaction
 from . import reject
 from .batch import write_outputs
 from .outputs import computed
 from .pipeline import Flow
-from .source import INNER_POSITION, events
+from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
+_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext"
+_TRANSACTION = "tech.ytsaurus.spyt.streaming.StreamingTxContext"
 
 
 def replay(
@@ -67,7 +70,7 @@ def _replay(
 ) -> int:
     """Write the rows of ``found`` that pass now, and delete them; return how many."""
     job, started = connection.job, datetime.now(UTC)
-    with computed(reject.tagged(_arrived(spark, connection, found), job)) as rows:
+    with computed(reject.tagged(_arrived(spark, connection, flow, found), job)) as rows:
         key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
         chosen = rows.filter(F.col(reject.REASON).isNull())
         deleted = [
@@ -77,7 +80,7 @@ def _replay(
         if not deleted:
             return 0
         finished = flow.outputs.finished(flow.outputs.transformed(reject.passed(rows)))
-        with finished as frames, _inside(spark, transaction):
+        with finished as frames, _inside(tablets.java, transaction):
             written = write_outputs(frames, connection, tablets.java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
     row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
@@ -85,34 +88,30 @@ def _replay(
     return len(deleted)
 
 
-def _arrived(spark: SparkSession, connection: Connection, found: list[dict[str, Any]]) -> DataFrame:
+def _arrived(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+) -> DataFrame:
     """Return the rows as they came out of their queues. A row whose JSON is damaged is left out."""
     queue = [name for name in ("queue_id",) if name in _key(connection)]
     columns = [*queue, *INNER_POSITION, "reason", "row"]
     types = [*("string" for _ in queue), "long", "long", "string", "string"]
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
     frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
-    all_fields = events(spark, connection).schema
-    names = {column.name for column in connection.job.queue_columns}
-    fields = type(all_fields)([field for field in all_fields.fields if field.name in names])
-    rows = reject.restored(frame, fields).drop(reject.REASON)
+    fields = [flow.rows.schema[column.name] for column in connection.job.queue_columns]
+    rows = reject.restored(frame, StructType(fields)).drop(reject.REASON)
     position = connection.guarantee.position
     return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
 
 
 @contextmanager
-def _inside(spark: SparkSession, transaction: Transaction) -> Iterator[None]:
+def _inside(java: Java, transaction: Transaction) -> Iterator[None]:
     """Let SPYT's sink write into ``transaction`` (YtStreamingSink reads it from the thread)."""
-    jvm: Any = spark._jvm
-    package = jvm.tech.ytsaurus.spyt.streaming
-    proxy = jvm.scala.Option.apply(transaction.proxy)
-    package.YtStreamingTransactionContext.setContext(
-        package.StreamingTxContext(transaction.id, proxy)
-    )
+    proxy = java["scala.Option.apply"](transaction.proxy)
+    java[f"{_CONTEXT}.setContext"](java[_TRANSACTION](transaction.id, proxy))
     try:
         yield
     finally:
-        package.YtStreamingTransactionContext.clearTransactionId()
+        java[f"{_CONTEXT}.clearTransactionId"]()
 
 
 def _query(connection: Connection, last: tuple[Any, ...]) -> str:
