@@ -18,6 +18,7 @@ from ytstream import Column, Job, __version__
 from ytstream.columns import Described, key_of
 from ytstream.declaration import verify, verify_configuration
 from ytstream.guarantees import guarantee_of
+from ytstream.table import counted
 
 PLAIN = Column("price", "int64")
 
@@ -119,7 +120,7 @@ def test_the_key_of_idempotent_has_to_fit_the_number_of_queues(
     job_queues: int, queues: int, wanted: str, found: str
 ) -> None:
     text = _refused_configuration(example("idempotent", "map", job_queues).job, queues=queues)
-    assert f"with {queues} queue(s) needs the key columns {wanted} in front" in text
+    assert f"with {counted(queues, 'queue')} needs the key columns {wanted} in front" in text
     assert f"it has {found}" in text
 
 

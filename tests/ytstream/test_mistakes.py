@@ -130,7 +130,7 @@ MISTAKES = (
             "use one of transactional, idempotent, at_least_once"),
     Mistake("idempotent without its key", JOB, '"transactional"', '"idempotent"',
             "the configuration and the job do not fit:\n"
-            "  idempotent with 1 queue(s) needs the key columns tablet_index, row_index in "
+            "  idempotent with 1 queue needs the key columns tablet_index, row_index in "
             "front of OUTPUTS['output']; it has none", CONFIGURED),
     Mistake("join without a reference", JOB, '"map"', '"join"',
             "job.py and tables.py do not fit:\n  a join needs REFERENCE", DECLARED),

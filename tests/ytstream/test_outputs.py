@@ -129,7 +129,7 @@ def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
     said = refusal(
         lambda: verify_configuration(wrong, stream.settings, stream.connection.guarantee)
     )
-    assert "OUTPUTS['rejected'] needs, with 2 queue(s), the columns\n" in said
+    assert "OUTPUTS['rejected'] needs, with 2 queues, the columns\n" in said
     assert """Column("queue_id", "utf8", key=True)\n""" in said
 
 

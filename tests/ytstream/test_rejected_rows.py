@@ -162,7 +162,9 @@ def test_a_row_that_json_cannot_hold_does_not_stop_the_job(rejecting: Rejecting,
     (rejected,) = _rows(stream, REJECTED)
     assert (rejected["reason"], json.loads(rejected["row"])["$inexact"]) == ("bad", why)
     stream.redeclare(reject=NEVER)
-    assert _replayed(stream).startswith("0 rows went into the outputs; 1 stay")
+    said = _replayed(stream)
+    assert said.startswith("0 rows went into the outputs; 1 stay")
+    assert "1 of them since JSON cannot hold them" in said
     assert [found["id"] for found in _rows(stream, "output")] == ["good"]
 
 

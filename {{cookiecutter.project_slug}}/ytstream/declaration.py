@@ -9,6 +9,7 @@ from .config import Settings
 from .errors import JobError
 from .job import PROCESSINGS, REJECTED, Guarantee, Job
 from .schema import never_written
+from .table import counted
 from .version import __version__
 
 
@@ -130,6 +131,7 @@ def _wanted(name: str, value: object) -> str:
 def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
     """Raise JobError unless the configuration has what this job and its guarantee need."""
     is_join, has_reference = job.kind.has_reference, settings.reference is not None
+    queues = counted(len(settings.queues), "queue")
     key = guarantee.key(len(settings.queues))
     found = {name: key_of(columns) for name, columns in job.output_columns.items()}
     added = [*guarantee.position, *(["queue_id"] if len(settings.queues) > 1 else [])]
@@ -155,7 +157,7 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
             *(
                 (
                     bool(key) and has_key != key,
-                    f"{guarantee.name} with {len(settings.queues)} queue(s) needs the key columns "
+                    f"{guarantee.name} with {queues} needs the key columns "
                     f"{', '.join(key)} in front of OUTPUTS[{name!r}]; it has "
                     f"{', '.join(has_key) or 'none'}",
                 )
@@ -177,7 +179,7 @@ def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:
     if job.reject:
         wanted = rejected_columns(queues)
         found = job.output_columns[REJECTED]
-        lines = [f"OUTPUTS[{REJECTED!r}] needs, with {queues} queue(s), the columns"]
+        lines = [f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"]
         yield found != wanted, "\n    ".join([*lines, *map(_line, wanted)])
 
 

@@ -19,7 +19,7 @@ from .config import Settings
 from .errors import JobError
 from .job import REJECTED, Connection
 from .schema import differences, split_by_position, table_schema
-from .table import table
+from .table import counted, table
 
 #: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
 #: (YTsaurus documentation, "Queues").
@@ -104,7 +104,7 @@ def check(connection: Connection) -> str:
         f"{table(('object', 'path', 'state'), rows)}\n\n"
         f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
         f"{sized(connection).settings.dyn_batch_size} per write, into "
-        f"{client.get(f'{settings.output}/@tablet_count')} tablets of the output"
+        f"{counted(client.get(f'{settings.output}/@tablet_count'), 'tablet')} of the output"
     )
 
 

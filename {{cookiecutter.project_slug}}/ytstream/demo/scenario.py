@@ -17,6 +17,7 @@ from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..recovery import snapshot
 from ..recovery.lock import LOCK_SECONDS
+from ..table import counted
 from . import fits, history, kill, tables
 from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running
 from .sample import Row, Sample
@@ -87,7 +88,7 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
     sent = _produce(here, int(BATCHES * _batch_rows(connection)))
     last = sample.closing(job, sent)
     wanted = sample.wanted(job, [*sent, *last])
-    say(f"produced {len(sent)} rows into {len(settings.queues)} queue(s): a backlog waits")
+    say(f"produced {len(sent)} rows into {counted(len(settings.queues), 'queue')}: a backlog waits")
     if last:
         say(f"{len(last)} more will follow, to bring out what waits for the watermark")
 

@@ -16,6 +16,7 @@ from minicluster import testing
 
 from ..columns import key_of
 from ..job import REJECTED, Job
+from ..table import counted
 from .history import table_of
 from .sample import Sample, compared
 from .scenario import Result, play
@@ -67,7 +68,7 @@ def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | N
     if not outcome.lost and (not outcome.duplicated or may_repeat(job, output)):
         return None
     table = Table(title=f"{output}: first rows that differ, by column")
-    for name in ("column", "missing: sample/expected.py has it", "unexpected: the output has it"):
+    for name in ("column", "missing: sample/expected.py has it", f"unexpected: {output} has it"):
         table.add_column(name)
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
@@ -89,7 +90,7 @@ def _show(job: Job, result: Result) -> None:
         "kills": result.kills,
         "restarts": result.restarts,
     }
-    table = Table(title=f"{job.guarantee}, {job.processing}, {result.queues} queue(s)")
+    table = Table(title=f"{job.guarantee}, {job.processing}, {counted(result.queues, 'queue')}")
     for name in figures:
         table.add_column(name.replace("_", " "), justify="right")
     table.add_row(*map(str, figures.values()))

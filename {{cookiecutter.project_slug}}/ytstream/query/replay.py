@@ -26,6 +26,7 @@ from . import reject
 from .batch import write_outputs
 from .outputs import computed
 from .pipeline import Flow
+from .row_json import INEXACT, is_inexact
 from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
@@ -46,7 +47,7 @@ def replay(
             "this job rejects no rows", "REJECT in transform.py and job.py would say which"
         )
     tablets = Tablets(spark._jvm, connection.settings)
-    passed = stayed = 0
+    passed = stayed = inexact = 0
     last: tuple[Any, ...] = ()
     while True:
         with tablets.transaction() as transaction:
@@ -55,9 +56,13 @@ def replay(
                 break
             keys = _replay(spark, connection, flow, tablets, transaction, found)
         passed, stayed = passed + keys, stayed + len(found) - keys
+        inexact += sum(map(is_inexact, (row["row"] for row in found)))
         last = tuple(found[-1][name] for name in _key(connection))
         say(f"{passed} rows went into the outputs, {stayed} are still rejected")
-    return f"{passed} rows went into the outputs; {stayed} stay in {_path(connection)}"
+    said = f"{passed} rows went into the outputs; {stayed} stay in {_path(connection)}"
+    if inexact:
+        said += f", {inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
+    return said
 
 
 def _replay(

@@ -64,6 +64,11 @@ def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> Dat
     )
 
 
+def is_inexact(text: str) -> bool:
+    """Return whether ``text``, the JSON of a row, says that no row can be made of it."""
+    return text.startswith(f'{{"{INEXACT}"')
+
+
 def _inexact(why: str, *columns: Expression) -> Expression:
     return F.to_json(F.struct(F.lit(why).alias(INEXACT), *columns), {**_OPTIONS})
 
