@@ -66,9 +66,9 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
-# Two workers, each with a JVM of its own: a Spark test waits for requests half of its time.
+# Three workers, each with a JVM of its own: a Spark test waits for requests half of its time.
 test: setup test-quick ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -n 2 --dist worksteal -m "(slow or spark) and not journey"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: of each kind it has a sample
 	@$(BIN)/pytest -m journey

@@ -65,24 +65,26 @@ def _while_it_backs_off(stage: Stage, driver: Process) -> None:
     stage.wait(lambda: b"failure 3 of" in driver.log.read_bytes(), driver)
 
 
-#: When the JVM is killed, in the lives of drivers that follow each other.
-MOMENTS: dict[Callable[[Stage, Process], None], str] = {
-    _while_it_starts: STARTING,
-    _while_it_is_idle: KILLED,
-    _in_a_batch: KILLED,
-    _while_it_backs_off: KILLED,
-}
+Moment = Callable[[Stage, Process], None]
+_ELSEWHERE: tuple[Moment, ...] = (_while_it_starts, _while_it_is_idle, _while_it_backs_off)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "moments",
+    [(_in_a_batch,), pytest.param(_ELSEWHERE, marks=pytest.mark.journey)],
+    ids=["in_a_batch", "elsewhere"],
+)
 def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: tuple[Moment, ...]
 ) -> None:
+    """Kill it in the lives of drivers that follow each other."""
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     with staged(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as stage:
         stage.fill()
-        for moment, message in MOMENTS.items():
+        for moment in moments:
+            message = STARTING if moment is _while_it_starts else KILLED
             driver = stage.start(f"{moment.__name__}.log")
             moment(stage, driver)
             jvm = _jvm(driver)
