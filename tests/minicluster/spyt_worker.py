@@ -172,6 +172,20 @@ class Worker:
         frame = self.spark.read.format("yt").options(**(options or {})).load(f"yt:/{path}")
         return {field.name: field.dataType.simpleString() for field in frame.schema}
 
+    def write(
+        self,
+        path: str,
+        sql: str,
+        partitions: int = 1,
+        mode: str = "error",
+        options: dict[str, str] | None = None,
+    ) -> None:
+        """Write the rows of a query into a static table; without partitions, as they come."""
+        frame = self.spark.sql(sql)
+        if partitions:
+            frame = frame.repartition(partitions)
+        frame.write.format("yt").options(**(options or {})).mode(mode).save(path)
+
     def count(self, path: str) -> int:
         return int(self.spark.read.format("yt").load(f"yt:/{path}").count())
 

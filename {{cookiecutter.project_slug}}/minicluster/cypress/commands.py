@@ -11,7 +11,7 @@ from .attributes import is_attribute
 from .editing import Editor, scalar
 from .files import File
 from .kinds import SCALARS, Kinds, expect
-from .model import ACQUIRED, EXCLUSIVE, SHARED, SNAPSHOT, Node, Request
+from .model import ACQUIRED, EXCLUSIVE, SHARED, SNAPSHOT, Addition, Node, Request
 from .reading import UNSUPPORTED_METHOD, Spot, Tree
 from .store import Store
 from .transactions import Transactions
@@ -344,6 +344,11 @@ class Cypress:
         """Replace the content of a node, isolated in `tx` and under the exclusive lock."""
         view, parsed = self._tree.open(path, tx)
         self._editor.set_payload(view, self._tree.node(parsed, view), payload)
+
+    def add_payload(self, path: str, addition: Addition, *, tx: str | None = None) -> None:
+        """Add to the content of a node, isolated in `tx` and under a shared lock."""
+        view, parsed = self._tree.open(path, tx)
+        self._editor.add_payload(view, self._tree.node(parsed, view), addition)
 
 
 def _inside(node: Node | None, tree: Node) -> bool:

@@ -13,7 +13,7 @@ from ..clock import Clock
 from ..errors import generic, resolve
 from . import documents, locks
 from .kinds import Kind, Kinds, type_of_value
-from .model import EXCLUSIVE, MISSING, SHARED, Branch, Node, Request
+from .model import EXCLUSIVE, MISSING, SHARED, Addition, Branch, Node, Request
 from .reading import Spot, Tree
 from .store import Store
 from .view import View
@@ -101,7 +101,12 @@ class Editor:
 
     def set_payload(self, view: View, node: Node, payload: Any) -> None:
         with self.change(view, node, Request(EXCLUSIVE)) as branch:
-            branch.payload = payload
+            branch.payload, branch.added = payload, ()
+
+    def add_payload(self, view: View, node: Node, addition: Addition) -> None:
+        """Add to the content under a shared lock: others may do the same at the same time."""
+        with self.change(view, node, Request(SHARED)) as branch:
+            branch.added += (addition,)
 
     def set_attribute(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..errors import generic
 
@@ -131,25 +131,38 @@ class Lock:
         return shown
 
 
+class Addition(Protocol):
+    """Content that is added to a node's, so that transactions can add to one node side by side."""
+
+    def onto(self, payload: Any) -> Any:
+        """Return the payload with the addition; the given one does not change."""
+
+
 @dataclass(eq=False, slots=True)
 class Branch:
     """The changes of one transaction to one node.
 
     It holds differences, so that transactions with shared locks can change different children or
-    attributes of one node. A snapshot lock makes a frozen copy instead.
+    attributes of one node, or all add to its content. A snapshot lock makes a frozen copy instead.
     """
 
     node: Node
     attributes: dict[str, Any] = field(default_factory=dict)
     children: dict[str, Node | None] = field(default_factory=dict)
     payload: Any = MISSING
+    added: tuple[Addition, ...] = ()
+    """In the order of the commits; they go onto `payload`, or onto the node's if it is missing."""
     frozen: Node | None = None
     modified: float = 0.0
     revision: int = 0
 
     @property
     def changed(self) -> bool:
-        return bool(self.attributes or self.children or self.payload is not MISSING)
+        return bool(self.attributes or self.children or self.content_changed)
+
+    @property
+    def content_changed(self) -> bool:
+        return bool(self.payload is not MISSING or self.added)
 
     def copy(self) -> Branch:
         """Return a copy that can be changed and thrown away."""
@@ -160,7 +173,8 @@ class Branch:
         self.attributes.update(other.attributes)
         self.children.update(other.children)
         if other.payload is not MISSING:
-            self.payload = other.payload
+            self.payload, self.added = other.payload, ()
+        self.added += other.added
         self.modified, self.revision = other.modified, other.revision
 
     def apply(self) -> None:
@@ -180,7 +194,9 @@ class Branch:
                 node.children[name] = child
         if self.payload is not MISSING:
             node.payload = self.payload
-        if self.children or self.payload is not MISSING:
+        for addition in self.added:
+            node.payload = addition.onto(node.payload)
+        if self.children or self.content_changed:
             node.content_revision = self.revision
         if self.changed:
             node.modified, node.revision = self.modified, self.revision

@@ -113,7 +113,7 @@ class RowReader:
         result: list[Modification] = []
         position = 1
         for kind in kinds:
-            plain = self._plain(rowset, words, position) if kind == WRITE else None
+            plain = self.plain(rowset, words, position) if kind == WRITE else None
             if plain is not None:
                 position, stored = plain
                 result.append((WRITE, None, stored))
@@ -144,7 +144,7 @@ class RowReader:
             return False
         return self._mapping[len(self._stored) :][:count] == [_SYSTEM] * count
 
-    def _plain(self, data: bytes, words: Sequence[int], start: int) -> tuple[int, bytes] | None:
+    def plain(self, data: bytes, words: Sequence[int], start: int) -> tuple[int, bytes] | None:
         """Return (its end, stored form) of the row at `start` if it can stay as it came; else None.
 
         That is a row which is valid, complete and numbered as the schema is. Nulls for the server's
@@ -192,7 +192,7 @@ class RowReader:
         return end, count + data[start + 1 << 3 : position << 3]
 
     def _written(self, row: bytes) -> Modification:
-        plain = self._plain(row, wire.words_of(row), 0)
+        plain = self.plain(row, wire.words_of(row), 0)
         if plain is not None:
             return WRITE, None, plain[1]
         tablet, pieces = self._pieces(row)

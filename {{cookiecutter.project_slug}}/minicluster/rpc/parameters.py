@@ -178,6 +178,7 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
         "omit_inaccessible_rows": OPEN,
         "unordered": IN_ORDER,
     },
+    "WriteTable": read("path", "config"),
     # Tables
     "MountTable": {**_TABLETS, **read("freeze")},
     "UnmountTable": {**_TABLETS, "force": AT_ONCE},

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
+
+from yt import yson
 
 from ..errors import generic
 from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
+from ..rows.schema import Column, TableSchema
 from .bus import Part
 from .messages import text
 
 WIRE_FORMAT_VERSION = 1
+WIRE = 0
+"""The number of the wire format among the formats of a rowset."""
 
 
 def names(descriptor: Any) -> list[str]:
@@ -53,3 +59,43 @@ def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
         entry = descriptor.name_table_entries.add()
         entry.name = column.name
         entry.type = column.wire_type
+
+
+def pack(*parts: bytes) -> bytes:
+    """Return parts as one attachment: their count (4 bytes), then each after its size (8)."""
+    return struct.pack("<I", len(parts)) + b"".join(
+        struct.pack("<Q", len(part)) + part for part in parts
+    )
+
+
+def unpack(attachment: bytes) -> list[bytes]:
+    """Return the parts of an attachment. Raises YtError if it is not made of parts."""
+    parts, position = [], 4
+    try:
+        (count,) = struct.unpack_from("<I", attachment)
+        for _ in range(count):
+            (size,) = struct.unpack_from("<Q", attachment, position)
+            parts.append(attachment[position + 8 : position + 8 + size])
+            position += 8 + size
+    except struct.error:
+        position = -1
+    if position != len(attachment):
+        raise generic("Malformed rowset: its parts do not fill the attachment")
+    return parts
+
+
+def fill_schema(message: Any, schema: TableSchema) -> None:
+    """Describe a table in a TTableSchema."""
+    message.strict = schema.strict
+    message.unique_keys = schema.unique_keys
+    for column in schema.columns:
+        _fill_column(message.columns.add(), column)
+
+
+def _fill_column(message: Any, column: Column) -> None:
+    message.name = column.name
+    message.type = column.wire_type
+    message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
+    message.required = column.required
+    if column.sort_order:
+        message.sort_order = 0 if column.sort_order == "ascending" else 1

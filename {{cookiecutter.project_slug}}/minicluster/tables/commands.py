@@ -30,6 +30,7 @@ from .table import (
     tablet_at,
 )
 from .transactions import TabletTransactions, Transaction, changes
+from .upload import upload
 
 
 class Tables:
@@ -215,10 +216,35 @@ class Tables:
         most: int = static.DEFAULT_ROW_WEIGHT,
         tx: str | None = None,
     ) -> None:
-        """Write the rows of a static table, isolated in a master transaction: see `with_rows`."""
+        """Write rows to a static table as the path's attributes say, each lighter than `most`."""
+        _, table = self.node(path, tx)
+        self._put(path, static.from_items(upload(table, attributes), items, most), tx)
+
+    def blocks(
+        self,
+        path: str,
+        attributes: Mapping[str, Any],
+        most: int = static.DEFAULT_ROW_WEIGHT,
+        tx: str | None = None,
+    ) -> static.Blocks:
+        """Return what takes the rows that come block by block; `write_blocks` ends the write."""
+        _, table = self.node(path, tx)
+        return static.Blocks(upload(table, attributes), most)
+
+    def write_blocks(self, path: str, blocks: static.Blocks, tx: str | None = None) -> None:
+        """Write all the rows at once, isolated in a master transaction."""
+        self._put(path, blocks.written, tx)
+
+    def _put(self, path: str, written: static.Written, tx: str | None) -> None:
+        """Write rows; transactions may append to an unsorted table side by side.
+
+        The locks: ytlib/table_client/table_upload_options.cpp.
+        """
         node, table = self.node(path, tx)
-        made = static.with_rows(table, items, attributes, most)
-        self._cypress.set_payload(node.path, made, tx=tx)
+        if written.upload.shared:
+            self._cypress.add_payload(node.path, written, tx=tx)
+        else:
+            self._cypress.set_payload(node.path, written.onto(table), tx=tx)
 
     # Tablets
 
@@ -282,7 +308,8 @@ class Tables:
 
     def alter(self, path: str, *, schema: Any = None, dynamic: bool | None = None) -> None:
         """Change the schema of an unmounted table, or make it dynamic or static."""
-        _, table = self.node(path)
+        node, table = self.node(path)
+        locks.check(node, None, Request(EXCLUSIVE))
         tablets.require_unmounted(table, "Cannot alter table")
         if schema is not None:
             given = TableSchema.from_yson(schema)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ..errors import YtError, generic, not_supported
 from ..rows import wire
+from ..rows.from_stream import BlockReader
 from ..rows.from_wire import Key, key_of
 from ..rows.from_yson import encode
 from ..rows.schema import Column, TableSchema, check_value, violation
 from .ordered import data_weight
 from .table import Table
-from .upload import Upload, upload
+from .upload import Upload
 
 # client/table_client/public.h
 SORT_ORDER_VIOLATION = 301
@@ -28,36 +29,95 @@ MAX_ROW_WEIGHT = 128 << 20
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 
 
-def with_rows(
-    table: Table,
-    items: Iterable[Mapping[str, Any]],
-    attributes: Mapping[str, Any] = NO_ATTRIBUTES,
-    most: int = DEFAULT_ROW_WEIGHT,
-) -> Table:
-    """Return the static table with these rows instead of its own, or after them.
+def row_weight_limit(writer: Any) -> int:
+    """Return the weight that each row has to stay below, by the options of a table writer."""
+    most = writer.get("max_row_weight", DEFAULT_ROW_WEIGHT) if isinstance(writer, dict) else writer
+    if not isinstance(most, int) or not 0 < most <= MAX_ROW_WEIGHT:
+        raise generic(f"Error reading parameter /table_writer/max_row_weight: {most!r}")
+    return most
 
-    `attributes` are those of the path, `most` is the weight that a row has to stay below. Raises
-    YtError.
+
+@dataclass(frozen=True)
+class Written:
+    """Checked rows for a static table: instead of its own, or after them.
+
+    They are stored rows, under a name table that begins with the columns of the schema.
     """
-    if table.dynamic:
-        # client/api: the message of the real client
-        raise generic(
-            '"write_table" API is not supported for dynamic tables; use "insert_rows" instead'
-        )
-    wanted = upload(table, attributes)
+
+    upload: Upload
+    names: list[str]
+    rows: list[bytes]
+
+    def onto(self, table: Table) -> Table:
+        """Return the table with these rows. Raises YtError if that breaks its order."""
+        own = [column.name for column in self.upload.schema.columns]
+        kept = table.static_rows if self.upload.append else []
+        names = list(table.static_names or own) if kept else list(self.names)
+        numbers = [_number(names, name) for name in self.names]
+        added = self.rows
+        if numbers != list(range(len(numbers))):
+            added = [renumbered(row, numbers) for row in added]
+        rows = [*kept, *added]
+        if self.upload.schema.sorted:
+            check_order(self.upload.schema, rows)
+        return replaced(table, self.upload, rows, names)
+
+
+class Blocks:
+    """Rows that a client sends block by block, checked as they come."""
+
+    def __init__(self, wanted: Upload, most: int) -> None:
+        self.schema = wanted.schema
+        self._upload = wanted
+        self._most = most
+        self._reader = BlockReader(wanted.schema)
+        self._rows: list[bytes] = []
+
+    def add(self, names: Sequence[str], rowset: bytes) -> None:
+        """Take in a rowset; `names` go to the end of the client's name table. Raises YtError."""
+        self._reader.learn(names)
+        for row, valid in self._reader.rows(rowset):
+            require_weight(row, self._most)
+            self._rows.append(row if valid else complete(self.schema, row))
+
+    @property
+    def written(self) -> Written:
+        return Written(self._upload, self._reader.names, self._rows)
+
+
+def from_items(wanted: Upload, items: Iterable[Mapping[str, Any]], most: int) -> Written:
+    """Check rows given as maps; each has to weigh less than `most`. Raises YtError."""
     schema = wanted.schema
-    kept = table.static_rows if wanted.append else []
-    names, written = encode(schema, items, table.static_names if kept else ())
+    names, rows = encode(schema, items)
     if schema.strict and len(names) > len(schema.columns):
         raise violation(f'Unknown column "{names[len(schema.columns)]}" in strict schema')
-    for row in written:
-        if (weight := data_weight(row)) >= most:
-            limits = {"row_weight": weight, "row_weight_limit": most}
-            raise YtError(ROW_WEIGHT_LIMIT_EXCEEDED, "Row weight is too large", limits)
-    result = [*kept, *(complete(schema, row) for row in written)]
-    if schema.sorted:
-        check_order(schema, result)
-    return replaced(table, wanted, result, names)
+    for row in rows:
+        require_weight(row, most)
+    return Written(wanted, names, [complete(schema, row) for row in rows])
+
+
+def require_weight(row: bytes, most: int) -> None:
+    # A row has at least as many bytes as it weighs.
+    if len(row) >= most and (weight := data_weight(row)) >= most:
+        limits = {"row_weight": weight, "row_weight_limit": most}
+        raise YtError(ROW_WEIGHT_LIMIT_EXCEEDED, "Row weight is too large", limits)
+
+
+def _number(names: list[str], name: str) -> int:
+    """Return the number of a name in a name table, which grows by it if need be."""
+    if name not in names:
+        names.append(name)
+    return names.index(name)
+
+
+def renumbered(row: bytes, numbers: Sequence[int]) -> bytes:
+    """Return the row under another name table: value `i` of the old is `numbers[i]` of the new."""
+    return wire.from_chunks(
+        [
+            wire.renumbered(piece, numbers[number])
+            for number, piece in sorted(wire.chunks(row).items(), key=lambda item: numbers[item[0]])
+        ]
+    )
 
 
 def replaced(table: Table, wanted: Upload, rows: list[bytes], names: list[str]) -> Table:

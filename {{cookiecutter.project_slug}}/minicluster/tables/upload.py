@@ -31,9 +31,19 @@ class Upload:
     schema: TableSchema
     schema_mode: str
 
+    @property
+    def shared(self) -> bool:
+        """Return whether several transactions may append at the same time."""
+        return self.append and not self.schema.sorted
+
 
 def upload(table: Table, attributes: Mapping[str, Any]) -> Upload:
     """Return what the attributes of a path ask for. Raises YtError for what cannot be done."""
+    if table.dynamic:
+        # client/api: the message of the real client
+        raise generic(
+            '"write_table" API is not supported for dynamic tables; use "insert_rows" instead'
+        )
     for name in _REFUSED:
         if name in attributes:
             raise not_supported(f'a path with "{name}" for write_table')

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...cypress.ypath import parse_rich
-from ...errors import generic, not_supported
+from ...errors import not_supported
 from ...rows.named import shown
 from ...rows.rowset import Rowset
 from ...tables.ranges import read_table as read
-from ...tables.static import DEFAULT_ROW_WEIGHT, MAX_ROW_WEIGHT
+from ...tables.static import row_weight_limit
 from ...tables.upload import upload
 from ..registry import TABULAR, Invocation, WithParameters, command
 
@@ -34,9 +34,7 @@ def write_table(call: Invocation) -> None:
     rich = parse_rich(call.rich())
     tables = call.cluster.tables
     schema = upload(tables.node(rich.path, call.tx)[1], rich.attributes).schema
-    most = call.mapping("table_writer").get("max_row_weight", DEFAULT_ROW_WEIGHT)
-    if not isinstance(most, int) or not 0 < most <= MAX_ROW_WEIGHT:
-        raise generic(f"Error reading parameter /table_writer/max_row_weight: {most!r}")
+    most = row_weight_limit(call.mapping("table_writer"))
     rows = call.rows(schema)
     tables.write(rich.path, rows, attributes=rich.attributes, most=most, tx=call.tx)
 

@@ -1,7 +1,7 @@
 """The RPC methods by area; each module registers its own in the table of methods."""
 
 from ..service import METHODS
-from . import cypress, files, proxy, queues, reading, tables, tablets, transactions
+from . import cypress, files, proxy, queues, reading, tables, tablets, transactions, writing
 
 __all__ = [
     "METHODS",
@@ -13,4 +13,5 @@ __all__ = [
     "tables",
     "tablets",
     "transactions",
+    "writing",
 ]

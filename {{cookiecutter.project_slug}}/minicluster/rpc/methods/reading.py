@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
-
-from yt import yson
 
 from ...errors import not_supported
 from ...rows import wire
-from ...rows.schema import Column
 from ...tables.ordered import data_weight
 from ...tables.ranges import Reading, partition_table, read_table
 from ..messages import text
 from ..protos import api
-from ..rowsets import describe
+from ..rowsets import WIRE, describe, fill_schema, pack
 from ..service import Invocation, method
 
 ROWS = 10_000
 """Rows of one attachment at most."""
-WIRE = 0
 DEFAULT_PARTITION = 1 << 30
 
 
@@ -51,7 +46,7 @@ async def read_rows(call: Invocation) -> None:
     statistics = _statistics(reading, len(reading.rows))
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
     meta.statistics.CopyFrom(statistics)
-    _fill_schema(meta.schema, reading)
+    fill_schema(meta.schema, reading.schema)
     await call.stream.write(meta.SerializeToString())
     for start in range(0, len(reading.rows), ROWS):
         block = reading.rows[start : start + ROWS]
@@ -59,16 +54,9 @@ async def read_rows(call: Invocation) -> None:
         if start == 0:
             # Later ones name only what was added to the name table, which is nothing.
             describe(descriptor, reading.rowset_columns)
-        rowset = _pack(descriptor.SerializeToString(), wire.join(list(block)))
-        await call.stream.write(_pack(rowset, statistics.SerializeToString()))
+        rowset = pack(descriptor.SerializeToString(), wire.join(list(block)))
+        await call.stream.write(pack(rowset, statistics.SerializeToString()))
     call.stream.end()
-
-
-def _pack(*parts: bytes) -> bytes:
-    """Return parts as one attachment: their count (4 bytes), then each after its size (8)."""
-    return struct.pack("<I", len(parts)) + b"".join(
-        struct.pack("<Q", len(part)) + part for part in parts
-    )
 
 
 def _statistics(reading: Reading, count: int) -> Any:
@@ -79,18 +67,3 @@ def _statistics(reading: Reading, count: int) -> Any:
     statistics.data_statistics.uncompressed_data_size = weight
     statistics.data_statistics.compressed_data_size = weight
     return statistics
-
-
-def _fill_schema(message: Any, reading: Reading) -> None:
-    message.strict = True
-    for column in reading.columns:
-        _fill_column(message.columns.add(), column)
-
-
-def _fill_column(message: Any, column: Column) -> None:
-    message.name = column.name
-    message.type = column.wire_type
-    message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
-    message.required = column.required
-    if column.sort_order:
-        message.sort_order = 0 if column.sort_order == "ascending" else 1
