@@ -140,6 +140,7 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     "RemoveNode": read("path", "recursive", "force"),
     "CopyNode": {**_CLONE, **read("ignore_existing", "lock_existing")},
     "MoveNode": _CLONE,
+    "ConcatenateNodes": {**read("src_paths", "dst_path"), "fetcher": TUNING},
     "LinkNode": read(
         "src_path",
         "dst_path",

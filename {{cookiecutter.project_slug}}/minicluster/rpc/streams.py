@@ -49,10 +49,15 @@ class Stream:
         self._changed.set()
 
     def on_feedback(self, feedback: Feedback) -> None:
-        if not self._taken_position <= feedback.read_position <= self._sent_position:
+        """Take in a position; one that comes late is ignored.
+
+        The Java client sends feedback from several threads. Source: core/rpc/stream.cpp,
+        TAttachmentsOutputStream::HandleFeedback.
+        """
+        if feedback.read_position > self._sent_position:
             self.fail(YtError(PROTOCOL, f"Impossible read position {feedback.read_position}"))
             return
-        self._taken_position = feedback.read_position
+        self._taken_position = max(self._taken_position, feedback.read_position)
         self._changed.set()
 
     def fail(self, error: YtError) -> None:

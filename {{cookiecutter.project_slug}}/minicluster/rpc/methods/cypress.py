@@ -7,6 +7,7 @@ from typing import Any
 from yt import yson
 
 from ...errors import generic, not_supported
+from ...tables.concatenate import concatenate
 from ..messages import set_guid, text
 from ..service import Invocation, method
 
@@ -157,6 +158,13 @@ def move_node(call: Invocation) -> None:
         **_preserved(message),
     )
     set_guid(call.reply.node_id, node_id)
+
+
+@method("ConcatenateNodes")
+def concatenate_nodes(call: Invocation) -> None:
+    message = call.message
+    sources = [text(path) for path in message.src_paths]
+    concatenate(call.cluster.cypress, sources, text(message.dst_path), tx=call.transaction)
 
 
 @method("LinkNode")
