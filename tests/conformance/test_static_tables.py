@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yt.wrapper as yt
 from yt import yson
+
+from tests.codes import CONCURRENT_TRANSACTION_LOCK_CONFLICT
 
 KEYED = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
@@ -18,6 +21,27 @@ def sorted_table(client: Any, path: str, rows: list[dict[str, Any]]) -> str:
     client.create("table", path, attributes={"schema": KEYED})
     client.write_table(path, rows)
     return path
+
+
+def test_transactions_append_side_by_side(
+    client: Any, root: str, transaction: Callable[..., str]
+) -> None:
+    """Source: server test, integration/tables/test_tables.py (test_shared_locks_parallel_tx)"""
+    table = f"{root}/t"
+    client.create("table", table)
+    client.write_table(table, [{"a": 1}])
+    first, second = transaction(), transaction()
+    for tx, value in ((first, 2), (second, 4)):
+        with client.Transaction(transaction_id=tx):
+            client.write_table(f"<append=%true>{table}", [{"a": value}])
+            assert [row["a"] for row in client.read_table(table)] == [1, value]
+    with pytest.raises(yt.YtError) as refused:
+        client.write_table(table, [{"a": 5}])
+    assert refused.value.contains_code(CONCURRENT_TRANSACTION_LOCK_CONFLICT)
+    assert [row["a"] for row in client.read_table(table)] == [1]
+    for tx in (second, first):
+        client.commit_transaction(tx)
+    assert [row["a"] for row in client.read_table(table)] == [1, 4, 2]
 
 
 def test_tables_are_concatenated(client: Any, root: str) -> None:

@@ -186,6 +186,63 @@ class RpcClient:
                     pieces.append(part)
             self.send_feedback(header, position)
 
+    async def read_table(self, path: str) -> tuple[Any, list[Any]]:
+        """Return (meta, rows) of a bulk read."""
+        header = self.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
+        meta: Any = None
+        rows: list[Any] = []
+        names: list[str] = []
+        position = 0
+        while True:
+            parts = await self.read_message()
+            assert parts[0] is not None
+            if parts[0][:4] == b"rpco":
+                self.open_response(parts, f"{protos.API}TRspReadTable")
+                return meta, rows
+            for part in parts[1:]:
+                position += len(part or b"") or 1
+                if part is None:
+                    continue
+                if meta is None:
+                    meta = protos.api("TRspReadTableMeta").FromString(part)
+                    continue
+                rowset, _statistics = unpack(part)
+                descriptor_data, data = unpack(rowset)
+                descriptor = protos.api("TRowsetDescriptor").FromString(descriptor_data)
+                names += [entry.name for entry in descriptor.name_table_entries]
+                rows += [wire.to_dict(found, names) for found in wire.split(data) if found]
+            self.send_feedback(header, position)
+
+    async def begin_write(
+        self, path: str, *, tx: str | None = None, config: bytes = b"{}"
+    ) -> tuple[Any, Any]:
+        """Begin to write rows; return the request's header and the table's schema."""
+        request = build("TReqWriteTable", path=path, config=config)
+        if tx is not None:
+            guid = request.transactional_options.transaction_id
+            guid.first, guid.second = ids.to_parts(tx)
+        header = self.send("WriteTable", request, window=16_000_000)
+        parts: list[Part] = []
+        while not parts or parts[-1] is not None:
+            message = await self.read_message()
+            if message[0] and message[0][:4] == b"rpco":
+                self.open_response(message, "")
+            parts += message[1:]
+        meta = protos.api("TWriteTableMeta").FromString(parts[0])
+        return header, meta.schema
+
+    async def end_write(self, header: Any, blocks: list[bytes]) -> None:
+        """Send blocks of rows and the null attachment, and wait for the answer."""
+        for number, block in enumerate([*blocks, None]):
+            self.send_stream(header, number, [block])
+        while (message := await self.read_message())[0][:4] == b"rpcf":  # type: ignore[index]
+            pass
+        self.open_response(message, f"{protos.API}TRspWriteTable")
+
+    async def write_table(self, path: str, *blocks: bytes, tx: str | None = None) -> None:
+        header, _ = await self.begin_write(path, tx=tx)
+        await self.end_write(header, list(blocks))
+
 
 def build(name: str, **fields: Any) -> Any:
     """Return a message of the API: str becomes bytes where needed, text ids become GUIDs."""
@@ -219,3 +276,25 @@ def describe(message: Any, names: list[str]) -> None:
     descriptor.rowset_kind = 1
     for name in names:
         descriptor.name_table_entries.add().name = name
+
+
+def block(names: list[str], rows: list[bytes]) -> bytes:
+    """Return a block of rows as SPYT sends it; `names` go to the end of the name table."""
+    descriptor = protos.api("TRowsetDescriptor")(rowset_format=0)
+    for name in names:
+        descriptor.name_table_entries.add().name = name
+    parts = [descriptor.SerializeToString(), wire.join(list(rows))]
+    framed = [struct.pack("<Q", len(part)) + part for part in parts]
+    return struct.pack("<I", len(parts)) + b"".join(framed)
+
+
+def unpack(data: bytes) -> list[bytes]:
+    """Return the parts of an attachment with rows."""
+    (count,) = struct.unpack_from("<I", data)
+    parts, position = [], 4
+    for _ in range(count):
+        (size,) = struct.unpack_from("<Q", data, position)
+        parts.append(data[position + 8 : position + 8 + size])
+        position += 8 + size
+    assert position == len(data)
+    return parts

@@ -186,6 +186,18 @@ class Worker:
             frame = frame.repartition(partitions)
         frame.write.format("yt").options(**(options or {})).mode(mode).save(path)
 
+    def copy(
+        self,
+        source: str,
+        path: str,
+        mode: str,
+        reading: dict[str, str] | None = None,
+        options: dict[str, str] | None = None,
+    ) -> None:
+        """Write the rows of one table into another."""
+        frame = self.spark.read.format("yt").options(**(reading or {})).load(f"yt:/{source}")
+        frame.write.format("yt").options(**(options or {})).mode(mode).save(path)
+
     def count(self, path: str) -> int:
         return int(self.spark.read.format("yt").load(f"yt:/{path}").count())
 

@@ -4,74 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from yt import yson
 
 from minicluster import ids
-from minicluster.cluster import Cluster
 from minicluster.control.faults import Rule
-from minicluster.control.gate import Gate
 from minicluster.rows import wire
-from minicluster.rpc import protos, server
-from minicluster.rpc.server import RpcProxy
+from minicluster.rpc import protos
 from tests import codes
 from tests.minicluster.rpc_client import RpcClient, RpcError, build, describe, rows_of, text_id
+from tests.minicluster.rpc_lab import Lab, in_lab
 
 MAP_NODE, FILE, TABLE, LINK, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 417, 421, 1700
 NULL_ID = "0-0-0-0"
-
-
-@dataclass
-class Lab:
-    """A cluster, its proxies and a connection to the first of them."""
-
-    cluster: Cluster
-    gate: Gate
-    proxies: list[RpcProxy]
-    client: RpcClient
-    others: list[RpcClient] = field(default_factory=list)
-
-    async def connect(self, proxy: int = 0) -> RpcClient:
-        client = await RpcClient.connect(self.proxies[proxy].address)
-        self.others.append(client)
-        return client
-
-
-@asynccontextmanager
-async def lab(proxies: int = 1) -> AsyncIterator[Lab]:
-    cluster = Cluster()
-    gate = Gate(cluster.tick, cluster.committing)
-    running = [await server.serve(cluster, gate, "127.0.0.1") for _ in range(proxies)]
-    made = Lab(cluster, gate, running, await RpcClient.connect(running[0].address))
-    try:
-        yield made
-    finally:
-        for client in [made.client, *made.others]:
-            await client.close()
-        for proxy in running:
-            await proxy.down()
-
-
-def in_lab(proxies: int = 1) -> Callable[..., Callable[..., None]]:
-    """Run a coroutine test with a fresh lab, and never longer than half a minute."""
-
-    def wrap(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-        async def scenario(**parameters: Any) -> None:
-            async with lab(proxies) as made:
-                await test(made, **parameters)
-
-        def run(**parameters: Any) -> None:
-            asyncio.run(asyncio.wait_for(scenario(**parameters), 30))
-
-        run.__name__, run.__doc__ = test.__name__, test.__doc__
-        return run
-
-    return wrap
 
 
 # Requests, acknowledgements, errors
@@ -569,54 +516,15 @@ async def test_registrations_are_listed(lab: Lab) -> None:
     assert await pull(lab.client, 0) == []
 
 
-async def read_table(client: RpcClient, path: str) -> tuple[Any, list[Any]]:
-    """Return (meta, rows) of a bulk read."""
-    header = client.send("ReadTable", build("TReqReadTable", path=path), window=1 << 20)
-    meta: Any = None
-    rows: list[Any] = []
-    names: list[str] = []
-    position = 0
-    while True:
-        parts = await client.read_message()
-        assert parts[0] is not None
-        if parts[0][:4] == b"rpco":
-            RpcClient.open_response(parts, f"{protos.API}TRspReadTable")
-            return meta, rows
-        for part in parts[1:]:
-            position += len(part or b"") or 1
-            if part is None:
-                continue
-            if meta is None:
-                meta = protos.api("TRspReadTableMeta").FromString(part)
-                continue
-            rowset, _statistics = unpack(part)
-            descriptor_data, data = unpack(rowset)
-            descriptor = protos.api("TRowsetDescriptor").FromString(descriptor_data)
-            names += [entry.name for entry in descriptor.name_table_entries]
-            rows += [wire.to_dict(found, names) for found in wire.split(data) if found]
-        client.send_feedback(header, position)
-
-
-def unpack(data: bytes) -> list[bytes]:
-    (count,) = struct.unpack_from("<I", data)
-    parts, position = [], 4
-    for _ in range(count):
-        (size,) = struct.unpack_from("<Q", data, position)
-        parts.append(data[position + 8 : position + 8 + size])
-        position += 8 + size
-    assert position == len(data)
-    return parts
-
-
 @in_lab()
 async def test_a_static_table_is_read_by_rows_and_columns(lab: Lab) -> None:
     await lab.client.create("//home/s", TABLE, {"schema": COLUMNS})
     count = 25_000
     lab.cluster.tables.write("//home/s", [{"n": n, "s": str(n).encode()} for n in range(count)])
-    meta, found = await read_table(lab.client, "//home/s")
+    meta, found = await lab.client.read_table("//home/s")
     assert [column.name for column in meta.schema.columns] == ["n", "s"]
     assert found == [{"n": n, "s": str(n).encode()} for n in range(count)]
-    meta, found = await read_table(lab.client, "//home/s{s}[#10:#12,#20]")
+    meta, found = await lab.client.read_table("//home/s{s}[#10:#12,#20]")
     assert meta.start_row_index == 10
     assert found == [{"s": b"10"}, {"s": b"11"}, {"s": b"20"}]
 
@@ -636,7 +544,7 @@ async def test_partitions_cover_a_static_table(lab: Lab) -> None:
     found = []
     for partition in reply.partitions:
         for cut in partition.table_ranges:
-            found += (await read_table(lab.client, cut.decode()))[1]
+            found += (await lab.client.read_table(cut.decode()))[1]
     assert found == rows
 
 
@@ -655,7 +563,7 @@ async def test_dynamic_tables_are_read_by_key_and_by_tablet(lab: Lab) -> None:
             await lab.client.call("CommitTransaction", transaction_id=tx)
 
     async def numbers(path: str) -> list[int]:
-        return [found["n"] for found in (await read_table(lab.client, path))[1]]
+        return [found["n"] for found in (await lab.client.read_table(path))[1]]
 
     def between(low: str, high: str) -> str:
         return f"<ranges=[{{lower_limit={{{low}}};upper_limit={{{high}}}}}]>//home/"

@@ -33,6 +33,7 @@ def requests() -> list[bytes]:
         ("WriteFile", build("TReqWriteFile", path="//home/nothing"), []),
         ("PullQueue", build("TReqPullQueue", queue_path="//home/q", partition_index=0), []),
         ("ReadTable", build("TReqReadTable", path="//home/q[#1:#2]{n}"), []),
+        ("WriteTable", build("TReqWriteTable", path="<append=%true>//home/s", config=b"{}"), []),
         ("StartTransaction", build("TReqStartTransaction", type=1, sticky=True), []),
     ]
     packets = []
@@ -98,6 +99,7 @@ def test_damaged_packets_hurt_nobody(seed: int, capsys: pytest.CaptureFixture[st
 def prepare(cluster: Cluster) -> None:
     cluster.cypress.create("document", "//home/doc", attributes={"value": {"a": 1}})
     cluster.cypress.create("file", "//home/f")
+    cluster.cypress.create("table", "//home/s")
     cluster.cypress.write_file("//home/f", b"contents")
     schema = [{"name": "n", "type": "int64"}]
     cluster.cypress.create("table", "//home/q", attributes={"dynamic": True, "schema": schema})
