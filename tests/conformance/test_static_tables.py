@@ -39,9 +39,43 @@ def test_transactions_append_side_by_side(
         client.write_table(table, [{"a": 5}])
     assert refused.value.contains_code(CONCURRENT_TRANSACTION_LOCK_CONFLICT)
     assert [row["a"] for row in client.read_table(table)] == [1]
-    for tx in (second, first):
-        client.commit_transaction(tx)
+    client.commit_transaction(second)
+    assert [row["a"] for row in client.read_table(table)] == [1, 4]
+    with client.Transaction(transaction_id=first):
+        assert [row["a"] for row in client.read_table(table)] == [1, 2]
+    client.commit_transaction(first)
     assert [row["a"] for row in client.read_table(table)] == [1, 4, 2]
+
+
+def test_a_nested_transaction_appends_to_what_it_saw(
+    client: Any, root: str, transaction: Callable[..., str]
+) -> None:
+    """Source: server test, integration/tables/test_tables.py (test_shared_locks_nested_tx)"""
+    table = f"{root}/t"
+    client.create("table", table)
+    outer = transaction()
+    with client.Transaction(transaction_id=outer):
+        client.write_table(table, [{"k": 1}])
+        inner = transaction()
+
+    def append(tx: str, value: int) -> None:
+        with client.Transaction(transaction_id=tx):
+            client.write_table(f"<append=%true>{table}", [{"k": value}])
+
+    def seen(tx: str) -> list[int]:
+        with client.Transaction(transaction_id=tx):
+            return [row["k"] for row in client.read_table(table)]
+
+    append(inner, 2)
+    assert (seen(outer), seen(inner)) == ([1], [1, 2])
+    append(outer, 3)
+    assert (seen(outer), seen(inner)) == ([1, 3], [1, 2])
+    append(inner, 4)
+    assert (seen(outer), seen(inner)) == ([1, 3], [1, 2, 4])
+    client.commit_transaction(inner)
+    assert sorted(seen(outer)) == [1, 2, 3, 4]
+    client.commit_transaction(outer)
+    assert sorted(row["k"] for row in client.read_table(table)) == [1, 2, 3, 4]
 
 
 def test_tables_are_concatenated(client: Any, root: str) -> None:

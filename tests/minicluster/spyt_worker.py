@@ -177,26 +177,16 @@ class Worker:
         path: str,
         sql: str,
         partitions: int = 1,
-        mode: str = "error",
         options: dict[str, str] | None = None,
     ) -> None:
-        """Write the rows of a query into a static table; without partitions, as they come."""
-        frame = self.spark.sql(sql)
-        if partitions:
-            frame = frame.repartition(partitions)
-        frame.write.format("yt").options(**(options or {})).mode(mode).save(path)
+        """Append the rows of a query to a static table, each partition in a task of its own."""
+        frame = self.spark.sql(sql).repartition(partitions)
+        frame.write.format("yt").options(**(options or {})).mode("append").save(path)
 
-    def copy(
-        self,
-        source: str,
-        path: str,
-        mode: str,
-        reading: dict[str, str] | None = None,
-        options: dict[str, str] | None = None,
-    ) -> None:
-        """Write the rows of one table into another."""
-        frame = self.spark.read.format("yt").options(**(reading or {})).load(f"yt:/{source}")
-        frame.write.format("yt").options(**(options or {})).mode(mode).save(path)
+    def copy(self, source: str, path: str) -> None:
+        """Append the rows of one table to another."""
+        frame = self.spark.read.format("yt").load(f"yt:/{source}")
+        frame.write.format("yt").mode("append").save(path)
 
     def count(self, path: str) -> int:
         return int(self.spark.read.format("yt").load(f"yt:/{path}").count())

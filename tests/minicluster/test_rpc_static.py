@@ -253,6 +253,21 @@ async def test_a_task_that_was_never_committed_adds_nothing(lab: Lab) -> None:
 
 
 @in_lab()
+async def test_a_dead_job_holds_the_table_until_its_time_is_up(lab: Lab) -> None:
+    await lab.client.create(T, TABLE, {"schema": PLAIN})
+    job = lab.cluster.transactions.start(timeout_ms=300_000)
+    task = lab.cluster.transactions.start(parent=job, timeout_ms=300_000)
+    await lab.client.write_table(APPEND, rows(1), tx=task)
+    await lab.client.write_table(APPEND, rows(2))
+    with pytest.raises(RpcError) as caught:
+        await lab.client.call("RemoveNode", path=T)
+    assert caught.value.code == codes.CONCURRENT_TRANSACTION_LOCK_CONFLICT
+    lab.cluster.pass_time(301)
+    assert await numbers(lab) == [2]
+    await lab.client.call("RemoveNode", path=T)
+
+
+@in_lab()
 async def test_a_write_whose_client_or_transaction_goes_away_changes_nothing(lab: Lab) -> None:
     await lab.client.create(T, TABLE, {"schema": PLAIN})
     writer = await lab.connect()

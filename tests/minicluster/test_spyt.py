@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -329,6 +330,95 @@ def test_a_table_optimized_for_scan_is_read_without_arrow(lab: Lab) -> None:
         lab.worker.ask("read", path=path)
     rows = lab.worker.ask("read", path=path, options={"arrow_enabled": "false"})
     assert rows == [[0], [1], [2]]
+
+
+# Static tables, written in batch
+
+
+def static_table(lab: Lab, name: str, columns: list[dict[str, Any]]) -> str:
+    """Make an empty static table, and forget the requests and faults of before."""
+    path = f"//home/{name}"
+    lab.yt.create("table", path, attributes={"schema": columns})
+    lab.cluster.client.faults.clear()
+    lab.cluster.client.journal.clear()
+    return path
+
+
+NUMBERS: list[dict[str, Any]] = [
+    {"name": "id", "type": "int64", "required": True},
+    {"name": "text", "type": "utf8"},
+]
+SQL = "select id, cast(id as string) as text from range(100)"
+
+
+def test_a_static_table_that_was_made_before_keeps_its_types(lab: Lab) -> None:
+    source, copy = (static_table(lab, f"static-{name}", TYPES) for name in ("source", "copy"))
+    lab.yt.write_table(source, VALUES)
+    schema = lab.yt.get(f"{copy}/@schema")
+    lab.worker.ask("copy", source=source, path=copy)
+    assert list(lab.yt.read_table(copy)) == list(lab.yt.read_table(source))
+    assert lab.yt.get(f"{copy}/@schema") == schema
+
+
+def test_tasks_fill_a_static_table_side_by_side_in_a_transaction_of_ours(lab: Lab) -> None:
+    path = static_table(lab, "static-tasks", NUMBERS)
+    ours = lab.yt.start_transaction(timeout=60_000)
+    options = {"write_transaction": ours}
+    lab.worker.ask("write", path=path, sql=SQL, partitions=3, options=options)
+    assert list(lab.yt.read_table(path)) == []
+    counts = Counter(entry.method for entry in lab.cluster.client.journal())
+    assert (counts["WriteTable"], counts["StartTransaction"]) == (3, 4)
+    lab.yt.commit_transaction(ours)
+    expected = [{"id": n, "text": str(n)} for n in range(100)]
+    assert sorted(lab.yt.read_table(path), key=lambda row: int(row["id"])) == expected
+
+
+def test_types_that_spark_lacks_need_a_hint(lab: Lab) -> None:
+    columns: list[dict[str, Any]] = [{"name": "n", "type": "uint64"}, {"name": "u", "type": "uuid"}]
+    path = static_table(lab, "static-hint", columns)
+    sql = "select 5L as n, '00010203-0405-0607-0809-0a0b0c0d0e0f' as u"
+    with pytest.raises(WorkerError, match="Error validating column"):
+        lab.worker.ask("write", path=path, sql=sql)
+    hint = json.dumps({"n": "uint64", "u": "uuid"})
+    lab.worker.ask("write", path=path, sql=sql, options={"write_schema_hint": hint})
+    (row,) = lab.yt.read_table(path)
+    assert row["n"] == 5
+
+
+def test_a_failed_static_write_leaves_nothing(lab: Lab) -> None:
+    path = static_table(lab, "static-failed", NUMBERS)
+    error = {"code": 1, "message": "no luck today"}
+    lab.cluster.client.faults.add(method="WriteTable", action="fail", skip=1, error=error)
+    with pytest.raises(WorkerError, match="no luck today"):
+        lab.worker.ask("write", path=path, sql=SQL, partitions=2)
+    assert lab.yt.get(f"{path}/@row_count") == 0
+    assert lab.yt.get(f"{path}/@locks") == []
+    lab.worker.ask("write", path=path, sql=SQL, partitions=2)
+    assert lab.yt.get(f"{path}/@row_count") == 100
+
+
+def test_a_refused_commit_of_a_job_leaves_a_transaction_that_ours_takes_with_it(lab: Lab) -> None:
+    """SPYT forgets the job's transaction before it commits it (YtOutputCommitProtocol)."""
+    path = static_table(lab, "static-refused", NUMBERS)
+    error = {"code": 1, "message": "no luck today"}
+    ours = lab.yt.start_transaction(timeout=60_000)
+    lab.cluster.client.faults.add(method="CommitTransaction", action="fail", skip=2, error=error)
+    options = {"write_transaction": ours}
+    with pytest.raises(WorkerError, match="no luck today"):
+        lab.worker.ask("write", path=path, sql=SQL, partitions=2, options=options)
+    assert lab.yt.get(f"{path}/@locks")
+    lab.yt.abort_transaction(ours)
+    assert lab.yt.get(f"{path}/@locks") == []
+    assert lab.yt.get(f"{path}/@row_count") == 0
+
+
+def test_a_frame_without_rows_makes_an_empty_table(lab: Lab) -> None:
+    lab.worker.ask("write", path="//home/static-empty", sql=f"{SQL} where id < 0", partitions=2)
+    assert lab.yt.get("//home/static-empty/@row_count") == 0
+    assert [column["name"] for column in lab.yt.get("//home/static-empty/@schema")] == [
+        "id",
+        "text",
+    ]
 
 
 def test_the_worker_reports_what_the_cluster_says(lab: Lab) -> None:

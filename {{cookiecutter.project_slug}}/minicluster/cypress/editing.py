@@ -101,11 +101,13 @@ class Editor:
 
     def set_payload(self, view: View, node: Node, payload: Any) -> None:
         with self.change(view, node, Request(EXCLUSIVE)) as branch:
-            branch.payload, branch.added = payload, ()
+            branch.replace_payload(payload)
 
     def add_payload(self, view: View, node: Node, addition: Addition) -> None:
         """Add to the content under a shared lock: others may do the same at the same time."""
         with self.change(view, node, Request(SHARED)) as branch:
+            if view.transaction is not None and branch.payload is MISSING and not branch.added:
+                branch.base = view.payload(node)
             branch.added += (addition,)
 
     def set_attribute(

@@ -152,6 +152,11 @@ class Branch:
     payload: Any = MISSING
     added: tuple[Addition, ...] = ()
     """In the order of the commits; they go onto `payload`, or onto the node's if it is missing."""
+    base: Any = MISSING
+    """What the transaction saw when it began to add to a payload of others, and goes on to see.
+
+    Source: integration/tables/test_tables.py, test_shared_locks_parallel_tx.
+    """
     frozen: Node | None = None
     modified: float = 0.0
     revision: int = 0
@@ -164,6 +169,9 @@ class Branch:
     def content_changed(self) -> bool:
         return bool(self.payload is not MISSING or self.added)
 
+    def replace_payload(self, payload: Any) -> None:
+        self.payload, self.added, self.base = payload, (), MISSING
+
     def copy(self) -> Branch:
         """Return a copy that can be changed and thrown away."""
         return replace(self, attributes=dict(self.attributes), children=dict(self.children))
@@ -173,8 +181,10 @@ class Branch:
         self.attributes.update(other.attributes)
         self.children.update(other.children)
         if other.payload is not MISSING:
-            self.payload, self.added = other.payload, ()
+            self.replace_payload(other.payload)
         self.added += other.added
+        if self.payload is MISSING and self.base is MISSING:
+            self.base = other.base
         self.modified, self.revision = other.modified, other.revision
 
     def apply(self) -> None:

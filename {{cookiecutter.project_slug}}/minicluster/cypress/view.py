@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .kinds import Kinds
-from .model import Branch, Node, Transaction
+from .model import MISSING, Branch, Node, Transaction
 
 
 class View:
@@ -56,6 +56,8 @@ class View:
         )
         for branch in reversed(seen):
             if branch.changed:
+                if branch.base is not MISSING:
+                    merged.replace_payload(branch.base)
                 merged.merge(branch)
         merged.apply()
         return merged.node
