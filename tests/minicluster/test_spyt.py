@@ -332,7 +332,9 @@ def test_a_table_optimized_for_scan_is_read_without_arrow(lab: Lab) -> None:
     assert rows == [[0], [1], [2]]
 
 
-# Static tables, written in batch
+# Static tables, written in batch. Each is made before: Spark asks for the status of a table that
+# only SPYT's own transaction sees, and SPYT fails the task if the refusal is too fast for it
+# (YtFileSystemBase converts a CompletionException only, RpcUtil.apply may throw another one).
 
 
 def static_table(lab: Lab, name: str, columns: list[dict[str, Any]]) -> str:
@@ -412,13 +414,11 @@ def test_a_refused_commit_of_a_job_leaves_a_transaction_that_ours_takes_with_it(
     assert lab.yt.get(f"{path}/@row_count") == 0
 
 
-def test_a_frame_without_rows_makes_an_empty_table(lab: Lab) -> None:
-    lab.worker.ask("write", path="//home/static-empty", sql=f"{SQL} where id < 0", partitions=2)
-    assert lab.yt.get("//home/static-empty/@row_count") == 0
-    assert [column["name"] for column in lab.yt.get("//home/static-empty/@schema")] == [
-        "id",
-        "text",
-    ]
+def test_a_frame_without_rows_leaves_the_table_empty(lab: Lab) -> None:
+    path = static_table(lab, "static-empty", NUMBERS)
+    lab.worker.ask("write", path=path, sql=f"{SQL} where id < 0", partitions=2)
+    assert lab.yt.get(f"{path}/@row_count") == 0
+    assert len(lab.cluster.client.journal("WriteTable")) == 1
 
 
 def test_the_worker_reports_what_the_cluster_says(lab: Lab) -> None:
