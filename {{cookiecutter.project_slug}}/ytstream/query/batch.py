@@ -107,8 +107,12 @@ class Batch:
             return reject.verify_limit(counts, read, connection.settings.reject_limit)
 
         try:
-            with self.outputs.of(rows, started, rejected) as frames:
-                written = write_outputs(frames, connection, self.tablets.java, number)
+            if self.outputs.are_streamed:
+                plan = execution.lastExecution()
+                written = write_streamed(rows, plan, connection, self.tablets.java, number)
+            else:
+                with self.outputs.of(rows, started, rejected) as frames:
+                    written = write_outputs(frames, connection, self.tablets.java, number)
         finally:
             head, planned = begun.result()  # its error says more than one of the write's
         metrics = metrics_of(execution)
@@ -204,13 +208,34 @@ def write_outputs(
     """
     written = dict.fromkeys(connection.job.outputs, 0)
     for name in [name for name in written if name in frames]:
-        metric = observed_name(name)
-        rows = connection.guarantee.fenced(frames[name])
-        counted = rows.observe(metric, F.expr("count(1) as rows"))
-        _sink(rows.sparkSession, connection, java, name).addBatch(number, counted._jdf)
-        found = dict(observed(counted._jdf.queryExecution()))
-        written[name] = int(found[metric].get(0)) if metric in found else 0
+        rows = counted(connection.guarantee.fenced(frames[name]), name)
+        _sink(rows.sparkSession, connection, java, name).addBatch(number, rows._jdf)
+        written[name] = _count(rows._jdf.queryExecution(), name)
     return written
+
+
+def write_streamed(
+    rows: DataFrame, execution: Any, connection: Connection, java: Java, number: int
+) -> dict[str, int]:
+    """Write the rows of the one output by the query's own plan, as a writer of SPYT's would.
+
+    ``rows`` are the same behind a plan of their own (Spark, ForeachBatchSink), which costs 60 ms a
+    batch and half as much again for the fence and the count. Returns the number of rows by output.
+    """
+    frame = java[rows._jdf.getClass().getName()](execution, rows._jdf.encoder())
+    _sink(rows.sparkSession, connection, java, "output").addBatch(number, frame)
+    return {"output": _count(execution, "output")}
+
+
+def counted(rows: DataFrame, output: str) -> DataFrame:
+    """Return the rows of ``output``, counted as they are written."""
+    return rows.observe(observed_name(output), F.expr("count(1) as rows"))
+
+
+def _count(execution: Any, output: str) -> int:
+    found = dict(observed(execution))
+    name = observed_name(output)
+    return int(found[name].get(0)) if name in found else 0
 
 
 def moved(head: Head, number: int, planned: Ranges) -> Head:

@@ -33,6 +33,12 @@ class Outputs:
     #: Outputs whose key may be there twice in a batch, as far as the plan shows.
     unproven: frozenset[str] = frozenset()
 
+    @property
+    def are_streamed(self) -> bool:
+        """Whether the rows that the query streams are those of the one output, as they are."""
+        job = self.connection.job
+        return job.split is None and not job.reject and not self.unproven
+
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]

@@ -14,7 +14,7 @@ from ..plan import stateful_operator
 from ..recovery.folder import path_of
 from . import reject
 from .audit import uncounted
-from .batch import Batch, verify_sink
+from .batch import Batch, counted, verify_sink
 from .outputs import Frames, Outputs, unproven, verify_columns
 from .source import events
 
@@ -91,8 +91,10 @@ def start(flow: Flow, batch: Batch) -> StreamingQuery:
     folder = path_of(connection.settings, batch.epoch.number)
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(connection.settings.trigger_seconds * 1000)
+    is_whole = flow.outputs.are_streamed
+    rows = counted(connection.guarantee.fenced(flow.rows), "output") if is_whole else flow.rows
     query = (
-        flow.rows.writeStream.foreachBatch(batch)
+        rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)
         .options(**confs.filled(iter(confs.WRITER), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
