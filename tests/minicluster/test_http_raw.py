@@ -413,6 +413,7 @@ def test_a_thousand_connections_and_clients_that_do_not_read(server: testing.Run
     client.remove("//tmp/big")
 
 
+@pytest.mark.slow
 def test_rows_in_a_batch(server: testing.Running) -> None:
     client = connect(server)
     schema = [{"name": "a", "type": "int64"}]

@@ -150,6 +150,7 @@ def test_rows_per_ordered_tablet_are_limited_at_the_commit(
     assert info["total_row_count"] == (rows if fits else 0)
 
 
+@pytest.mark.slow
 def test_the_limit_is_per_tablet_and_counts_keys_once(cluster: Cluster) -> None:
     cluster.tables.unmount(T)
     cluster.tables.reshard(T, pivot_keys=[[], [60_000]])

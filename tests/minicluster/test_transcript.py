@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from minicluster import testing
 from tests.minicluster.transcript import PAGE, replay, replayed
 from tests.minicluster.yt_process import running_shell
 
 
+@pytest.mark.slow
 def test_the_transcript_holds(fresh: testing.Running, tmp_path: Path) -> None:
     page = PAGE.read_text()
     with running_shell(fresh.http, tmp_path) as shell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 import pytest
@@ -11,6 +12,8 @@ from tests.model.search import search
 from tests.model.variants import FAULTS, GUARANTEES, JOBS, MUTANTS, STEPS, Model
 
 CASES = list(product(GUARANTEES, JOBS))
+#: Mutants whose search takes seconds.
+LONG = {"no_check", "number_alone", "start_unchecked"}
 #: The one whose whole bounds are searched in `make test`; the others' are in `make journeys`.
 SAMPLE = ("transactional", "stateful")
 
@@ -39,7 +42,12 @@ def test_head_and_consumer_part_only_where_spyt_skips_its_advance() -> None:
     assert not result.wrong, told(result)
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+def _marked(names: Iterable[str]) -> list[object]:
+    """Return the names as parameters, with what takes seconds left out of `make test-quick`."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
+
+
+@pytest.mark.parametrize("name", _marked(MUTANTS))
 def test_every_part_is_needed(name: str) -> None:
     result = search(MUTANTS[name].model(name, Model()))
     print(told(result))
@@ -47,7 +55,7 @@ def test_every_part_is_needed(name: str) -> None:
     assert result.trace
 
 
-@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.faults])
+@pytest.mark.parametrize("name", _marked(name for name in MUTANTS if MUTANTS[name].faults))
 def test_a_mutant_has_the_fewest_faults_that_show_it(name: str) -> None:
     mutant = MUTANTS[name]._replace(faults=MUTANTS[name].faults - 1)
     result = search(mutant.model(name, Model(starts=2)))
