@@ -161,6 +161,11 @@ class Settings:
         return self.outputs["output"]
 
     @property
+    def aside(self) -> str:
+        """The folder in which tables of static outputs wait for their publication."""
+        return f"{self.ledger}-aside"
+
+    @property
     def checkpoint_uri(self) -> str:
         """The checkpoint's folder as Spark names it; below it is one for each epoch."""
         return f"yt:/{self.checkpoint}"

@@ -42,6 +42,7 @@ def verify(job: Job) -> None:
             (not inspect.isfunction(job.transform), "transform is not a function"),
             (not (job.split is None or inspect.isfunction(job.split)), "split is not a function"),
             *_of_reject(job),
+            *_of_static(job),
             (wants and not has, "a join needs REFERENCE"),
             (has and not wants, f"processing {job.processing} does not use REFERENCE"),
             (has and not key_of(job.reference_columns), "REFERENCE has no key column"),
@@ -77,6 +78,21 @@ def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
         yield not is_entry, f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"
 
 
+def _of_static(job: Job) -> Iterator[tuple[bool, str]]:
+    """Yield what may be wrong with STATIC."""
+    for name in job.static:
+        if name not in job.outputs:
+            yield True, f"STATIC names {name!r}, which OUTPUTS does not have"
+        elif name == REJECTED and job.reject:
+            yield True, f"{name!r} cannot be static: `replay-rejected` removes rows of it"
+        elif key := key_of(job.output_columns[name]):
+            yield (
+                True,
+                f"OUTPUTS[{name!r}] is static and cannot have key columns ({', '.join(key)}): each "
+                "micro-batch is a table of its own, so no row replaces another",
+            )
+
+
 def _verify_kinds(job: Job) -> None:
     """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
     if not isinstance(job, Job):
@@ -87,6 +103,7 @@ def _verify_kinds(job: Job) -> None:
     lists = {"queue": job.queue, "reference": job.reference}
     has_outputs = isinstance(job.outputs, Mapping)
     is_reject = isinstance(job.reject, Mapping)
+    is_static = isinstance(job.static, tuple | list) and all(map(_is_line, job.static))
     _refuse(
         "job.py cannot be read",
         "correct job.py or tables.py; nothing was started",
@@ -100,6 +117,7 @@ def _verify_kinds(job: Job) -> None:
                 for name, columns in lists.items()
             ),
             (not is_reject, "reject: wanted a dict of reasons and SQL conditions"),
+            (not is_static, f"static={job.static!r}: wanted a tuple of names of outputs"),
             (not has_outputs, "outputs: wanted a dict of names and lists of columns"),
             *(
                 (not isinstance(name, str), f"outputs: the name {name!r} is not a text")
@@ -162,7 +180,7 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
                     f"{', '.join(has_key) or 'none'}",
                 )
                 for name, has_key in found.items()
-                if not (job.reject and name == REJECTED)
+                if not (job.reject and name == REJECTED) and name not in job.static
             ),
             *_of_rejected(job, len(settings.queues)),
             (

@@ -23,7 +23,10 @@ def tables(job: Job, settings: Settings) -> str:
     if settings.reference is not None:
         described.append(("reference", settings.reference, job.reference_columns))
     described.append(("ledger", settings.ledger, ledger.COLUMNS))
-    return "\n\n".join(_table(name, path, columns) for name, path, columns in described)
+    return "\n\n".join(
+        _table(name, path, columns, is_static=name in job.static)
+        for name, path, columns in described
+    )
 
 
 def conf_table(job: Job, settings: Settings) -> str:
@@ -47,10 +50,12 @@ def conf_table(job: Job, settings: Settings) -> str:
     return table(("of", "setting", "value", "reason"), rows)
 
 
-def _table(name: str, path: str, columns: tuple[Column, ...]) -> str:
+def _table(name: str, path: str, columns: tuple[Column, ...], *, is_static: bool) -> str:
     schema = table_schema(columns).to_yson_type()
     attributes = ", ".join(f"{key}={value}" for key, value in sorted(schema.attributes.items()))
-    kind = "sorted" if any(column.key for column in columns) else "ordered"
+    kind = f"{'sorted' if any(column.key for column in columns) else 'ordered'} dynamic table"
+    if is_static:
+        kind = "folder of static tables"
     rows = [
         (
             str(column["name"]),
@@ -59,6 +64,4 @@ def _table(name: str, path: str, columns: tuple[Column, ...]) -> str:
         )
         for column in schema
     ]
-    return f"{name} {path}: {kind} dynamic table, {attributes}\n" + table(
-        ("column", "type", "sort order"), rows
-    )
+    return f"{name} {path}: {kind}, {attributes}\n" + table(("column", "type", "sort order"), rows)

@@ -54,6 +54,8 @@ class Job:
     outputs: Mapping[str, Sequence[Described]]
     #: DataFrame of the queues' rows (and, for a join, of the reference) in, DataFrame out.
     transform: Callable[..., DataFrame]
+    #: STATIC of tables.py: outputs that are folders, in which each micro-batch is a static table.
+    static: Sequence[str] = ()
     #: The finished rows of one micro-batch in, the rows of each output out: outputs() of
     #: transform.py. Without it all rows go to "output".
     split: Callable[[DataFrame], Mapping[str, DataFrame]] | None = None

@@ -6,7 +6,7 @@ row for each batch, written in the same transaction. Two more say that somebody 
 stop, and how its last process ended. Values only: recovery/ and query/ read and write them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -73,6 +73,8 @@ class BatchRow:
     written: Mapping[str, int]
     started: datetime
     ended: datetime
+    #: Static output -> the path of the table of the batch's rows.
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -88,6 +90,20 @@ def head_query(ledger: str) -> str:
 def last_query(ledger: str) -> str:
     """Return the query that reads number and epoch of the last batch row."""
     return f'number, epoch from [{ledger}] where kind = "batch" order by number desc limit 1'
+
+
+def tables_query(ledger: str, batches: Iterable[tuple[int, int]]) -> str:
+    """Return the query that reads the rows of some batches, each given by epoch and number."""
+    listed = ", ".join(map(str, batches))
+    return (
+        f'epoch, batch, state from [{ledger}] where kind = "batch" and (epoch, batch) in ({listed})'
+    )
+
+
+def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tables that a batch's row names: static output -> path."""
+    state = row["state"]
+    return state.get("tables", {}) if isinstance(state, Mapping) else {}
 
 
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, mend: bool = False) -> Head | None:
@@ -178,6 +194,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         "rows_written": dict(done.written),
         "started": _microseconds(done.started),
         "ended": _microseconds(done.ended),
+        **({"state": {"tables": dict(done.tables)}} if done.tables else {}),
     }
 
 

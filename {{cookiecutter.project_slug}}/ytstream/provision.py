@@ -96,15 +96,19 @@ def check(connection: Connection) -> str:
     rows = [("queue", queue, "ok") for queue in settings.queues]
     rows.append(("consumer", settings.consumer, "ok"))
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
+    rows += [("aside", settings.aside, "ok")] if connection.job.static else []
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
     rows.append(("checkpoint", settings.checkpoint, "ok"))
     rows.append(("ledger", settings.ledger, "ok"))
     tablets = queue_tablets(client, settings)
+    into = "a static table of its own"
+    if "output" not in connection.job.static:
+        tablet_count = int(client.get(f"{settings.output}/@tablet_count"))
+        into = f"{counted(tablet_count, 'tablet')} of the output"
     return (
         f"{table(('object', 'path', 'state'), rows)}\n\n"
         f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
-        f"{sized(connection).settings.dyn_batch_size} per write, into "
-        f"{counted(client.get(f'{settings.output}/@tablet_count'), 'tablet')} of the output"
+        f"{sized(connection).settings.dyn_batch_size} per write, into {into}"
     )
 
 
@@ -138,13 +142,18 @@ def findings(connection: Connection) -> Iterator[Finding]:
             yield from _registration(client, settings.consumer, queue)
     if not queues:  # the number of tablets that an output needs depends on the queues'
         tablets = queue_tablets(client, settings)
-        for name in job.outputs:
+        for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
             yield from _aggregates(client, name, settings.outputs[name])
             if not key_of(
                 job.output_columns[name]
             ):  # elsewhere rows go by their key, not at random
                 yield from _sizing(connection, settings.outputs[name], tablets)
+    folder = {"account": settings.account, "primary_medium": settings.medium}
+    for name in job.static:
+        yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
+    if job.static:
+        yield from inspect(Wanted("aside", settings.aside, "map_node", attributes=folder))
     if settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))

@@ -2,7 +2,7 @@
 
 from .cluster import cluster_name
 from .job import Connection
-from .recovery import snapshot
+from .recovery import aside, snapshot
 from .recovery.stopping import how_it_ended
 from .table import counted, table
 
@@ -28,6 +28,10 @@ def status(connection: Connection) -> str:
         ended = how_it_ended(connection, head.owner) or "it has not said that it ended"
         batches = counted(head.number, "batch")
         last = f"epoch {head.epoch} of {head.owner}: {ended}; {batches} until now"
+    if connection.job.static:
+        written = aside.written(connection.client, connection.settings)
+        count = len(aside.named(connection.client, connection.settings, written))
+        last += f"\n{counted(count, 'table')} of static outputs waiting for publication"
     return (
         f"{table(('queue', 'partition', 'first', 'end', 'consumer', 'next', 'lag'), rows)}\n\n"
         f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}; "

@@ -39,6 +39,7 @@ from ..tablets import Java, Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .outputs import Frames, Outputs
+from .snapshots import Shelf
 from .spark_errors import cause
 
 _START_SECONDS = 60.0
@@ -68,8 +69,13 @@ class Batch:
     closing: threading.Event = field(default_factory=threading.Event)
     #: Whether `stop` asks this process to end.
     is_stop_asked: bool = False
+    #: The tables of static outputs.
+    shelf: Shelf = field(init=False)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.shelf = Shelf(self.epoch)
 
     @cached_property
     def cluster(self) -> str:
@@ -112,7 +118,9 @@ class Batch:
                 written = write_streamed(rows, plan, connection, self.tablets.java, number)
             else:
                 with self.outputs.of(rows, started, rejected) as frames:
-                    written = write_outputs(frames, connection, self.tablets.java, number)
+                    # First: a failure here leaves nothing that a reader sees, under no guarantee.
+                    static = self.shelf.write(connection, frames, number)
+                    written = write_outputs(frames, connection, self.tablets.java, number) | static
         finally:
             head, planned = begun.result()  # its error says more than one of the write's
         metrics = metrics_of(execution)
@@ -123,7 +131,8 @@ class Batch:
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in planned.items()
         }
-        done = BatchRow(pairs, written, started, datetime.now(UTC))
+        tables = self.shelf.tables(number)
+        done = BatchRow(pairs, written, started, datetime.now(UTC), tables)
         after, path = moved(head, number, planned), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
@@ -200,14 +209,15 @@ def verify_head(
 def write_outputs(
     frames: Frames, connection: Connection, java: Java, number: int
 ) -> dict[str, int]:
-    """Write the rows of each output through SPYT's sink, one output after the other.
+    """Write the rows of each dynamic output through SPYT's sink, one output after the other.
 
     They go into the batch's transaction if it has one. Returns the number of rows by output. A sink
     for each call: one that is kept skips batch numbers up to its last without an error, and numbers
     begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
-    written = dict.fromkeys(connection.job.outputs, 0)
-    for name in [name for name in written if name in frames]:
+    job = connection.job
+    written = dict.fromkeys(job.outputs, 0)
+    for name in [name for name in written if name in frames and name not in job.static]:
         rows = counted(connection.guarantee.fenced(frames[name]), name)
         _sink(rows.sparkSession, connection, java, name).addBatch(number, rows._jdf)
         written[name] = _count(rows._jdf.queryExecution(), name)

@@ -37,7 +37,7 @@ class Outputs:
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
         job = self.connection.job
-        return job.split is None and not job.reject and not self.unproven
+        return job.split is None and not (job.reject or job.static or self.unproven)
 
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""

@@ -48,8 +48,8 @@ def flow_of(
         frames: Frames = {"output": rows}
     else:  # a frame of no rows: outputs() may count them, which a stream does not allow
         frames = outputs.split(spark.createDataFrame([], rows.schema))
-        for frame in frames.values():
-            guarantee.admit_output(frame, settings)
+        for name in (name for name in frames if name not in job.static):
+            guarantee.admit_output(frames[name], settings)
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
@@ -88,6 +88,7 @@ def start(flow: Flow, batch: Batch) -> StreamingQuery:
     batch.outputs = flow.outputs
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
     batch.connection = replace(connection, client=connect(connection.settings))
+    batch.shelf.settle(batch.connection.client, connection.settings)
     folder = path_of(connection.settings, batch.epoch.number)
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(connection.settings.trigger_seconds * 1000)

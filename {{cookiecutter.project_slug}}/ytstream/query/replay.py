@@ -40,11 +40,18 @@ def replay(
 ) -> str:
     """Replay all rejected rows; return how many passed and how many stay.
 
-    Raises JobError for a job that rejects no rows. What was done before an error stays done.
+    Raises JobError for a job that rejects no rows or has a static output. What was done before an
+    error stays done.
     """
     if not connection.job.reject:
         raise JobError(
             "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+        )
+    if connection.job.static:
+        raise JobError(
+            f"the outputs {', '.join(connection.job.static)} are static: their tables are those of "
+            "micro-batches, and a replay is none",
+            "put the rows that transform.py accepts now into a queue of the job again",
         )
     tablets = Tablets(spark._jvm, connection.settings)
     passed = stayed = inexact = 0

@@ -133,6 +133,7 @@ class Life:
         while query.isActive:
             self.has_progressed |= monitor.report()
             watch.look(time.monotonic())
+            batch.shelf.publish(client, settings, time.monotonic())
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
                 say("`stop` was called: finishing the micro-batch, then stopping")
                 self.stop.set()
@@ -150,6 +151,7 @@ class Life:
                 raise batch.failure
             query.awaitTermination()  # raises what has ended it
             raise RestartableError("the query ended by itself")
+        batch.shelf.publish(client, settings, math.inf)
         monitor.report()
 
 

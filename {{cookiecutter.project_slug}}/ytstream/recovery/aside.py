@@ -1,0 +1,123 @@
+"""Tables of static outputs: written aside, published once the ledger names them, else removed.
+
+SPYT writes a static table in master transactions, which commit apart from the tablet transaction of
+the batch. So a batch writes its table into a folder of the job's own and names it in its row of the
+ledger; only when that row has committed is the table moved into the output's folder. A move is one
+master transaction: a reader finds the whole table, or none. A table that was moved is not aside any
+more, so it is never moved twice, whatever its readers do with it.
+
+The folder stands beside the ledger and has its name: it belongs to that ledger alone, and a
+checkpoint may be removed or replaced without it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from yt.common import YtError
+
+from .. import ledger
+from ..cluster import Client, first_line
+from ..config import Settings
+from ..errors import JobError
+
+#: The names of our tables: epoch and batch.
+NAME = re.compile(r"(\d{8,})-(\d{10,})")
+#: Batches that one query asks for.
+_CHUNK = 1_000
+
+
+@dataclass(frozen=True, order=True)
+class Table:
+    """The rows of one micro-batch in one static output. No batch runs twice in one epoch."""
+
+    output: str
+    epoch: int
+    batch: int
+
+    @property
+    def name(self) -> str:
+        """The table's name, aside and in the output's folder: names sort by time."""
+        return f"{self.epoch:08}-{self.batch:010}"
+
+    def path_in(self, settings: Settings) -> str:
+        """Return where the table is until it is published."""
+        return f"{settings.aside}/{self.output}/{self.name}"
+
+
+def written(client: Client, settings: Settings) -> list[Table]:
+    """Return all tables that are aside; those of one output are in the order of time."""
+    try:
+        found = client.get(settings.aside)
+    except YtError as error:
+        if error.is_resolve_error():
+            return []
+        raise
+    return sorted(
+        Table(str(output), int(match[1]), int(match[2]))
+        for output, names in found.items()
+        for name in (names if isinstance(names, Mapping) else ())
+        if (match := NAME.fullmatch(str(name)))
+    )
+
+
+def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[Table, str]:
+    """Return those of the tables that a batch of the ledger names, with the path it gives them."""
+    batches = sorted({(table.epoch, table.batch) for table in tables})
+    chunks = [batches[start : start + _CHUNK] for start in range(0, len(batches), _CHUNK)]
+    paths = {
+        Table(str(output), int(row["epoch"]), int(row["batch"])): str(path)
+        for chunk in chunks
+        for row in client.select_rows(ledger.tables_query(settings.ledger, chunk))
+        for output, path in ledger.tables_of(row).items()
+    }
+    return {table: paths[table] for table in tables if table in paths}
+
+
+class TakenError(JobError):
+    """Something else has the name of a table that is to be published: only a person can decide."""
+
+
+def publish(
+    client: Client, settings: Settings, tables: Mapping[Table, str]
+) -> tuple[set[Table], list[JobError]]:
+    """Move the tables to their paths; return those that are published, and why others are not.
+
+    In the order of time: after a table that has to wait, later ones of its output wait, too. A
+    reader that remembers the last name it has seen misses none.
+    """
+    done: set[Table] = set()
+    problems: dict[str, JobError] = {}
+    for table, path in sorted(tables.items()):
+        if table.output in problems:
+            continue
+        problem = _move(client, table.path_in(settings), path)
+        if problem is None:
+            done.add(table)
+        else:
+            problems[table.output] = problem
+    return done, [*problems.values()]
+
+
+def _move(client: Client, source: str, target: str) -> JobError | None:
+    try:
+        client.move(source, target)
+    except YtError as error:
+        if not client.exists(source):  # moved: the reply was lost, or another process was faster
+            return None
+        if client.exists(target):
+            return TakenError(
+                f"{target} exists already, and this job did not write it",
+                f"move it away: {source} takes its place",
+            )
+        return JobError(f"{target} cannot be published yet: {first_line(error)}")
+    return None
+
+
+def remove(client: Client, settings: Settings, tables: Iterable[Table]) -> None:
+    """Remove tables that no batch names; one that an older driver still writes stays for now."""
+    for table in tables:
+        try:
+            client.remove(table.path_in(settings), force=True)
+        except YtError:
+            continue
