@@ -26,6 +26,7 @@ from ytstream.demo import kill
 from ytstream.demo.process import ROOT
 from ytstream.demo.sample import Row, Sample
 from ytstream.demo.scenario import play
+from ytstream.job import Connection
 from ytstream.recovery.folder import path_of
 
 FLIGHTS = reference.read_flights()
@@ -58,7 +59,8 @@ SAMPLE = Sample(
 def in_an_output(name: str) -> Callable[..., Any]:
     """Return what arms the kill at the second batch's first write into that output."""
 
-    def arm(faults: Any, settings: Settings, _guarantee: str, *, pgid: int) -> Any:
+    def arm(faults: Any, connection: Connection, *, pgid: int) -> Any:
+        settings = connection.settings
         first_batch_is_done = faults.add(
             method="MoveNode",
             where={"destination_path": f"{path_of(settings, 1)}/commits/0"},

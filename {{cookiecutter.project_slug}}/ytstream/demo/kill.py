@@ -5,24 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from ..config import Settings
+from ..job import Connection, Job
 from ..recovery.folder import path_of
 
 #: Tasks that write at the same time, on the two cores of the demonstration.
 _WRITERS = 2
 
 
-def place(guarantee: str) -> str:
+def place(job: Job) -> str:
     """Return the place in words."""
-    if guarantee == "transactional":
+    if job.guarantee == "transactional":
         return "after Spark wrote commits/1, before the batch's transaction committed"
+    if "output" in job.static:
+        return "after a micro-batch's table was written, before the ledger named it"
     return "between two writes of one micro-batch"
 
 
-def arm(faults: Any, settings: Settings, guarantee: str, *, pgid: int) -> Any:
+def arm(faults: Any, connection: Connection, *, pgid: int) -> Any:
     """Kill the process group at the worst request. Returns the rule, whose hits can be read."""
-    if guarantee == "transactional":
+    job, settings = connection.job, connection.settings
+    if job.guarantee == "transactional":
         return _between_the_logs(faults, settings, pgid)
-    return _between_two_writes(faults, settings, pgid)
+    if "output" in job.static:
+        return _in_second_batch(faults, settings, settings.ledger, 0, pgid)
+    return _in_second_batch(faults, settings, settings.output, _WRITERS, pgid)
 
 
 def _between_the_logs(faults: Any, settings: Settings, pgid: int) -> Any:
@@ -40,8 +46,8 @@ def _between_the_logs(faults: Any, settings: Settings, pgid: int) -> Any:
     )
 
 
-def _between_two_writes(faults: Any, settings: Settings, pgid: int) -> Any:
-    """Kill in the second batch, when at least one of its writes is in the output.
+def _in_second_batch(faults: Any, settings: Settings, path: str, skip: int, pgid: int) -> Any:
+    """Kill in the second batch, at a write into the table ``path`` that comes after ``skip`` more.
 
     Each task waits for its write, a transaction of its own, before the next one: with one write
     more under way than there are writers, the first is committed.
@@ -55,9 +61,9 @@ def _between_two_writes(faults: Any, settings: Settings, pgid: int) -> Any:
     )
     return faults.add(
         method="ModifyRows",
-        where={"path": settings.output},
+        where={"path": path},
         armed_by=first_batch_is_done,
-        skip=_WRITERS,
+        skip=skip,
         action="kill",
         pgid=pgid,
     )

@@ -110,10 +110,11 @@ def compared(job: Job, output: str = "output") -> list[Column]:
     if is_rejected(job, output):
         return [Column(REASON, ti.Utf8, required=True), *job.queue_columns]
     position = {"queue_id", "tablet_index", "row_index"}
+    has_plain = output in job.static and job.guarantee == "idempotent"  # no column of it is a key
     return [
         column
         for column in job.output_columns[output]
-        if not (column.key and column.name in position)
+        if not (column.name in position and (column.key or has_plain))
     ]
 
 

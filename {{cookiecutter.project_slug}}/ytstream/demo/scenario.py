@@ -57,11 +57,6 @@ class Play:
     log: Path
     watch: Watch
 
-    @property
-    def output(self) -> str:
-        """The path of the output."""
-        return self.connection.settings.output
-
     def start(self) -> AbstractContextManager[Process]:
         """Start the job as a process."""
         return running(self.connection.job.package, self.cluster.http, self.log)
@@ -72,7 +67,7 @@ class Play:
         with self.watch(title, goal) as show:
 
             def look() -> None:
-                show(int(self.connection.client.get(f"{self.output}/@row_count")))
+                show(tables.row_count(self.connection))
 
             yield look
             look()
@@ -94,7 +89,7 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
 
     say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
     kills = _run_until_killed(here, wanted.total())
-    say(f"kill -9 {kill.place(job.guarantee)}")
+    say(f"kill -9 {kill.place(job)}")
     cluster.client.clock.advance(LOCK_SECONDS + 1)
     say(
         f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
@@ -142,7 +137,7 @@ def _run_until_killed(here: Play, goal: int) -> int:
     """Return the number of kills that the cluster's fault rule reports."""
     faults, connection = here.cluster.client.faults, here.connection
     with here.start() as process:
-        rule = kill.arm(faults, connection.settings, connection.job.guarantee, pgid=process.pgid)
+        rule = kill.arm(faults, connection, pgid=process.pgid)
         with here.growth("until the kill", goal) as look:
             _until(lambda: process.exit_code is not None, look, process)
         hits = int(faults.get(rule).hits)

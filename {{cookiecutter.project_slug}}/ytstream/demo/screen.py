@@ -45,8 +45,12 @@ def main(job: Job, sample: Sample) -> int:
 
 
 def may_repeat(job: Job, output: str = "output") -> bool:
-    """Return whether rows may repeat: at least once allows it, in a table without a key."""
-    return job.guarantee == "at_least_once" and not key_of(job.output_columns[output])
+    """Return whether rows may repeat: at least once allows it, in a table without a key.
+
+    The tables of a static output are published once under every guarantee.
+    """
+    is_open = not key_of(job.output_columns[output]) and output not in job.static
+    return job.guarantee == "at_least_once" and is_open
 
 
 @contextmanager

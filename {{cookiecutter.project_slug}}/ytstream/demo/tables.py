@@ -12,6 +12,7 @@ from ..columns import Column
 from ..config import is_loopback
 from ..errors import JobError
 from ..job import Connection
+from ..recovery.aside import NAME
 from . import fits
 from .sample import REASON, Counted, Sample, compared, counted, is_rejected
 
@@ -66,6 +67,20 @@ def rows_in(client: Client, queue: str) -> int:
     return sum(int(info["total_row_count"]) for info in infos)
 
 
+def snapshots(client: Client, folder: str) -> list[str]:
+    """Return the paths of our tables in the folder of a static output, in the order of time."""
+    names = sorted(str(name) for name in client.list(folder) if NAME.fullmatch(str(name)))
+    return [f"{folder}/{name}" for name in names]
+
+
+def row_count(connection: Connection, output: str = "output") -> int:
+    """Return how many rows the output has; a static one has those of all its tables."""
+    client, path = connection.client, connection.settings.outputs[output]
+    is_static = output in connection.job.static
+    paths = snapshots(client, path) if is_static else [path]
+    return sum(int(client.get(f"{path}/@row_count")) for path in paths)
+
+
 def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
     """Read all rows of a table as tuples of ``columns``, and how often each is there."""
     names = ", ".join(f"[{column.name}]" for column in columns)
@@ -73,9 +88,12 @@ def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
 
 
 def read_output(connection: Connection, output: str) -> Counted:
-    """Read an output; in place of a rejected row's JSON, the queue's row at its position."""
+    """Read an output: of a static one all tables; of rejected rows the queue's rows themselves."""
     client, settings, job = connection.client, connection.settings, connection.job
     columns, path = compared(job, output), settings.outputs[output]
+    if output in job.static:
+        tables = snapshots(client, path)
+        return counted((row for table in tables for row in client.read_table(table)), columns)
     if not is_rejected(job, output):
         return read(client, path, columns)
     names = ", ".join(f"[{column.name}]" for column in job.queue_columns)

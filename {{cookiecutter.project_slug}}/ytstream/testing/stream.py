@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from rich.console import Console
 from ..cluster import Client
 from ..config import Settings
 from ..demo import fits, tables
-from ..demo.sample import Counted, Sample, compared
+from ..demo.sample import Counted, Sample
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
@@ -109,6 +110,8 @@ class Stream:
         try:
             yield query
             settle(query)
+            if query.isActive:  # after a failure the next start publishes
+                batch.shelf.publish(self.client, self.settings, math.inf)
         except StreamingQueryException as error:
             raise batch.failure or error from None
         finally:
@@ -151,7 +154,7 @@ class Stream:
 
     def found(self) -> Counted:
         """Return the output's rows."""
-        return tables.read(self.client, self.settings.output, compared(self.connection.job))
+        return tables.read_output(self.connection, "output")
 
 
 def wait(is_over: Callable[[], bool], query: StreamingQuery, *, may_end: bool = False) -> None:
