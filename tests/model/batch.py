@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from .cluster import Steps, applied, counted, filed, folder_of, moved, own, refused, transact
+from .cluster import (
+    Steps,
+    applied,
+    counted,
+    filed,
+    folder_of,
+    moved,
+    own,
+    published,
+    refused,
+    settled,
+    shelved,
+    transact,
+)
 from .state import At, Driver, Folder, Head, State, Step, Write
 from .variants import Model
 
@@ -11,7 +24,11 @@ from .variants import Model
 
 def read_logs(model: Model, state: State, number: int) -> Steps:
     """Start the query: the last planned batch runs again unless the commit log has it."""
-    driver, names = state.drivers[number], ("read logs",)
+    driver = state.drivers[number]
+    names: tuple[str, ...] = ("read logs",)
+    if model.static:
+        names = ("publish", "remove", *names)
+        state = settled(model, state, driver.epoch)
     folder = own(model, state, driver)
     ends = dict(folder.offsets)
     last = max(ends, default=-1)
@@ -90,6 +107,8 @@ def verify_head(model: Model, state: State, number: int) -> Steps:
         at, names = At.STATE, (*names, "write_outputs")
     else:
         at, names = At.LOG, (*names, "write_outputs", *_AUDITED)
+        if model.static:
+            state = shelved(state, driver, _output(model, state, driver))
     then = driver._replace(at=at, checked=model.mutant == "cached_check")
     yield Step(number, names, _rows(model, driver)), moved(state, number, then)
 
@@ -139,7 +158,7 @@ def commit(model: Model, state: State, number: int) -> Steps:
         return
     outside = model.mutant == "head_outside"
     head = None if outside else _head(model, driver, number)
-    rows = _output(model, state, driver)
+    rows = () if model.static else _output(model, state, driver)
     write = Write("commit T", number, head, min(driver.end, model.rows), rows)
     then = driver._replace(at=At.HEAD) if outside else _next_batch(model, driver)
     step = Step(number, ("commit T",), f"batch {driver.batch}")
@@ -184,7 +203,11 @@ def write_outputs(model: Model, state: State, number: int) -> Steps:
     """Write the outputs, and the state's next version."""
     driver = state.drivers[number]
     then, note = driver._replace(at=At.RECORD), _rows(model, driver)
-    written = applied(model, state, Write("", number, rows=_output(model, state, driver)))
+    rows = _output(model, state, driver)
+    if model.static:
+        written = shelved(state, driver, rows)
+    else:
+        written = applied(model, state, Write("", number, rows=rows))
     if model.stateful:
         after = _with_state(model, written, number, then)
         yield Step(number, ("write_outputs", "write state"), note), after
@@ -202,6 +225,22 @@ def record(model: Model, state: State, number: int) -> Steps:
     write = Write("write_head", number, head)
     step = Step(number, names, f"batch {driver.batch}")
     yield from transact(model, state, step, write, driver._replace(at=At.RECORDED))
+
+
+# Static outputs, under every guarantee.
+
+
+def publish(model: Model, state: State, number: int) -> Steps:
+    """Publish the tables whose batch has happened, as far as the head says."""
+    driver, head = state.drivers[number], state.head
+    early = model.mutant == "published_early"
+    mine = [table for table in state.aside if table.epoch == driver.epoch > 0]
+    done = [t for t in mine if early or (t.epoch == head.folder and t.batch <= head.batch)]
+    if done and driver.at >= At.START:
+        note = f"batches {' '.join(str(table.batch) for table in done)}"
+        yield Step(number, ("publish",), note), published(state, tuple(done))
+    if model.mutant == "removed_early" and state.aside and driver.at in (At.IDLE, At.RAISE):
+        yield Step(number, ("remove",)), settled(model, state, state.head.epoch + 1)
 
 
 # What a batch reads and leaves behind.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .state import At, Counts, Driver, Folder, State, Step, Write
+from .state import At, Counts, Driver, Folder, Head, State, Step, Table, Write
 from .variants import Model
 
 Steps = Iterator[tuple[Step, State]]
@@ -34,11 +34,13 @@ def transact(
 
 def applied(model: Model, state: State, write: Write) -> State:
     """Write the rows. Open and late transactions that write one of them have a conflict now."""
-    head, consumer, out, folders, late, drivers, starts, faults = state
+    head, consumer, out, folders, late, drivers, starts, faults, aside = state
     if write.rows:
         out = counted(out, write.rows)
     if write.head is not None:
         head, starts = write.head, max(starts, write.head.epoch)
+        if aside:  # a batch writes its row with the head
+            aside = tuple(_named(table, head) for table in aside)
     if write.consumer >= 0:
         consumer = write.consumer
     if late:
@@ -51,7 +53,36 @@ def applied(model: Model, state: State, write: Write) -> State:
             else driver
             for number, driver in enumerate(drivers)
         )
-    return State(head, consumer, out, folders, late, drivers, starts, faults)
+    return State(head, consumer, out, folders, late, drivers, starts, faults, aside)
+
+
+def _named(table: Table, head: Head) -> Table:
+    at_it = (table.epoch, table.batch) == (head.folder, head.batch)
+    return table._replace(named=True) if at_it else table
+
+
+def shelved(state: State, driver: Driver, rows: tuple[int, ...]) -> State:
+    """Write a table aside."""
+    table = Table(driver.epoch, driver.batch, rows)
+    return state._replace(aside=tuple(sorted((*state.aside, table))))
+
+
+def published(state: State, tables: tuple[Table, ...]) -> State:
+    """Move tables into place; a table is aside no more then."""
+    out = state.out
+    for table in tables:
+        out = counted(out, table.rows)
+    aside = tuple(table for table in state.aside if table not in tables)
+    return state._replace(out=out, aside=aside)
+
+
+def settled(model: Model, state: State, epoch: int) -> State:
+    """Publish what the ledger names, and remove what older epochs have left."""
+    publish = model.mutant == "nothing_removed"
+    state = published(state, tuple(t for t in state.aside if t.named or publish))
+    newer = model.mutant == "removed_newer"
+    aside = tuple(table for table in state.aside if table.epoch >= epoch and not newer)
+    return state._replace(aside=aside)
 
 
 def _conflict(one: Write, other: Write) -> bool:
@@ -85,19 +116,19 @@ def failed(state: State, number: int, at: At) -> State:
 
 
 def moved(state: State, number: int, driver: Driver) -> State:
-    head, consumer, out, folders, late, drivers, starts, faults = state
+    head, consumer, out, folders, late, drivers, starts, faults, aside = state
     drivers = (*drivers[:number], driver, *drivers[number + 1 :])
-    return State(head, consumer, out, folders, late, drivers, starts, faults)
+    return State(head, consumer, out, folders, late, drivers, starts, faults, aside)
 
 
 def filed(model: Model, state: State, number: int, driver: Driver, folder: Folder) -> State:
     """Return the state with this driver and the new contents of its folder."""
-    head, consumer, out, folders, late, drivers, starts, faults = state
+    head, consumer, out, folders, late, drivers, starts, faults, aside = state
     place = folder_of(model, driver) - 1
     folders = (*folders, *(None,) * (place + 1 - len(folders)))
     folders = (*folders[:place], folder, *folders[place + 1 :])
     drivers = (*drivers[:number], driver, *drivers[number + 1 :])
-    return State(head, consumer, out, folders, late, drivers, starts, faults)
+    return State(head, consumer, out, folders, late, drivers, starts, faults, aside)
 
 
 def folder_of(model: Model, driver: Driver) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cluster import published
 from .state import At, Folder, State, Step
 from .variants import Model
 
@@ -14,12 +15,13 @@ def broken(model: Model, before: State, step: Step, state: State) -> str:
     if step.causeless:
         return "the newest epoch is refused without cause"
     head, out = state.head, state.out
-    if out is not before.out or head is not before.head:
+    if out is not before.out or head is not before.head or state.aside is not before.aside:
+        out = _named(state) if state.aside else out
         if head.end < before.head.end:
             return f"the head went back from row {before.head.end} to row {head.end}"
         if 0 in out[: head.end]:
             return f"row {out.index(0)} is missing, and the head has passed it"
-        if not model.replays and 2 in out:
+        if (model.static or not model.replays) and 2 in out:
             row = out.index(2)
             return f"row {row} is written twice" if row < model.rows else "windows close twice"
     if model.stateful and (head is not before.head or state.folders is not before.folders):
@@ -31,9 +33,16 @@ def broken(model: Model, before: State, step: Step, state: State) -> str:
     return ""
 
 
+def _named(state: State) -> tuple[int, ...]:
+    """Return what is published, and what the next start would publish."""
+    return published(state, tuple(table for table in state.aside if table.named)).out
+
+
 def drained(model: Model, state: State) -> bool:
     """Say whether every row was read and every window closed."""
     if state.head.end < model.rows:
+        return False
+    if model.static and 0 in state.out[: model.rows]:
         return False
     # Where outputs are replayed, a frozen driver's SPYT may move the consumer back.
     if not model.replays and state.consumer < model.rows:

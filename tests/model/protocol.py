@@ -11,6 +11,8 @@ What is left out, and why nothing is lost by it:
   nobody sees it before the commit.
 - `raise_epoch` and `begin` are one step each: they read and write the head in one transaction, so
   if anybody wrote it meanwhile they have a conflict, leave no trace and are done again.
+- A start publishes and removes tables in one step, since no older driver can commit by then. A
+  table that two drivers publish moves once.
 - A late transaction is forgotten at its first conflict, because it can only fail. So is a folder
   that no step can read any more. A late `new_folder` makes such a folder.
 
@@ -72,6 +74,8 @@ def steps(model: Model, state: State) -> Steps:
     """Yield every step that can come next."""
     for number, driver in enumerate(state.drivers):
         yield from DO[driver.at](model, state, number)
+        if state.aside:
+            yield from batch.publish(model, state, number)
         if state.faults and driver.at:
             yield from _faults(model, state, number)
     for write in state.late:

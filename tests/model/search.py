@@ -62,7 +62,8 @@ def _taken(model: Model, level: list[State]) -> Iterator[tuple[State, Step, Stat
 
 def _canonical(model: Model, state: State) -> State:
     """Return the state in one of its equal forms: the drivers are alike, their order is free."""
-    head, consumer, out, folders, late, drivers, starts, faults = state = _forget(model, state)
+    state = _forget(model, state)
+    head, consumer, out, folders, late, drivers, starts, faults, aside = state
     if all(map(lt, drivers, drivers[1:])):
         return state
 
@@ -73,7 +74,7 @@ def _canonical(model: Model, state: State) -> State:
     moved = {number: place for place, number in enumerate(order)} | {NOBODY: NOBODY}
     head, drivers = _owned(head, moved[head.owner]), tuple(drivers[number] for number in order)
     late = tuple(_renumbered(write, moved) for write in late)
-    return State(head, consumer, out, folders, late, drivers, starts, faults)
+    return State(head, consumer, out, folders, late, drivers, starts, faults, aside)
 
 
 def _renumbered(write: Write, moved: dict[int, int]) -> Write:
@@ -89,7 +90,7 @@ def _forget(model: Model, state: State) -> State:
     """Drop the folders that no step can read any more."""
     if model.mutant == "shared_folder":
         return state
-    head, consumer, out, folders, late, drivers, starts, faults = state
+    head, consumer, out, folders, late, drivers, starts, faults, aside = state
     used = {head.folder}
     for driver in drivers:
         used.add(driver.epoch if driver.at >= At.BEGIN else driver.folder)
@@ -100,7 +101,7 @@ def _forget(model: Model, state: State) -> State:
     if not unused:
         return state
     kept = tuple(None if number in unused else folder for number, folder in enumerate(folders, 1))
-    return State(head, consumer, out, kept, late, drivers, starts, faults)
+    return State(head, consumer, out, kept, late, drivers, starts, faults, aside)
 
 
 class _Alone:
@@ -136,13 +137,14 @@ def _taken_over(state: State) -> State:
     folders = (state.folders[head.folder - 1],) if head.folder else ()
     started = len(folders)
     head = Head(started, NOBODY, started, head.batch, head.end)
-    return State(head, state.consumer, state.out, folders, (), (GONE,), started, 0)
+    aside = tuple(sorted(table._replace(epoch=0) for table in state.aside))
+    return State(head, state.consumer, state.out, folders, (), (GONE,), started, 0, aside)
 
 
 def _left_alone(model: Model, state: State, number: int) -> State:
-    head, consumer, out, folders, _, drivers, starts, _ = state
+    head, consumer, out, folders, _, drivers, starts, _, aside = state
     head = _owned(head, 0 if head.owner == number else NOBODY)
-    alone = State(head, consumer, out, folders, (), (drivers[number],), starts, 0)
+    alone = State(head, consumer, out, folders, (), (drivers[number],), starts, 0, aside)
     return _forget(model, alone)
 
 

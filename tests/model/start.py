@@ -53,7 +53,7 @@ def new_folder(model: Model, state: State, number: int) -> Steps:
         return
     offsets, commits, states = old
     batch = driver.batch
-    if model.job == "empty":
+    if model.empties:
         folder, batch = Folder(), -1
     else:
         if model.job == "stateless" or model.mutant == "planned_anew":
@@ -69,7 +69,7 @@ def new_folder(model: Model, state: State, number: int) -> Steps:
             commits += () if batch < 0 else (batch,)
         folder = Folder(offsets, commits, states)
     then = driver._replace(at=At.BEGIN, folder=0, batch=batch)
-    source = f"copy of {driver.folder}" if driver.folder and model.job != "empty" else "empty"
+    source = f"copy of {driver.folder}" if driver.folder and not model.empties else "empty"
     step = Step(number, names, f"folder {folder_of(model, driver)}, {source}")
     yield step, filed(model, state, number, then, folder)
 

@@ -79,15 +79,25 @@ class Write(NamedTuple):
     rows: tuple[int, ...] = ()  #: of the output
 
 
+class Table(NamedTuple):
+    """A batch's rows in a static output, as long as it is not published."""
+
+    epoch: int
+    batch: int
+    rows: tuple[int, ...]
+    named: bool = False  #: by the ledger: the head was at its batch
+
+
 class State(NamedTuple):
     head: Head
     consumer: int
-    out: Counts
+    out: Counts  #: of a static output: what is published
     folders: tuple[Folder | None, ...]  #: of the epochs from 1 on; None: nobody can read it
     late: tuple[Write, ...]
     drivers: tuple[Driver, ...]
     starts: int
     faults: int  #: so many may still happen
+    aside: tuple[Table, ...] = ()
 
 
 class Step(NamedTuple):

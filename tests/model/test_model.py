@@ -63,5 +63,6 @@ def test_a_mutant_has_the_fewest_faults_that_show_it(name: str) -> None:
 
 
 def test_the_table_names_the_steps_that_are_taken() -> None:
-    results = [search(Model(guarantee, starts=1, faults=1)) for guarantee in GUARANTEES]
+    jobs = product(GUARANTEES, ("stateful", "static"))
+    results = [search(Model(*case, starts=1, faults=1)) for case in jobs]
     assert set.union(*(set(result.names) for result in results)) == set(STEPS)

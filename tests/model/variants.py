@@ -15,6 +15,8 @@ STEPS = {
     "write_outputs": "ytstream.query.batch.write_outputs",
     "audit": "ytstream.query.audit.audit",
     "write_head": "ytstream.query.batch.write_head",
+    "publish": "ytstream.recovery.aside.publish",
+    "remove": "ytstream.recovery.aside.remove",
     "watch": "ytstream.query.watch.Watch",
     "read logs": "spark: MicroBatchExecution.populateStartOffsets",
     "plan": "spark: MicroBatchExecution.constructNextBatch",
@@ -40,6 +42,7 @@ JOBS = {
     "stateful": "the folder is copied; a planned batch runs again over the same rows",
     "stateless": "the folder is copied; a planned batch is removed",
     "empty": "no state; every start has an empty folder",
+    "static": "as empty; a batch's rows are a table that is published once the head is at it",
 }
 
 GUARANTEES = {
@@ -65,6 +68,14 @@ class Model:
     @property
     def replays(self) -> bool:
         return self.guarantee == "replaying"
+
+    @property
+    def empties(self) -> bool:
+        return self.job in ("empty", "static")
+
+    @property
+    def static(self) -> bool:
+        return self.job == "static"
 
     @property
     def stateful(self) -> bool:
@@ -102,4 +113,8 @@ MUTANTS = {
     "start_unchecked": Mutant(
         "a batch's first row is not compared with the head", 1, "replaying", "empty"
     ),
+    "published_early": Mutant("a table is published before its batch happened", job="static"),
+    "removed_early": Mutant("orphans are removed before the epoch is raised", job="static"),
+    "removed_newer": Mutant("the orphans of newer epochs are removed, too", job="static"),
+    "nothing_removed": Mutant("a start publishes orphans, too", job="static"),
 }
