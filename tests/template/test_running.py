@@ -65,10 +65,45 @@ def test_its_own_tests_pass(
     tmp_path: Path, environments: dict[str, Path], variant: Variant
 ) -> None:
     answers = answers_of(variant)
-    project = generate(tmp_path, **answers)
-    python = environments[answers["spark_version"]] / "bin/python"
+    _run_its_tests(generate(tmp_path, **answers), environments[answers["spark_version"]])
+
+
+#: Edits of its owner's that make the first output static.
+STATIC = {
+    "tables.py": {"OUTPUTS = {": 'STATIC = ("output",)\nOUTPUTS = {'},
+    "job.py": {
+        "OUTPUTS, QUEUE": "OUTPUTS, QUEUE, STATIC",
+        "outputs=OUTPUTS": "outputs=OUTPUTS,\n    static=STATIC",
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    ("guarantee", "processing"),
+    [("transactional", "window"), ("idempotent", "map"), ("at_least_once", "map")],
+)
+def test_its_own_tests_pass_with_a_static_output(
+    tmp_path: Path, environments: dict[str, Path], guarantee: str, processing: str
+) -> None:
+    project = generate(tmp_path, guarantee=guarantee, processing=processing)
+    for name, edits in STATIC.items():
+        file = project / "src/bids_stream" / name
+        text = file.read_text()
+        for before, after in edits.items():
+            assert text.count(before) == 1
+            text = text.replace(before, after)
+        if guarantee == "idempotent" and name == "tables.py":  # the position of "output"
+            text = text.replace("key=True", "required=True", 2)
+        file.write_text(text)
+    _run_its_tests(project, environments["4.1"])
+
+
+def _run_its_tests(project: Path, environment: Path) -> None:
     done = subprocess.run(
-        [python, "-m", "pytest", "-q"],
+        [environment / "bin/python", "-m", "pytest", "-q"],
         cwd=project,
         env={
             **os.environ,
