@@ -62,6 +62,9 @@ def _declared(guarantee: str = "transactional", **changes: Any) -> str:
 def test_what_static_may_name() -> None:
     assert "STATIC names 'outptu', which OUTPUTS does not have" in _declared(static=("outptu",))
     assert "static='output': wanted a tuple of names" in _declared(static="output")
+    odd = {**unconnected("transactional").job.outputs, "per hour/day": [Column("n", "int64")]}
+    said = _declared(outputs=odd, static=("per hour/day",))
+    assert "the static output 'per hour/day' needs a name of letters" in said
     keyed = {"output": [Column("auction", "int64", key=True), Column("bids", "int64")]}
     said = _declared(outputs=keyed, static=("output",))
     assert "OUTPUTS['output'] is static and cannot have key columns (auction)" in said

@@ -1,6 +1,7 @@
 """Refuses a job.py that does not fit its tables, its configuration or this runtime."""
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from . import confs
@@ -83,6 +84,8 @@ def _of_static(job: Job) -> Iterator[tuple[bool, str]]:
     for name in job.static:
         if name not in job.outputs:
             yield True, f"STATIC names {name!r}, which OUTPUTS does not have"
+        elif not re.fullmatch(r"[\w.-]+", name, re.ASCII):  # a folder is named after it
+            yield True, f"the static output {name!r} needs a name of letters a-z, digits and _ . -"
         elif name == REJECTED and job.reject:
             yield True, f"{name!r} cannot be static: `replay-rejected` removes rows of it"
         elif key := key_of(job.output_columns[name]):
