@@ -35,7 +35,7 @@ _CURED = {kind: pytest.param(kind, True, id=f"{kind}-cured") for kind in STATEFU
 with_and_without = pytest.mark.parametrize(("processing", "cured"), [*_CURED.values(), *_BARE])
 #: Kinds with a watermark, which moves in a batch without rows.
 watermarked = pytest.mark.parametrize(
-    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], *_BARE]
+    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], _CURED["sessions"], *_BARE]
 )
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
