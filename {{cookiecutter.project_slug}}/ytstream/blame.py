@@ -8,10 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import JobError
-from .job import Job
+from .job import PROCESSINGS, Job
 
 #: Folders and files of code that is not the user's; on a cluster some are inside archives.
 _FOREIGN = {"ytstream", "pyspark", "py4j", "spyt", "site-packages", "__main__.py"}
+
+
+#: Packages that some kind of job needs beside SPYT's, and what to do where one is missing.
+_PACKAGES = {name for kind in PROCESSINGS.values() for name in kind.packages}
+BRING = (
+    "on this machine run `make setup`; the README tells how packages come to a cluster, under "
+    '"The processing"'
+)
 
 
 def place(error: BaseException) -> str:
@@ -53,7 +61,7 @@ def user_code(what: str) -> Iterator[None]:
     except BaseException as error:  # sys.exit() among them
         # ImportError names the file that it looked into, which is seldom the one to correct.
         text = str(error).replace(f" ({getattr(error, 'path', None)})", "")
-        raise JobError(
-            f"{what}: {type(error).__name__}: {text}{place(error)}",
-            f"correct {'that line' if place(error) else 'it'}; nothing was started",
-        ) from error
+        remedy = f"correct {'that line' if place(error) else 'it'}; nothing was started"
+        if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+            remedy = BRING
+        raise JobError(f"{what}: {type(error).__name__}: {text}{place(error)}", remedy) from error

@@ -11,14 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import utils
 
+from ..blame import BRING
 from ..errors import JobError
 from ..log import say
 from .spark_errors import explained_spark
-
-_BRING = (
-    'the README says how to bring packages to a cluster ("The processing"); on this machine run '
-    "`make setup`"
-)
 
 
 class Found(NamedTuple):
@@ -57,7 +53,7 @@ def verify_packages(spark: SparkSession, packages: Sequence[str]) -> None:
     problems += [f"the executor on {one.host}: {one.problems}" for one in there if one.problems]
     if problems:
         raise JobError(
-            "processing needs Python packages that are missing:\n  " + "\n  ".join(problems), _BRING
+            "processing needs Python packages that are missing:\n  " + "\n  ".join(problems), BRING
         )
     for one in there:
         if one.versions != here.versions:

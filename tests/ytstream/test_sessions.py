@@ -1,0 +1,187 @@
+"""Sessions: the state function alone, its mistakes, and the packages that it needs."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+from tests.ytstream.examples import example
+from tests.ytstream.helpers import StreamOf, refusal
+from ytstream.blame import BRING
+from ytstream.demo.sample import counted
+from ytstream.query.packages import found, verify_packages
+from ytstream.query.spark_errors import explained_spark
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+PACKAGES = ("pandas", "pyarrow")
+MADE = example("transactional", "sessions")
+USERS: Any = sys.modules[MADE.job.transform.__module__]
+LATENESS_MS = 600_000
+
+
+class Stored:
+    """The state of one bidder, as Spark keeps it between the calls."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.timeout_ms = -1
+
+    def call(self, bidder: int, bids: list[dict[str, Any]], watermark_ms: int) -> Iterator[Any]:
+        """Call the user's function as a worker of Spark does; yield its rows."""
+        state = GroupState(
+            optionalValue=self.value,
+            batchProcessingTimeMs=0,
+            eventTimeWatermarkMs=watermark_ms,
+            timeoutConf=GroupStateTimeout.EventTimeTimeout,
+            hasTimedOut=not bids,
+            watermarkPresent=True,
+            defined=self.value is not None,
+            updated=False,
+            removed=False,
+            timeoutTimestamp=-1,
+            keyAsUnsafe=b"",
+            valueSchema=None,  # type: ignore[arg-type]
+        )
+        frame = pd.DataFrame(
+            [(bidder, int(bid["date_time"]), bid["price"]) for bid in bids],
+            columns=["bidder", "time", "price"],
+        )
+        for rows in USERS.sessions((bidder,), [frame], state):
+            yield from rows.to_dict("records")
+        self.value = state._value if state.exists else None
+        self.timeout_ms = state._timeout_timestamp if state.exists else -1
+
+
+def run(batches: Iterable[list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a stream of these batches, by Spark's rules of watermark and time-out.
+
+    Late is what is not after the watermark of the batch before (Spark, WatermarkSupport); a
+    time-out comes when the watermark is after it (GroupStateImpl), for keys without a row.
+    """
+    stored: dict[int, Stored] = {}
+    before, watermark, newest = 0, 0, 0
+    for batch in batches:
+        for rows in (batch, []):  # Spark runs a batch without rows when the watermark has moved
+            by_bidder: dict[int, list[dict[str, Any]]] = {}
+            for row in rows:
+                if row["date_time"] > before * 1_000:
+                    by_bidder.setdefault(row["bidder"], []).append(row)
+            due = [b for b, s in stored.items() if -1 < s.timeout_ms < watermark]
+            for bidder in {**by_bidder, **dict.fromkeys(due)}:
+                state = stored.setdefault(bidder, Stored())
+                yield from state.call(bidder, by_bidder.get(bidder, []), watermark)
+            newest = max([newest, *(int(row["date_time"]) // 1_000 for row in rows)])
+            before, watermark = watermark, max(watermark, newest - LATENESS_MS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_of_any_size_and_order_give_the_same_sessions(seed: int) -> None:
+    chance = random.Random(seed)
+    rows = MADE.sample.make(16_000, seed)  # more than LONGEST_US: the robot's session is cut
+    last = MADE.sample.closing(MADE.job, rows)
+    wanted = MADE.sample.wanted(MADE.job, [*rows, *last])
+    assert sum(key[0] == 1 for key in wanted) == 2
+    # Rows of half of LATENESS and less change places.
+    rows.sort(key=lambda row: int(row["date_time"]) + chance.randrange(300_000_000))
+    batches = []
+    while rows:
+        size = chance.randrange(1, 3_000)
+        batches.append(rows[:size])
+        rows = rows[size:]
+    columns = MADE.job.output_columns["output"]
+    assert counted(run([*batches, *([row] for row in last)]), columns) == wanted
+
+
+def test_the_state_of_a_bidder_who_has_gone_is_removed() -> None:
+    stored, (bid,) = Stored(), MADE.sample.make(1)
+    assert [*stored.call(7, [bid], 0)] == []
+    (session,) = stored.call(7, [], stored.timeout_ms + 1)
+    assert (session["bidder"], session["bids"], session["total"]) == (7, 1, bid["price"])
+    assert (stored.value, stored.timeout_ms) == (None, -1)
+
+
+def _raises(key: Any, frames: Any, state: Any) -> Any:
+    raise ValueError(f"no bidder {key[0]}")
+
+
+def _no_iterator(key: Any, frames: Any, state: Any) -> Any:
+    return pd.DataFrame()
+
+
+def _a_column_less(key: Any, frames: Any, state: Any) -> Any:
+    yield pd.DataFrame({"bidder": [key[0]]})
+
+
+def _other_columns(key: Any, frames: Any, state: Any) -> Any:
+    yield pd.DataFrame([(1, 2, 3, 4, 5)], columns=["bidder", "from", "to", "bids", "total"])
+
+
+def _a_text(key: Any, frames: Any, state: Any) -> Any:
+    yield pd.DataFrame([(1, 2, 3, 4, "much")], columns=["bidder", *USERS.Session._fields])
+
+
+def _a_fraction(key: Any, frames: Any, state: Any) -> Any:
+    yield pd.DataFrame([(1, 2, 3, 4, 0.5)], columns=["bidder", *USERS.Session._fields])
+
+
+def _another_state(key: Any, frames: Any, state: Any) -> Any:
+    state.update((1, 2))
+    yield pd.DataFrame()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (_raises, r"ValueError: no bidder \d+ \(test_sessions\.py:\d+\)"),
+        (_no_iterator, "XXX"),
+        (_a_column_less, "XXX"),
+        (_other_columns, "XXX"),
+        (_a_text, "XXX"),
+        (_a_fraction, "XXX"),
+        (_another_state, "XXX"),
+    ],
+)
+def test_a_mistake_in_the_state_function_is_one_message(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, function: Any, said: str
+) -> None:
+    stream = stream_of("transactional", "sessions")
+    monkeypatch.setattr(USERS, "sessions", function)
+    stream.send(20)
+
+    def drain() -> None:
+        with explained_spark():
+            stream.drain()
+
+    text = refusal(drain)
+    print("SAID", function.__name__, text)
+    assert len(text.splitlines()) == 2
+
+
+@pytest.mark.spark
+def test_an_executor_without_a_package_is_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify_packages(spark, PACKAGES)
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('no pyarrow here')\n")
+    (tmp_path / "pandas.py").write_text("__version__ = '1.0.0'\n")
+    monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", str(tmp_path))
+    said = refusal(lambda: verify_packages(spark, PACKAGES))
+    print("SAID", said)
+    assert "pyarrow: no pyarrow here" in said
+    assert said.endswith(BRING)
+
+
+def test_a_driver_without_a_package_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not found(PACKAGES).problems
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert found(PACKAGES).problems.startswith("pyarrow: ")
