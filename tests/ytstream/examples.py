@@ -110,5 +110,5 @@ def _load(package: str, name: str, path: str) -> Any:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     # No Python worker of Spark could import it.
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module

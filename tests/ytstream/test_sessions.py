@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,11 +22,12 @@ from ytstream.demo.sample import counted
 from ytstream.query.packages import found, verify_packages
 from ytstream.query.spark_errors import explained_spark
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 PACKAGES = ("pandas", "pyarrow")
 MADE = example("transactional", "sessions")
 USERS: Any = sys.modules[MADE.job.transform.__module__]
 LATENESS_MS = 600_000
+COLUMNS = ["bidder", *USERS.Session._fields]
 
 
 class Stored:
@@ -109,62 +111,63 @@ def test_the_state_of_a_bidder_who_has_gone_is_removed() -> None:
     assert (stored.value, stored.timeout_ms) == (None, -1)
 
 
-def _raises(key: Any, frames: Any, state: Any) -> Any:
-    raise ValueError(f"no bidder {key[0]}")
-
-
-def _no_iterator(key: Any, frames: Any, state: Any) -> Any:
-    return pd.DataFrame()
-
-
-def _a_column_less(key: Any, frames: Any, state: Any) -> Any:
-    yield pd.DataFrame({"bidder": [key[0]]})
-
-
-def _other_columns(key: Any, frames: Any, state: Any) -> Any:
-    yield pd.DataFrame([(1, 2, 3, 4, 5)], columns=["bidder", "from", "to", "bids", "total"])
-
-
-def _a_text(key: Any, frames: Any, state: Any) -> Any:
-    yield pd.DataFrame([(1, 2, 3, 4, "much")], columns=["bidder", *USERS.Session._fields])
-
-
-def _a_fraction(key: Any, frames: Any, state: Any) -> Any:
-    yield pd.DataFrame([(1, 2, 3, 4, 0.5)], columns=["bidder", *USERS.Session._fields])
-
-
-def _another_state(key: Any, frames: Any, state: Any) -> Any:
-    state.update((1, 2))
-    yield pd.DataFrame()
+#: A state function as a user may write it, and the message; Spark gives the output's columns by
+#: name, and null where a name is not among them.
+MISTAKES = {
+    "raise": (
+        "raise ValueError(f'no bidder {key[0]}')",
+        r"ValueError: no bidder \d+ \(transform\.py:2\)",
+    ),
+    "no iterator": (
+        "return pd.DataFrame()",
+        r".*Return type of the user-defined function should be iterable of pandas.DataFrame, but "
+        "is DataFrame.",
+    ),
+    "fewer columns": (
+        "yield pd.DataFrame({'bidder': [key[0]]})",
+        r".*Number of columns of the returned data doesn't match specified schema. Expected: 5 "
+        "Actual: 1",
+    ),
+    "other columns": (
+        "yield pd.DataFrame([(1, 2, 3, 4, 5)], columns=['bidder', 'a', 'last_bid', 'bids', 'e'])",
+        r""".*'Required column "first_bid" cannot have "null" value'""",
+    ),
+    "a text": (
+        f"yield pd.DataFrame([(1, 2, 3, 4, 'much')], columns={COLUMNS})",
+        r".*Could not convert 'much' with type str: tried to convert to int64",
+    ),
+    "a fraction": (
+        f"yield pd.DataFrame([(1, 2, 3, 4, 0.5)], columns={COLUMNS})",
+        r".*Float value 0.5\d* was truncated converting to int64",
+    ),
+    "another state": (
+        "state.update((5,)); yield pd.DataFrame()",
+        r"TypeError: 'int' object is not iterable",
+    ),
+}
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (_raises, r"ValueError: no bidder \d+ \(test_sessions\.py:\d+\)"),
-        (_no_iterator, "XXX"),
-        (_a_column_less, "XXX"),
-        (_other_columns, "XXX"),
-        (_a_text, "XXX"),
-        (_a_fraction, "XXX"),
-        (_another_state, "XXX"),
-    ],
-)
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_state_function_is_one_message(
-    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, function: Any, said: str
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
+    body, said = MISTAKES[mistake]
+    made: dict[str, Any] = {"pd": pd}
+    code = f"def sessions(key, frames, state):\n    {body}\n"
+    exec(compile(code, "/job/src/bids/transform.py", "exec"), made)
     stream = stream_of("transactional", "sessions")
-    monkeypatch.setattr(USERS, "sessions", function)
+    users = stream.connection.job.transform.__globals__
+    monkeypatch.setitem(users, "sessions", made["sessions"])
     stream.send(20)
 
     def drain() -> None:
         with explained_spark():
             stream.drain()
 
-    text = refusal(drain)
-    print("SAID", function.__name__, text)
-    assert len(text.splitlines()) == 2
+    message, remedy = refusal(drain).splitlines()
+    assert re.fullmatch(f"the job cannot continue: {said}", message), message
+    assert remedy.startswith("  -> correct transform.py")
 
 
 @pytest.mark.spark
@@ -172,12 +175,12 @@ def test_an_executor_without_a_package_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verify_packages(spark, PACKAGES)
-    (tmp_path / "pyarrow.py").write_text("raise ImportError('no pyarrow here')\n")
-    (tmp_path / "pandas.py").write_text("__version__ = '1.0.0'\n")
+    (tmp_path / "pandas.py").write_text("raise ImportError(\"No module named 'pandas'\")\n")
+    (tmp_path / "pyarrow.py").write_text("__version__ = '1.0.0'\n")
     monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", str(tmp_path))
     said = refusal(lambda: verify_packages(spark, PACKAGES))
-    print("SAID", said)
-    assert "pyarrow: no pyarrow here" in said
+    assert "No module named 'pandas'; " in said
+    assert "PyArrow >= 15.0.0 must be installed; however, your version is 1.0.0." in said
     assert said.endswith(BRING)
 
 

@@ -37,7 +37,8 @@ def _innermost(frames: Iterable[tuple[str, object]]) -> str:
     for name, line in reversed([*frames]):
         file = Path(name)
         is_pythons = name.startswith("<") or file.is_relative_to(sys.base_prefix)
-        if not is_pythons and not _FOREIGN & {*file.parts}:
+        # The frames of compiled modules name their sources (.pyx, .pxi).
+        if file.suffix == ".py" and not is_pythons and not _FOREIGN & {*file.parts}:
             return f" ({file.name}:{line})"
     return ""
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas import utils
 
 from ..blame import BRING
 from ..errors import JobError
 from ..log import say
-from .spark_errors import explained_spark
+from .spark_errors import cause
+
+# A worker that is asked for its packages imports nothing of this runtime.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class Found(NamedTuple):
@@ -26,14 +30,15 @@ class Found(NamedTuple):
 
 
 def found(packages: Sequence[str]) -> Found:
-    """Import the packages here, in the versions that Spark takes."""
+    """Import the packages in this process, in versions that its PySpark takes."""
     versions, problems = [], []
     for name in packages:
         try:
             versions.append(f"{name} {import_module(name).__version__}")
+            utils = import_module("pyspark.sql.pandas.utils")
             getattr(utils, f"require_minimum_{name}_version")()
-        except (ImportError, PySparkException) as error:
-            problems.append(f"{name}: {str(error) or type(error).__name__}")
+        except ImportError as error:
+            problems.append(str(error) if name in str(error).lower() else f"{name}: {error}")
     return Found(socket.gethostname(), ", ".join(versions), "; ".join(problems))
 
 
@@ -46,18 +51,22 @@ def verify_packages(spark: SparkSession, packages: Sequence[str]) -> None:
         return
     context, here = spark.sparkContext, found(packages)
     tasks = context.defaultParallelism
-    with explained_spark():
+    try:
         everywhere = context.parallelize(range(tasks), tasks).map(lambda _: found(packages))
         there = sorted({*everywhere.collect()})
+    except Py4JJavaError as error:  # a broken package may end a worker while it starts
+        raise JobError(
+            f"Python does not work on an executor: {cause(str(error))}", BRING
+        ) from error
     problems = [f"the driver: {here.problems}"] if here.problems else []
     problems += [f"the executor on {one.host}: {one.problems}" for one in there if one.problems]
     if problems:
         raise JobError(
-            "processing needs Python packages that are missing:\n  " + "\n  ".join(problems), BRING
+            f"this processing needs {' and '.join(packages)}:\n  " + "\n  ".join(problems), BRING
         )
     for one in there:
         if one.versions != here.versions:
             say(
                 f"WARNING: the executor on {one.host} has {one.versions}, the driver has "
-                f"{here.versions}: take the same, those of pyproject.toml"
+                f"{here.versions}: give both what pyproject.toml names"
             )
