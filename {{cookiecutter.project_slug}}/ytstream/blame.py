@@ -64,5 +64,5 @@ def user_code(what: str) -> Iterator[None]:
         text = str(error).replace(f" ({getattr(error, 'path', None)})", "")
         remedy = f"correct {'that line' if place(error) else 'it'}; nothing was started"
         if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
-            remedy = BRING
+            remedy = f"{BRING}; a job of another processing has to do without"
         raise JobError(f"{what}: {type(error).__name__}: {text}{place(error)}", remedy) from error
