@@ -15,12 +15,15 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from minicluster.testing import Running
 from tests.ytstream.examples import example
-from tests.ytstream.helpers import StreamOf, refusal
+from tests.ytstream.helpers import StreamOf, die_between_the_logs, refusal
 from ytstream.blame import BRING
 from ytstream.demo.sample import counted
+from ytstream.query import session
 from ytstream.query.packages import found, verify_packages
 from ytstream.query.spark_errors import explained_spark
+from ytstream.testing.stream import Stream
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 PACKAGES = ("pandas", "pyarrow")
@@ -147,18 +150,23 @@ MISTAKES = {
 }
 
 
+def replace_function(stream: Stream, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Give the job another state function, as an edit of transform.py would."""
+    made: dict[str, Any] = {"pd": pd, "random": random}
+    code = f"def sessions(key, frames, state):\n    {body}\n"
+    exec(compile(code, "/job/src/bids/transform.py", "exec"), made)
+    users = stream.connection.job.transform.__globals__
+    monkeypatch.setitem(users, "sessions", made["sessions"])
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_state_function_is_one_message(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     body, said = MISTAKES[mistake]
-    made: dict[str, Any] = {"pd": pd}
-    code = f"def sessions(key, frames, state):\n    {body}\n"
-    exec(compile(code, "/job/src/bids/transform.py", "exec"), made)
     stream = stream_of("transactional", "sessions")
-    users = stream.connection.job.transform.__globals__
-    monkeypatch.setitem(users, "sessions", made["sessions"])
+    replace_function(stream, monkeypatch, body)
     stream.send(20)
 
     def drain() -> None:
@@ -168,6 +176,33 @@ def test_a_mistake_in_the_state_function_is_one_message(
     message, remedy = refusal(drain).splitlines()
     assert re.fullmatch(f"the job cannot continue: {said}", message), message
     assert remedy.startswith("  -> correct transform.py")
+
+
+#: A number for each bidder, drawn when his state is made; a row of each call.
+DRAWN = f"""number = state.get[0][0][0] if state.exists else random.randrange(2**50)
+    state.update(([(number, number, 0, 0)],))
+    bids = sum(map(len, frames))
+    yield pd.DataFrame([(*key, number, number, bids, 0)], columns={COLUMNS})
+"""
+
+
+@pytest.mark.spark
+def test_a_function_that_is_not_deterministic_agrees_with_its_state_in_a_transaction(
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the batch that was cut off has drawn is in no row and in no state."""
+    stream = stream_of("transactional", "sessions")
+    replace_function(stream, monkeypatch, DRAWN)
+    stream.send(100)
+    stream.drain()
+    stream.send(700)  # more than a visit: other bidders come
+    die_between_the_logs(stream, cluster)
+    stream.send(500)
+    stream.drain()
+    rows = [*stream.client.select_rows(f"bidder, first_bid, bids from [{stream.settings.output}]")]
+    assert sum(row["bids"] for row in rows) == len(stream.sent)
+    bidders = {row["bidder"] for row in rows}
+    assert len({(row["bidder"], row["first_bid"]) for row in rows}) == len(bidders) < len(rows)
 
 
 @pytest.mark.spark
@@ -188,3 +223,11 @@ def test_a_driver_without_a_package_is_told_so(monkeypatch: pytest.MonkeyPatch) 
     assert not found(PACKAGES).problems
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert found(PACKAGES).problems.startswith("pyarrow: ")
+
+
+def test_python_workers_find_the_modules_that_are_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed = [f"{sys.prefix}/lib/site-packages", f"{sys.base_prefix}/lib/python"]
+    monkeypatch.setattr(sys, "path", ["", "/job/src", *installed, "/job"])
+    assert session.folders_of_sources() == ["/job/src", "/job"]

@@ -137,7 +137,7 @@ def _require_java() -> None:
         raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
 
 
-def _folders_of_sources() -> list[str]:
+def folders_of_sources() -> list[str]:
     """Return where this process finds modules that are not installed: its Python workers must too.
 
     pytest, for instance, is told so in a file, and a worker is another process.
@@ -158,7 +158,7 @@ def _prepare_local_environment(settings: Settings) -> None:
     # Another Spark in the shell's SPARK_HOME would be started instead of this environment's.
     os.environ["SPARK_HOME"] = str(Path(pyspark.origin).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(_folders_of_sources())
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders_of_sources())
     # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
     os.environ["YT_TOKEN"] = token(settings)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/.
