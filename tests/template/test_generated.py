@@ -112,7 +112,8 @@ def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
     readme = (project / "README.md").read_text(encoding="utf-8")
     guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
     assert guarantee is not None
-    for conf in confs.GUARANTEES[guarantee[1]]:
+    kind = confs.STATELESS if rejects(project) else confs.STATEFUL
+    for conf in (*confs.GUARANTEES[guarantee[1]], *(conf for conf in kind if conf.since == "3.5")):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in readme
 
 
