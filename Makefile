@@ -43,7 +43,7 @@ setup: ## make both environments with the pinned packages
 	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
 setup-4.1: SCOPE := template
-setup-3.5: SCOPE := dev
+setup-3.5: SCOPE := sessions
 setup-4.1 setup-3.5: setup-%: prerequisites
 	@test -f "$(VENV_$*)/.pins-$(PINS)" || { \
 	  set -e; \

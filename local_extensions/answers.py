@@ -52,8 +52,8 @@ _MODULES = """
     execnet filelock frozenlist git gitdb google grpc grpc_tools identify idna iniconfig jinja2
     librt markdown_it markupsafe mdurl multidict mypy_extensions mypyc nodeenv numpy packaging
     pathspec pip pkg_resources platformdirs pluggy propcache py py4j pyarrow pydantic pydantic_core
-    pygments pyproject_hooks python_discovery requests setuptools shellingham simplejson slugify
-    smmap sortedcontainers spyt text_unidecode tomlkit tqdm trove_classifiers typer
+    pygments pyproject_hooks python_discovery pytz requests setuptools shellingham simplejson
+    slugify smmap sortedcontainers spyt text_unidecode tomlkit tqdm trove_classifiers typer
     typing_extensions typing_inspection tzdata urllib3 virtualenv wheel xdist yaml yarl yt
     yt_yson_bindings
 """
@@ -69,6 +69,7 @@ _NOT_IDEMPOTENT = {
     "join": "the reference may change between a write and its replay, and the row with it",
     "deduplicate": "which of several rows is kept depends on state, so a replay may keep another",
     "aggregate": "a total is made of many queue rows, so no one position in a queue can be its key",
+    "sessions": "a session is made of many queue rows: no one position in a queue can be its key",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _TABLE = Path(__file__).parent.parent / "{{cookiecutter.project_slug}}" / "ytstream" / "confs.py"
-_STATEFUL = ("window", "deduplicate")
+_STATELESS = ("map", "join")
 
 
 def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
@@ -17,5 +17,5 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
     Each has ``key``, ``value`` and ``reason``. The module that is read needs no package.
     """
     table = runpy.run_path(str(_TABLE))
-    yield from table["of_session"](guarantee, stateful=processing in _STATEFUL, spark=spark)
+    yield from table["of_session"](guarantee, stateful=processing not in _STATELESS, spark=spark)
     yield from (*table["READER"], *table["WRITER"], *table["SINK"])

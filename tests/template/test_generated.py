@@ -112,12 +112,17 @@ def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
     readme = (project / "README.md").read_text(encoding="utf-8")
     guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
     assert guarantee is not None
-    for conf in confs.GUARANTEES[guarantee[1]]:
+    kind = confs.STATELESS if rejects(project) else confs.STATEFUL
+    for conf in (*confs.GUARANTEES[guarantee[1]], *(conf for conf in kind if conf.since == "3.5")):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in readme
 
 
 def is_join(project: Path) -> bool:
     return "REFERENCE" in next(project.glob("src/*/tables.py")).read_text()
+
+
+def is_sessions(project: Path) -> bool:
+    return 'processing="sessions"' in next(project.glob("src/*/job.py")).read_text()
 
 
 def rejects(project: Path) -> bool:
@@ -158,11 +163,9 @@ def test_versions_are_those_of_the_one_list(project: Path) -> None:
         for spark in versions.SPARK_VERSIONS
         if versions.requirement("pyspark", spark) in metadata["dependencies"]
     )
-    job = versions.requirements("job", spark)
-    assert metadata["dependencies"] == job
-    assert (
-        metadata["optional-dependencies"]["dev"] == versions.requirements("dev", spark)[len(job) :]
-    )
+    job, dev, more = (versions.requirements(scope, spark) for scope in ("job", "dev", "sessions"))
+    assert metadata["dependencies"] == job + (more[len(dev) :] if is_sessions(project) else [])
+    assert metadata["optional-dependencies"]["dev"] == dev[len(job) :]
 
 
 @pytest.mark.parametrize("ci", ["github", "gitlab"])

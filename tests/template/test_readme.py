@@ -116,6 +116,7 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
                 ("transactional", "map", "single"),
                 ("at_least_once", "deduplicate", "single"),
                 ("transactional", "aggregate", "single"),
+                ("at_least_once", "sessions", "multi"),
             )
         ),
     ],

@@ -16,6 +16,8 @@ import pytest
 from local_extensions import answers
 from tests.project import DEFAULTS, OPTIONS, ROOT, generate, user_config
 
+NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
+
 COOKIECUTTER = [sys.executable, "-m", "cookiecutter"]
 
 # Answer, and what its refusal has to say: what is wrong, and what to do.
@@ -115,7 +117,7 @@ def test_no_package_may_hide_an_installed_module() -> None:
         assert answers.problems(given), f"{module} is installed: add it to answers._MODULES"
 
 
-@pytest.mark.parametrize("processing", ["window", "join", "deduplicate", "aggregate"])
+@pytest.mark.parametrize("processing", NOT_IDEMPOTENT)
 def test_idempotent_goes_with_map_only(processing: str) -> None:
     given = {**DEFAULTS, "guarantee": "idempotent", "processing": processing}
     (problem,) = answers.problems(given)
@@ -124,7 +126,7 @@ def test_idempotent_goes_with_map_only(processing: str) -> None:
     assert problem.endswith(answers.command({**given, "guarantee": "transactional"}))
 
 
-@pytest.mark.parametrize("processing", ["map", "window", "join", "deduplicate", "aggregate"])
+@pytest.mark.parametrize("processing", ["map", *NOT_IDEMPOTENT])
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_the_other_guarantees_go_with_everything(guarantee: str, processing: str) -> None:
     assert answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing}) == []

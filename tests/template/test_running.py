@@ -23,8 +23,8 @@ KILLED = [
 
 
 def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
-    assert len(VARIANTS) == 22
-    assert len(KILLED) == 11
+    assert len(VARIANTS) == 26
+    assert len(KILLED) == 13
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 
@@ -36,6 +36,7 @@ SAMPLE = [
     ("at_least_once", "join"),
     ("at_least_once", "deduplicate"),
     ("transactional", "aggregate"),
+    ("transactional", "sessions"),
 ]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pyspark import cloudpickle
+
 from ytstream import Job
 from ytstream.config import Settings
 from ytstream.demo.sample import Sample
@@ -17,7 +19,7 @@ from ytstream.demo.sample import Sample
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
 STATELESS = ("map", "join")
-STATEFUL = ("window", "deduplicate", "aggregate")
+STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
 #: Every (guarantee, processing) that the template offers.
 PAIRS = (
     *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
@@ -107,4 +109,6 @@ def _load(package: str, name: str, path: str) -> Any:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    # No Python worker of Spark could import it.
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module

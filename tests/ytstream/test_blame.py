@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.ytstream.helpers import refusal
 from ytstream import Job, JobError
-from ytstream.blame import imported, place
+from ytstream.blame import BRING, imported, place, place_in
 
 
 def _run(file: Path, text: str) -> object:
@@ -32,6 +33,20 @@ def test_the_line_of_an_error_is_named(tmp_path: Path) -> None:
 
 def test_a_line_that_is_not_python_is_named(tmp_path: Path) -> None:
     assert "job.py:2: " in _importing(tmp_path / "job.py", "A = 1\nB = (\n")
+
+
+def test_a_package_that_is_not_there_is_no_wrong_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    text = _importing(tmp_path / "transform.py", "import pandas as pd\n")
+    assert "(transform.py:1)" in text
+    assert f"-> {BRING}; a job of another processing" in text
+
+
+def test_a_line_of_a_compiled_module_is_not_the_users() -> None:
+    trace = '  File "/job/transform.py", line 7\n  File "pyarrow/error.pxi", line 92\n'
+    assert place_in(trace) == " (transform.py:7)"
 
 
 def test_a_refusal_is_left_as_it_is() -> None:

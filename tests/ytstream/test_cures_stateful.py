@@ -35,7 +35,7 @@ _CURED = {kind: pytest.param(kind, True, id=f"{kind}-cured") for kind in STATEFU
 with_and_without = pytest.mark.parametrize(("processing", "cured"), [*_CURED.values(), *_BARE])
 #: Kinds with a watermark, which moves in a batch without rows.
 watermarked = pytest.mark.parametrize(
-    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], *_BARE]
+    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], _CURED["sessions"], *_BARE]
 )
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
@@ -164,7 +164,8 @@ def test_death_in_a_first_batch_without_rows(
 
 
 @pytest.mark.parametrize(
-    "processing", ["deduplicate", pytest.param("window", marks=pytest.mark.journey)]
+    "processing",
+    ["deduplicate", *(pytest.param(k, marks=pytest.mark.journey) for k in ("window", "sessions"))],
 )
 def test_an_at_least_once_batch_that_runs_again_counts_nothing_twice(
     stream_of: StreamOf, cluster: Running, processing: str

@@ -15,6 +15,7 @@ import ytstream
 from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import refusal, unconnected
 from ytstream import JobError, describe, shipped, submit
+from ytstream.job import PROCESSINGS
 from ytstream.testing import checksums
 
 RUNTIME = Path(ytstream.__file__).parent
@@ -193,6 +194,19 @@ def test_an_import_that_the_cluster_lacks_is_named_with_its_line(
         shipped.verify_imports("importing_job")
     assert str(caught.value).count("imports") == 1
     assert "transform.py:5 imports rich" in str(caught.value)
+
+
+def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "counting_job"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "transform.py").write_text("import pandas as pd\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shipped.verify_imports("counting_job", PROCESSINGS["sessions"].packages)
+    with pytest.raises(JobError, match=r"transform\.py:1 imports pandas"):
+        shipped.verify_imports("counting_job", PROCESSINGS["map"].packages)
 
 
 def test_the_command_names_the_cluster_and_holds_no_token(

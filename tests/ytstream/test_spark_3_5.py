@@ -19,6 +19,7 @@ SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
     "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
     "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
+    "test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
     "test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
     "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
     "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",

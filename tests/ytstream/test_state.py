@@ -18,7 +18,11 @@ from ytstream.testing.stream import Stream, settle, wait
 pytestmark = pytest.mark.spark
 
 #: Each kind of state and each guarantee that has any, in turn.
-PAIRS = [("transactional", "window"), ("at_least_once", "deduplicate")]
+PAIRS = [
+    ("transactional", "window"),
+    ("at_least_once", "deduplicate"),
+    pytest.param("at_least_once", "sessions", marks=pytest.mark.journey),
+]
 for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
 
 Said = Callable[[Stream], str]

@@ -8,10 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import JobError
-from .job import Job
+from .job import PROCESSINGS, Job
 
 #: Folders and files of code that is not the user's; on a cluster some are inside archives.
 _FOREIGN = {"ytstream", "pyspark", "py4j", "spyt", "site-packages", "__main__.py"}
+
+
+#: Packages that some kind of job needs beside SPYT's, and what to do where one is missing.
+_PACKAGES = {name for kind in PROCESSINGS.values() for name in kind.packages}
+BRING = (
+    "on this machine run `make setup`; the README tells how packages come to a cluster, under "
+    '"The processing"'
+)
 
 
 def place(error: BaseException) -> str:
@@ -29,7 +37,8 @@ def _innermost(frames: Iterable[tuple[str, object]]) -> str:
     for name, line in reversed([*frames]):
         file = Path(name)
         is_pythons = name.startswith("<") or file.is_relative_to(sys.base_prefix)
-        if not is_pythons and not _FOREIGN & {*file.parts}:
+        # The frames of compiled modules name their sources (.pyx, .pxi).
+        if file.suffix == ".py" and not is_pythons and not _FOREIGN & {*file.parts}:
             return f" ({file.name}:{line})"
     return ""
 
@@ -53,7 +62,7 @@ def user_code(what: str) -> Iterator[None]:
     except BaseException as error:  # sys.exit() among them
         # ImportError names the file that it looked into, which is seldom the one to correct.
         text = str(error).replace(f" ({getattr(error, 'path', None)})", "")
-        raise JobError(
-            f"{what}: {type(error).__name__}: {text}{place(error)}",
-            f"correct {'that line' if place(error) else 'it'}; nothing was started",
-        ) from error
+        remedy = f"correct {'that line' if place(error) else 'it'}; nothing was started"
+        if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+            remedy = f"{BRING}; a job of another processing has to do without"
+        raise JobError(f"{what}: {type(error).__name__}: {text}{place(error)}", remedy) from error

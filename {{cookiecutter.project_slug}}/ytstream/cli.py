@@ -15,7 +15,7 @@ from .declaration import verify, verify_configuration
 from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
-from .query import pipeline, replay, session, supervisor
+from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm
 from .query.spark_errors import explained_spark
 from .recovery import before_start, operator, stopping
@@ -35,7 +35,7 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
         print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")
-    shipped.verify_imports(connection.job.package)
+    shipped.verify_imports(connection.job.package, connection.job.kind.packages)
     connection = provision.sized(connection)
     print(session.STARTING, flush=True)
     spark = session.open_session(connection)
@@ -45,6 +45,8 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
     finally:
         version = spark.version
         spark.stop()
+    if wanted := connection.job.kind.packages:
+        print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(
         f"\nsession ok: Spark {version}, SPYT {spyt_version}, patch in effect, "
         f"checkpoint {connection.settings.checkpoint_uri}\n"

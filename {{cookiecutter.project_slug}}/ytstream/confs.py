@@ -39,6 +39,9 @@ COMMON = (
     Conf("spark.sql.ansi.enabled", "true",
          "A value that cannot be cast stops the job and names itself; SPYT's default (false) "
          "writes null instead. Use try_cast where you want null."),
+    Conf("spark.sql.execution.pandas.convertToArrowArraySafely", "true",
+         "A number of a Python function that its column cannot hold stops the job; Spark's default "
+         "(false) writes another number."),
     Conf("spark.sql.streaming.stopTimeout", "60000",
          "Milliseconds; 0, Spark's default, waits for ever for a query that hangs."),
     Conf("spark.sql.streaming.asyncLogPurge.enabled", "false",

@@ -24,6 +24,8 @@ class Processing:
     has_reference: bool = False
     #: Spark's: "append" gives a row once it is final, "update" whenever it has changed.
     output_mode: str = "append"
+    #: Python packages that the driver and every executor need besides those of SPYT.
+    packages: Sequence[str] = ()
 
 
 PROCESSINGS: Mapping[str, Processing] = {
@@ -32,6 +34,7 @@ PROCESSINGS: Mapping[str, Processing] = {
     "join": Processing(has_reference=True),
     "deduplicate": Processing(is_stateful=True),
     "aggregate": Processing(is_stateful=True, output_mode="update"),
+    "sessions": Processing(is_stateful=True, packages=("pandas", "pyarrow")),
 }
 #: The output of the rows that REJECT of transform.py keeps out of transform().
 REJECTED = "rejected"

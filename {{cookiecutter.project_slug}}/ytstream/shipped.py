@@ -3,7 +3,7 @@
 import ast
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -28,9 +28,12 @@ def archive(package: str, folder: Path) -> Path:
     return target
 
 
-def verify_imports(package: str) -> None:
-    """Raise JobError for an import of the package that the cluster would not find."""
-    known = _ON_THE_CLUSTER | sys.stdlib_module_names | {package, "ytstream"}
+def verify_imports(package: str, more: Sequence[str] = ()) -> None:
+    """Raise JobError for an import of the package that the cluster would not find.
+
+    ``more`` are the packages that the kind of job needs on the cluster besides SPYT's.
+    """
+    known = _ON_THE_CLUSTER | sys.stdlib_module_names | {package, "ytstream", *more}
     sources = _folder(package)
     missing = [
         f"{file.name}:{line} imports {name}"
@@ -41,7 +44,8 @@ def verify_imports(package: str) -> None:
     ]
     if missing:
         raise JobError(
-            "the cluster has only the standard library, pyspark, spyt and ytsaurus-client:\n  "
+            "the cluster has only the standard library, "
+            f"{', '.join(('pyspark', 'spyt', *more))} and ytsaurus-client:\n  "
             + "\n  ".join(missing),
             "put its sources into the package, which travels whole, or do without it",
         )

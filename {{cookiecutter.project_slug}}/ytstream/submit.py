@@ -32,7 +32,7 @@ def submit(connection: Connection, config: Path, words: Sequence[str]) -> None:
         "SPARK_HOME": str(pyspark),
         "PYSPARK_PYTHON": sys.executable,
     }
-    verify_imports(connection.job.package)
+    verify_imports(connection.job.package, connection.job.kind.packages)
     archived = archive(connection.job.package, ROOT / "dist")
     line = command(connection, config, archived, words)
     line[0] = str(pyspark / "bin" / "spark-submit")

@@ -74,7 +74,7 @@ class Sample:
 
         The first one moves the watermark on, and the batch of the second one runs under it.
         """
-        if job.processing != "window" or self.event_time is None:
+        if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
         last = rows[-1]
         later = type(last[self.event_time])(max(int(row[self.event_time]) for row in rows) + _HOUR)

@@ -18,6 +18,7 @@ _NOT_IDEMPOTENT = {
     "join": "the reference may change between a write and its replay, and the row with it",
     "deduplicate": "which of several rows is kept depends on state, so a replay may keep another",
     "aggregate": "a total is made of many queue rows, so no one position can be its key",
+    "sessions": "a session is made of many queue rows, so no one position can be its key",
 }
 
 

@@ -20,6 +20,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..tablets import Tablets
 from .jvm import explained_jvm
+from .packages import verify_packages
 
 STARTING = "starting Spark with SPYT (10 to 20 s)"
 
@@ -37,7 +38,8 @@ def settings_of(connection: Connection) -> dict[str, str]:
 def open_session(connection: Connection) -> SparkSession:
     """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
 
-    Raises JobError when Java, SPYT, its patch or a setting is missing or too old.
+    Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
+    missing or too old.
     """
     # Set by spark-submit, which has started a JVM already.
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
@@ -54,6 +56,7 @@ def open_session(connection: Connection) -> SparkSession:
     with explained_jvm():
         spark = builder.getOrCreate()
     verify_session(spark, wanted)
+    verify_packages(spark, connection.job.kind.packages)
     return spark
 
 
@@ -134,6 +137,17 @@ def _require_java() -> None:
         raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
 
 
+def folders_of_sources() -> list[str]:
+    """Return where this process finds modules that are not installed: its Python workers must too.
+
+    pytest, for instance, is told so in a file, and a worker is another process.
+    """
+    installed = (sys.prefix, sys.base_prefix)
+    return [
+        path for path in sys.path if path and not any(map(Path(path).is_relative_to, installed))
+    ]
+
+
 def _prepare_local_environment(settings: Settings) -> None:
     """Set the variables that the JVM's start script reads."""
     spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
@@ -144,6 +158,7 @@ def _prepare_local_environment(settings: Settings) -> None:
     # Another Spark in the shell's SPARK_HOME would be started instead of this environment's.
     os.environ["SPARK_HOME"] = str(Path(pyspark.origin).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders_of_sources())
     # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
     os.environ["YT_TOKEN"] = token(settings)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/.

@@ -45,9 +45,11 @@ def explained_spark() -> Iterator[None]:
             remedy = (
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
+        found, where = cause(text), place(error)
+        if not found.endswith(where):  # Spark 4 gives the error the frames of the Python worker
+            found += where
         raise JobError(
-            f"the job cannot continue: {cause(text)}{place(error)}",
-            f"{remedy}; committed rows are kept",
+            f"the job cannot continue: {found}", f"{remedy}; committed rows are kept"
         ) from error
 
 
