@@ -222,7 +222,7 @@ def test_an_executor_without_a_package_is_named(
 def test_a_driver_without_a_package_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found(PACKAGES).problems
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert found(PACKAGES).problems.startswith("pyarrow: ")
+    assert "pyarrow" in found(PACKAGES).problems
 
 
 def test_python_workers_find_the_modules_that_are_not_installed(
