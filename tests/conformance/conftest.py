@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,13 @@ def connect(proxy: str) -> Any:
     client = yt.YtClient(proxy, token=os.environ.get("YT_TOKEN", None if GIVEN else "any"))
     client.config["dynamic_table_retries"]["enable"] = False
     return client
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the suite out of `make test-quick`; it has a target of its own."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ JOBS = (
     Foreign("penguins", "join", "at_least_once", "4.1", *PENGUINS),
     Foreign("penguins", "deduplicate", "transactional", "4.1", *PENGUINS),
     Foreign("quakes", "aggregate", "at_least_once", "3.5", *QUAKES),
+    Foreign("quakes", "sessions", "transactional", "4.1", *QUAKES),
 )
 
 #: Where the user's files are in a project, besides those of the package.

@@ -1,0 +1,22 @@
+"""YOURS. transform() alone, on a stream of files: a swarm may go on from batch to batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sample import SAMPLE
+from ytstream.job import Connection
+from ytstream.testing.batches import streamed
+from ytstream.testing.frames import assert_rows
+
+
+def test_swarms_go_on_from_batch_to_batch(
+    spark: SparkSession, connection: Connection, tmp_path: Path
+) -> None:
+    job = connection.job
+    rows = SAMPLE.make(1_500)
+    rows += SAMPLE.closing(job, rows)[:1]
+    result = streamed(spark, connection, tmp_path, rows[:700], rows[700:])
+    assert_rows(connection, result, SAMPLE.wanted(job, rows))
