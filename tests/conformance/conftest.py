@@ -13,7 +13,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,13 +37,6 @@ def connect(proxy: str) -> Any:
     client = yt.YtClient(proxy, token=os.environ.get("YT_TOKEN", None if GIVEN else "any"))
     client.config["dynamic_table_retries"]["enable"] = False
     return client
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the suite out of `make test-quick`; it has a target of its own."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -144,12 +136,17 @@ def eventually(observe: Callable[[], Any], expected: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test without a source: such a behaviour is a model and does not belong here."""
+    """Refuse a test without a source: such a behaviour is a model and does not belong here.
+
+    Leave all of them out of `make test-quick`: they have a target of their own.
+    """
+    ours = [item for item in items if item.nodeid.startswith(HERE)]
+    for item in ours:
+        item.add_marker(pytest.mark.slow)
     nameless = [
         item.nodeid
-        for item in items
+        for item in ours
         if isinstance(item, pytest.Function)
-        and item.nodeid.startswith(HERE)
         and not SOURCES.search(" ".join((item.function.__doc__ or "").split()))
     ]
     if nameless:
