@@ -167,6 +167,7 @@ def test_a_state_that_cannot_be_loaded(tmp_path: Path) -> None:
     assert "Cannot load the state" in errors
 
 
+@pytest.mark.slow
 def test_a_failed_start_shows_why(tmp_path: Path) -> None:
     with (
         pytest.raises(testing.StartError, match="Cannot load the state"),

@@ -132,6 +132,7 @@ def test_the_other_guarantees_go_with_everything(guarantee: str, processing: str
     assert answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> None:
     given = {

@@ -187,6 +187,7 @@ def test_what_a_start_that_was_cut_off_left_is_replaced(connection: Connection) 
     assert "state" not in _tree(connection.client, connection.settings)
 
 
+@pytest.mark.slow
 def test_a_folder_is_made_whole_or_not_at_all(connection: Connection, cluster: Running) -> None:
     _lay(connection, {4: {0: 10}, 5: {0: 20}}, (4, 5), states=("0/0/6.delta",))
     client, path = connection.client, path_of(connection.settings, 2)

@@ -53,6 +53,7 @@ print(sorted({{"pyspark", "spyt", "py4j"}} & sys.modules.keys()))
     assert _run(code) == f"{loaded}\n"
 
 
+@pytest.mark.slow
 def test_importing_the_command_line_installs_no_handler() -> None:
     code = """
 import signal
@@ -153,6 +154,7 @@ def test_a_changed_an_added_and_a_removed_file_are_noticed(
     assert checksums.differences(vendored) == []
 
 
+@pytest.mark.slow
 def test_the_archive_holds_the_package_and_the_runtime_that_a_cluster_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
