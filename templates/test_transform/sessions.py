@@ -34,7 +34,7 @@ def test_the_order_of_bids_makes_no_difference(
     job = connection.job
     rows = SAMPLE.make(500)  # less than LATENESS of event time
     last = SAMPLE.closing(job, rows)[:1]
-    result = streamed(spark, connection, tmp_path, rows[1::2], rows[::-2], last)
+    result = streamed(spark, connection, tmp_path, rows[1::2], rows[::2][::-1], last)
     assert_rows(connection, result, SAMPLE.wanted(job, [*rows, *last]))
 
 
