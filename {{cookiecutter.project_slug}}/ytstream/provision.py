@@ -145,9 +145,8 @@ def findings(connection: Connection) -> Iterator[Finding]:
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
             yield from _aggregates(client, name, settings.outputs[name])
-            if not key_of(
-                job.output_columns[name]
-            ):  # elsewhere rows go by their key, not at random
+            # With a key, rows go by it and not at random.
+            if not key_of(job.output_columns[name]):
                 yield from _sizing(connection, settings.outputs[name], tablets)
     folder = {"account": settings.account, "primary_medium": settings.medium}
     for name in job.static:

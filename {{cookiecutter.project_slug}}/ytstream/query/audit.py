@@ -116,7 +116,7 @@ def metrics_of(execution: Any) -> dict[str, tuple[int, int | None]]:
     return {
         name: (int(row.get(0)), None if row.isNullAt(1) else int(row.get(1)))
         for name, row in observed(execution.lastExecution())
-        if name.startswith(observed_name("//"))  # an output's name has no slash
+        if name.startswith(observed_name("//"))  # a queue's path, and not the count of "output"
     }
 
 
