@@ -17,16 +17,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
-from spyt.version import __version__ as SPYT_VERSION
 from yt.common import YtError
 
-from .. import confs, ledger
+from .. import ledger
 from ..cluster import cluster_name, first_line
 from ..errors import JobError, RestartableError
 from ..job import Connection
@@ -35,16 +31,16 @@ from ..plan import observed_name
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
-from ..tablets import Java, Tablets, Transaction
+from ..tablets import Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
-from .outputs import Frames, Outputs
+from .outputs import Outputs
+from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
+from .tasks import Tasks
 
 _START_SECONDS = 60.0
-_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get"
-_SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
 
 
 class ClosedError(Exception):
@@ -71,6 +67,7 @@ class Batch:
     is_stop_asked: bool = False
     #: The tables of static outputs.
     shelf: Shelf = field(init=False)
+    _tasks: Tasks = field(default_factory=Tasks)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
@@ -112,15 +109,18 @@ class Batch:
             counts = reject.counts(dict(observed(execution.lastExecution())), connection.job)
             return reject.verify_limit(counts, read, connection.settings.reject_limit)
 
+        is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
+        gathered = rows if is_stateful else self._tasks.gathered(rows, ends)
         try:
             if self.outputs.are_streamed:
                 plan = execution.lastExecution()
-                written = write_streamed(rows, plan, connection, self.tablets.java, number)
+                frame = of_the_query(rows, plan, java) if gathered is rows else gathered
+                written = write_streamed(frame, plan, connection, java, number)
             else:
-                with self.outputs.of(rows, started, rejected) as frames:
+                with self.outputs.of(gathered, started, rejected) as frames:
                     # First: a failure here leaves nothing that a reader sees, under no guarantee.
                     static = self.shelf.write(connection, frames, number)
-                    written = write_outputs(frames, connection, self.tablets.java, number) | static
+                    written = write_outputs(frames, connection, java, number) | static
         finally:
             head, planned = begun.result()  # its error says more than one of the write's
         metrics = metrics_of(execution)
@@ -165,7 +165,7 @@ class Batch:
         """
         if not self.connection.guarantee.in_transaction:
             return None
-        context = self.tablets.java[_CONTEXT]()
+        context = self.tablets.java[CONTEXT]()
         if context.isEmpty():
             raise JobError(
                 f"SPYT has opened no transaction for batch {number}",
@@ -206,48 +206,6 @@ def verify_head(
     return head
 
 
-def write_outputs(
-    frames: Frames, connection: Connection, java: Java, number: int
-) -> dict[str, int]:
-    """Write the rows of each dynamic output through SPYT's sink, one output after the other.
-
-    They go into the batch's transaction if it has one. Returns the number of rows by output. A sink
-    for each call: one that is kept skips batch numbers up to its last without an error, and numbers
-    begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
-    """
-    job = connection.job
-    written = dict.fromkeys(job.outputs, 0)
-    for name in [name for name in written if name in frames and name not in job.static]:
-        rows = counted(connection.guarantee.fenced(frames[name]), name)
-        _sink(rows.sparkSession, connection, java, name).addBatch(number, rows._jdf)
-        written[name] = _count(rows._jdf.queryExecution(), name)
-    return written
-
-
-def write_streamed(
-    rows: DataFrame, execution: Any, connection: Connection, java: Java, number: int
-) -> dict[str, int]:
-    """Write the rows of the one output by the query's own plan, as a writer of SPYT's would.
-
-    ``rows`` are the same behind a plan of their own (Spark, ForeachBatchSink). To plan that one
-    in each batch, with fence and count, took about 60 ms. Returns the number of rows by output.
-    """
-    frame = java[rows._jdf.getClass().getName()](execution, rows._jdf.encoder())
-    _sink(rows.sparkSession, connection, java, "output").addBatch(number, frame)
-    return {"output": _count(execution, "output")}
-
-
-def counted(rows: DataFrame, output: str) -> DataFrame:
-    """Return the rows of ``output``, counted as they are written."""
-    return rows.observe(observed_name(output), F.expr("count(1) as rows"))
-
-
-def _count(execution: Any, output: str) -> int:
-    found = dict(observed(execution))
-    name = observed_name(output)
-    return int(found[name].get(0)) if name in found else 0
-
-
 def moved(head: Head, number: int, planned: Ranges) -> Head:
     """Return the head after the batch."""
     ends = {
@@ -262,31 +220,3 @@ def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) 
     rows = [ledger.head_row(head), ledger.batch_row(head, done)]
     old = [{"kind": "batch", "number": head.number - ledger.KEPT}]
     transaction.modify(path, ledger.COLUMNS, rows, old if head.number > ledger.KEPT else ())
-
-
-def verify_sink(spark: SparkSession, connection: Connection) -> None:
-    """Raise JobError unless SPYT's sink and its transaction context are as this module calls them.
-
-    Neither is documented, so another SPYT may not have them.
-    """
-    tablets = Tablets(spark._jvm, connection.settings)
-    try:
-        _sink(spark, connection, tablets.java, "output")
-        tablets.java[_CONTEXT]().isEmpty()
-        with tablets.transaction() as transaction:
-            read_head(connection.settings.ledger, transaction.select)
-    except (Py4JError, TypeError) as error:
-        raise JobError(
-            f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",
-            "use the SPYT that pyproject.toml pins, or a version of this template made for yours",
-        ) from error
-
-
-def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
-    path = connection.settings.outputs[output]
-    parameters: Mapping[str, str] = {
-        "path": path,
-        **confs.filled(iter(confs.SINK), connection.values),
-    }
-    scala = java["org.apache.spark.api.python.PythonUtils.toScalaMap"](parameters)
-    return java[_SINK](spark._jsparkSession.sqlContext(), path, scala)

@@ -14,8 +14,9 @@ from ..plan import stateful_operator
 from ..recovery.folder import path_of
 from . import reject
 from .audit import uncounted
-from .batch import Batch, counted, verify_sink
+from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
+from .sink import counted, verify_sink
 from .source import events
 
 

@@ -23,10 +23,10 @@ from ..errors import JobError
 from ..job import REJECTED, Connection
 from ..tablets import Java, Tablets, Transaction
 from . import reject
-from .batch import write_outputs
 from .outputs import computed
 from .pipeline import Flow
 from .row_json import INEXACT, is_inexact
+from .sink import write_outputs
 from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
