@@ -66,9 +66,9 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
-# Three workers, each with a JVM of its own: a Spark test waits for requests half of its time.
+# Four workers, each with a JVM of its own: a Spark test waits more than half of its time.
 test: setup test-quick ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -n 3 --dist worksteal -m "(slow or spark) and not journey"
+	@$(BIN)/pytest -n 4 --dist worksteal -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: of each kind it has a sample
 	@$(BIN)/pytest -m journey
@@ -81,7 +81,7 @@ outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark
-	@$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not spark and not journey"
+	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow and not spark and not journey"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance

@@ -1,4 +1,4 @@
-"""The matrix: its names, and two of its cases; `make crash-matrix` plays all of them."""
+"""The matrix: its names, and three of its cases; `make crash-matrix` plays all of them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.project import SUBMIT_ARGS
 SAMPLE = (
     "transactional-window-1-paused-head",
     "transactional-deduplicate-2-late-begun",
+    "transactional-map-1-late-first-batch",
 )
 
 
