@@ -15,7 +15,8 @@ from bench import inside
 from tests.project import generate
 
 ROUNDS = 6
-BATCH_ROWS = 40_000
+#: Batches of about a second, on two cores.
+BATCH_ROWS = 64_000
 
 
 def tables() -> Iterator[Table]:

@@ -44,8 +44,8 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
 
 QUEUES = 2
-#: Of four tablets each: batches of 40 000 rows.
-ROWS_PER_PARTITION = 5_000
+#: Of four tablets each: batches of 64 000 rows.
+ROWS_PER_PARTITION = 8_000
 BATCH_ROWS = 4 * QUEUES * ROWS_PER_PARTITION
 #: Of a run; the first one is left out of its figures.
 BATCHES = 6
