@@ -146,7 +146,19 @@ MISTAKES = {
     ),
     "another state": (
         "state.update((5,)); yield pd.DataFrame()",
-        r"TypeError: 'int' object is not iterable",
+        r"TypeError: sessions\(\) has set a state that does not fit: .*[Ff]ield .*open.*int.*",
+    ),
+    "a fraction in the state": (  # Spark would store null
+        "state.update(([(1, 2, 3, 4.0)],)); yield pd.DataFrame()",
+        r"TypeError: sessions\(\) has set a state that does not fit: .*total.*4\.0.*",
+    ),
+    "a number of numpy in the state": (
+        "state.update(([(key[0], 2, 3, 4)],)); yield pd.DataFrame()",
+        r"TypeError: sessions\(\) has set a state that does not fit: .*first_bid.*int64.*",
+    ),
+    "a longer state": (
+        "state.update(([], 1)); return [pd.DataFrame()]",
+        r"TypeError: sessions\(\) has set a state that does not fit: .*2.*1.*",
     ),
 }
 

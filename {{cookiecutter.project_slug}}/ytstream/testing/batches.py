@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..job import Connection
+from ..query.user_state import verified_states
 from .frames import events_frame
 
 
@@ -29,9 +30,10 @@ def streamed(
             .option("maxFilesPerTrigger", 1)
             .parquet(f"file://{folder}/in/*")
         )
+        with verified_states():
+            rows = connection.job.transform(stream)
         query = (
-            connection.job.transform(stream)
-            .writeStream.format("memory")
+            rows.writeStream.format("memory")
             .queryName("streamed")
             .outputMode(connection.job.kind.output_mode)
             .option("checkpointLocation", f"file://{folder}/checkpoint")
