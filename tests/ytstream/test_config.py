@@ -91,6 +91,7 @@ spark.executor.cores = 2
         ('"//home/job/consumer"', '"//home/job/output"', "named twice"),
         ('"//home/job/ledger"', '"//home/job/output"', "named twice"),
         ('"//home/job/ledger"', '"//home/job/checkpoint/1"', "1 is inside //home/job/checkpoint"),
+        ('"//home/job/output"', '"//home/job/ledger-aside/output"', "-aside is the job's own"),
         ('ledger = "//home/job/ledger"', "", "missing key 'ledger'"),
         ('"//home/job/output"', '"//home/job/checkpoint/o"', "o is inside //home/job/checkpoint"),
         ('"//home/job/output"', "5", "a table of output names and plain Cypress paths"),

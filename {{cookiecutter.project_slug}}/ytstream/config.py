@@ -163,12 +163,17 @@ class Settings:
     @property
     def aside(self) -> str:
         """The folder in which tables of static outputs wait for their publication."""
-        return f"{self.ledger}-aside"
+        return aside_of(self.ledger)
 
     @property
     def checkpoint_uri(self) -> str:
         """The checkpoint's folder as Spark names it; below it is one for each epoch."""
         return f"yt:/{self.checkpoint}"
+
+
+def aside_of(ledger: str) -> str:
+    """Return the folder of the tables that the ledger at this path may name."""
+    return f"{ledger}-aside"
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -236,6 +241,12 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
     pairs = ((path, other) for path in paths for other in paths)
     problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
+    own = aside_of(values["ledger"]) if "ledger" in values else "//"
+    problems += [
+        f"{path}: {own} is the job's own, for tables of static outputs"
+        for path in paths
+        if f"{path}/".startswith(f"{own}/")
+    ]
     return values, problems
 
 

@@ -81,6 +81,7 @@ def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
 
 def _of_static(job: Job) -> Iterator[tuple[bool, str]]:
     """Yield what may be wrong with STATIC."""
+    yield len({*job.static}) < len(job.static), "STATIC names an output twice"
     for name in job.static:
         if name not in job.outputs:
             yield True, f"STATIC names {name!r}, which OUTPUTS does not have"
