@@ -92,6 +92,11 @@ def last_query(ledger: str) -> str:
     return f'number, epoch from [{ledger}] where kind = "batch" order by number desc limit 1'
 
 
+def first_query(ledger: str) -> str:
+    """Return the query that reads number, epoch and batch of the oldest batch row."""
+    return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit 1'
+
+
 def tables_query(ledger: str, batches: Iterable[tuple[int, int]]) -> str:
     """Return the query that reads the rows of some batches, each given by epoch and number."""
     listed = ", ".join(map(str, batches))

@@ -55,7 +55,15 @@ class Shelf:
         self.waiting = aside.named(client, settings, found)
         # Of older epochs alone: a newer driver may be writing its first table.
         orphans = {table for table in found if table.epoch < self.epoch.number}
-        aside.remove(client, settings, orphans - self.waiting.keys())
+        orphans -= self.waiting.keys()
+        forgotten = aside.forgotten(client, settings, orphans)
+        for table in sorted(forgotten):
+            say(
+                f"WARNING: {table.path_in(settings)} is older than the ledger's batches: whether "
+                "its batch has happened is not known; move it into the output's folder, or remove "
+                "it"
+            )
+        aside.remove(client, settings, orphans - forgotten)
         for problem in self._publish(client, settings):
             if isinstance(problem, TakenError):
                 raise problem
@@ -109,7 +117,7 @@ class Shelf:
         for line in sorted(lines - self._said):
             say(f"{line}; trying again")
         if self._said and not lines:
-            say("all tables are published again")
+            say("tables are published again")
         self._said = lines
         return problems
 

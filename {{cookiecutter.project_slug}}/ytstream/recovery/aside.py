@@ -12,6 +12,7 @@ checkpoint may be removed or replaced without it.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from yt.common import YtError
@@ -20,11 +21,14 @@ from .. import ledger
 from ..cluster import Client, first_line
 from ..config import Settings
 from ..errors import JobError
+from ..log import say
 
 #: The names of our tables: epoch and batch.
 NAME = re.compile(r"(\d{8,})-(\d{10,})")
 #: Batches that one query asks for.
 _CHUNK = 1_000
+#: Tables that one call moves, about as many requests: whoever publishes hears signals in between.
+AT_ONCE = 200
 
 
 @dataclass(frozen=True, order=True)
@@ -53,9 +57,10 @@ def written(client: Client, settings: Settings) -> list[Table]:
         if error.is_resolve_error():
             return []
         raise
+    folders = found if isinstance(found, Mapping) else {}  # a job without STATIC does not look
     return sorted(
         Table(str(output), int(match[1]), int(match[2]))
-        for output, names in found.items()
+        for output, names in folders.items()
         for name in (names if isinstance(names, Mapping) else ())
         if (match := NAME.fullmatch(str(name)))
     )
@@ -74,6 +79,16 @@ def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[T
     return {table: paths[table] for table in tables if table in paths}
 
 
+def forgotten(client: Client, settings: Settings, tables: Iterable[Table]) -> set[Table]:
+    """Return the tables whose batches' rows may have been removed from the ledger since."""
+    tables = set(tables)
+    for row in client.select_rows(ledger.first_query(settings.ledger)) if tables else ():
+        if int(row["number"]) > 1:  # the first one is gone
+            first = int(row["epoch"]), int(row["batch"])
+            return {table for table in tables if (table.epoch, table.batch) < first}
+    return set()
+
+
 class TakenError(JobError):
     """Something else has the name of a table that is to be published: only a person can decide."""
 
@@ -84,11 +99,13 @@ def publish(
     """Move the tables to their paths; return those that are published, and why others are not.
 
     In the order of time: after a table that has to wait, later ones of its output wait, too. A
-    reader that remembers the last name it has seen misses none.
+    reader that remembers the last name it has seen misses none. No more than AT_ONCE.
     """
     done: set[Table] = set()
     problems: dict[str, JobError] = {}
     for table, path in sorted(tables.items()):
+        if len(done) == AT_ONCE:
+            break
         if table.output in problems:
             continue
         problem = _move(client, table.path_in(settings), path)
@@ -102,16 +119,31 @@ def publish(
 def _move(client: Client, source: str, target: str) -> JobError | None:
     try:
         client.move(source, target)
-    except YtError as error:
-        if not client.exists(source):  # moved: the reply was lost, or another process was faster
-            return None
-        if client.exists(target):
+    except (YtError, OSError) as error:
+        if isinstance(error, YtError) and error.is_already_exists():
             return TakenError(
                 f"{target} exists already, and this job did not write it",
                 f"move it away: {source} takes its place",
             )
+        with suppress(YtError, OSError):
+            if not client.exists(source):
+                _verify_published(client, source, target)
+                return None
         return JobError(f"{target} cannot be published yet: {first_line(error)}")
     return None
+
+
+def _verify_published(client: Client, source: str, target: str) -> None:
+    """Say so when a table is neither aside nor published, without a move of this process.
+
+    The reply to that move was lost, or another process was faster; then the table is published.
+    """
+    if not client.exists(target):
+        say(
+            f"WARNING: {source} is gone, and {target} is not there: unless a reader has removed it "
+            "just now, its rows are lost; the ledger's row of that epoch and batch names the rows "
+            "of the queues, and `rewind` reads them again"
+        )
 
 
 def remove(client: Client, settings: Settings, tables: Iterable[Table]) -> None:
