@@ -129,6 +129,7 @@ class Driver:
         self.client: Any = connection.client
         self.settings = connection.settings
         self._numbers = count(1)
+        self.start(epoch)
 
     def write(self, *batches: int, epoch: int = 7, output: str = "output") -> list[Table]:
         """Write tables aside; the row of each holds its batch."""
@@ -158,8 +159,14 @@ class Driver:
         self.shelf.publish(self.client, self.settings, now)
         return self.published()
 
+    def start(self, epoch: int) -> None:
+        """Write the head as a start does."""
+        head = ledger.head_row(Head(epoch, ME, epoch))
+        self.client.insert_rows(self.settings.ledger, [head])
+
     def settle(self, epoch: int = 8) -> list[str]:
         """Start the next query, in another process."""
+        self.start(epoch)
         self.shelf = Shelf(Epoch(epoch, ME))
         self.shelf.settle(self.client, self.settings)
         return self.published()
@@ -207,6 +214,20 @@ def test_the_head_of_another_epoch_publishes_nothing(driver: Driver) -> None:
     driver.commit([newer], folder=8)
     assert driver.publish() == []
     assert driver.aside() == names(table, newer)
+
+
+def test_a_driver_that_was_frozen_leaves_publication_to_the_newer_one(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It does not miss the tables that the newer one has published and a reader has removed."""
+    caplog.set_level("INFO", "job")
+    (table,) = driver.write(3)
+    driver.commit([table])
+    driver.shelf.waiting, frozen = {table: driver.target(table)}, driver.shelf
+    assert driver.settle() == names(table)
+    driver.client.remove(driver.target(table))
+    frozen.publish(driver.client, driver.settings, 0.0)
+    assert caplog.messages == []
 
 
 def test_the_next_start_publishes_what_the_ledger_names_and_removes_the_rest(

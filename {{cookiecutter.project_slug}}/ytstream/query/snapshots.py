@@ -103,9 +103,10 @@ class Shelf:
         self._next = now + PAUSE_SECONDS
         with suppress(YtError, OSError):  # the watch tells of an outage
             head = read_head(settings.ledger, client.select_rows)
-            if head is not None and head.folder == self.epoch.number:
-                for table in [table for table in dict(self._written) if table.batch <= head.batch]:
-                    self.waiting[table] = self._written.pop(table)
+            if head is None or head.folder != self.epoch.number:
+                return  # a newer driver publishes them all
+            for table in [table for table in dict(self._written) if table.batch <= head.batch]:
+                self.waiting[table] = self._written.pop(table)
             if not self._publish(client, settings):
                 self._next = now
 
