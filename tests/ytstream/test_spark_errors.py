@@ -17,6 +17,11 @@ Caused by: java.lang.IllegalStateException: the tablet is not mounted
 """
 
 
+IN_A_WORKER = (
+    'PythonException: Traceback (most recent call last):\n  File "worker.py", line 1, in main\n'
+)
+
+
 def test_the_innermost_cause_is_the_line() -> None:
     assert cause(TRACE) == "java.lang.IllegalStateException: the tablet is not mounted"
 
@@ -57,6 +62,8 @@ def test_a_stream_that_ends_may_be_started_again() -> None:
     [
         ("[CAST_INVALID_INPUT] 'x' is not a number", r"correct transform\.py"),
         ("[USER_RAISED_EXCEPTION] wrong row", r"correct transform\.py"),
+        (f"{IN_A_WORKER}ModuleNotFoundError: No module named 'pandas'", "come to a cluster"),
+        (f"{IN_A_WORKER}ImportError: Pandas >= 2 must be installed", "come to a cluster"),
         ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] keys differ", "rewind"),
         ("Error reading delta file yt:/1.delta", "rewind"),
     ],

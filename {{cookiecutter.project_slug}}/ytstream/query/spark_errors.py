@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from ..blame import place, place_in
+from ..blame import BRING, place, place_in
 from ..errors import JobError, RestartableError
 from .jvm import explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
@@ -20,6 +20,9 @@ _FATAL = (
     *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
     *("Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES),
 )
+
+#: What Python and PySpark say of a package that a worker lacks or has in another version.
+_MISSING = ("ModuleNotFoundError", "must be installed")
 
 #: The frames' lines are indented, the exception's is not.
 _PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
@@ -46,6 +49,8 @@ def explained_spark() -> Iterator[None]:
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
         found, where = cause(text), place(error)
+        if "PythonException" in text and any(part in found for part in _MISSING):
+            remedy = BRING  # an executor that came after the start was not asked for its packages
         if not found.endswith(where):  # Spark 4 gives the error the frames of the Python worker
             found += where
         raise JobError(
