@@ -35,6 +35,15 @@ def test_a_text_without_causes_is_itself() -> None:
     assert cause("simply wrong\n  at x") == "simply wrong"
 
 
+def test_a_python_worker_that_was_killed_is_named() -> None:
+    text = (
+        "Job aborted due to stage failure: Lost task 0.0 in stage 3.0: SparkException: Python "
+        "worker exited unexpectedly (crashed)\n\tat somewhere(Some.scala:1)\n"
+        "Caused by: java.io.EOFException\n\tat elsewhere(Else.scala:2)\n"
+    )
+    assert cause(text) == "Python worker exited unexpectedly (crashed)"
+
+
 def test_a_message_without_content_is_passed_over() -> None:
     text = "[STREAM_FAILED] Query [id = 1] terminated with exception: SQLSTATE: XXKST\nreason\n"
     assert cause(text) == "reason"

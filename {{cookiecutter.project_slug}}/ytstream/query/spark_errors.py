@@ -27,6 +27,9 @@ _MISSING = ("ModuleNotFoundError", "must be installed")
 #: The frames' lines are indented, the exception's is not.
 _PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
 
+#: Its cause is a java.io.EOFException, which says nothing.
+_CRASH = re.compile(r"Python worker exited unexpectedly.*")
+
 
 @contextmanager
 def explained_spark() -> Iterator[None]:
@@ -62,6 +65,10 @@ def cause(text: str) -> str:
     """Return what happened: the last line of a Python trace, Java's last cause, or the message."""
     if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
         return _shortened(python[1]) + place_in(python[0])
+    if crashed := re.search(
+        r"Python worker exited unexpectedly.*", text
+    ):  # then java.io.EOFException
+        return _shortened(crashed[0])
     causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
     said = [line.strip() for line in [*reversed(causes), *lines]]
