@@ -17,9 +17,6 @@ from pyspark.sql.pandas.group_ops import PandasGroupedOpsMixin
 from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.types import _make_type_verifier
 
-# Python workers need nothing of this runtime.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
 #: As Spark calls it: the key, the frames of its rows, and its state.
 StateFunction = Callable[[Any, Any, GroupState], Any]
 
@@ -32,10 +29,14 @@ def verified_states() -> Iterator[None]:
     def applied(self: Any, func: StateFunction, *more: Any, **named: Any) -> Any:
         return whole(self, verified(func), *more, **named)
 
+    mine = sys.modules[__name__]
     PandasGroupedOpsMixin.applyInPandasWithState = applied  # type: ignore[method-assign]
+    # Whole, not by name: so Python workers need nothing of this runtime.
+    cloudpickle.register_pickle_by_value(mine)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
+        cloudpickle.unregister_pickle_by_value(mine)  # type: ignore[no-untyped-call]
         PandasGroupedOpsMixin.applyInPandasWithState = whole  # type: ignore[method-assign]
 
 
