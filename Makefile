@@ -73,7 +73,7 @@ test: setup test-quick ## the tests, linters included, on both Spark versions
 journeys: setup ## the long tests that `make test` leaves out: of each kind it has a sample
 	@$(BIN)/pytest -m journey
 
-crash-matrix: setup-4.1 ## two live drivers: one paused or killed at every point of a batch, rows counted
+crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state

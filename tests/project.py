@@ -54,6 +54,29 @@ def variant_answers(variant: Variant) -> dict[str, str]:
     }
 
 
+#: Edits of an owner's that make the first output static, by file of the package.
+_STATIC = {
+    "tables.py": {"OUTPUTS = {": 'STATIC = ("output",)\nOUTPUTS = {'},
+    "job.py": {
+        "OUTPUTS, QUEUE": "OUTPUTS, QUEUE, STATIC",
+        "outputs=OUTPUTS": "outputs=OUTPUTS,\n    static=STATIC",
+    },
+}
+
+
+def make_static(root: Path) -> None:
+    """Make the first output of a project static; its key columns become ordinary ones."""
+    for name, edits in _STATIC.items():
+        file = root / "src/bids_stream" / name
+        text = file.read_text(encoding="utf-8")
+        for before, after in edits.items():
+            assert text.count(before) == 1
+            text = text.replace(before, after)
+        first, end, rest = text.partition("\n    ],")
+        text = first.replace("key=True", "required=True") + end + rest
+        file.write_text(text, encoding="utf-8")
+
+
 def user_config(folder: Path) -> Path:
     """Return a cookiecutter configuration that keeps its files in ``folder``, not in the home."""
     file = folder / "cookiecutter.yaml"

@@ -1,4 +1,4 @@
-"""`python -m tests.crash_matrix`: two live drivers, paused or late at every point of a batch."""
+"""`python -m tests.crash_matrix`: two drivers, the older one paused, late or killed in a batch."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
+    table.columns[0].overflow = "fold"
     failed = 0
     try:
         for variant, group in itertools.groupby(cases, lambda case: case.variant):
@@ -70,7 +71,7 @@ def _rows(variant: Variant, cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
             try:
                 result = play(case, stage)
                 figures = str(result.lost), str(result.duplicated), result.ended
-                verdict = HOLDS if result.holds else "FAILED"
+                verdict = HOLDS if result.holds else "; ".join(("FAILED", *result.wrong))
             except (SpoiltError, ControlError, YtError, OSError) as error:
                 verdict = f"FAILED: {error}"
             if verdict != HOLDS:  # the next case shall not suffer from it

@@ -1,4 +1,4 @@
-"""The cases: a job, and the request at which its older driver is paused or its commit delayed.
+"""The cases: a job, and the request at which its older driver is paused, late or killed.
 
 Places are paths of requests: each one counts once the one before it was seen, the last one acts.
 """
@@ -8,15 +8,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-#: The guarantee, the processing, the number of queues.
-Variant = tuple[str, str, int]
 
-VARIANTS: tuple[Variant, ...] = (
-    *product(("transactional",), ("map", "window", "deduplicate"), (1, 2)),
-    ("idempotent", "map", 2),
-    ("at_least_once", "map", 1),
+class Variant(NamedTuple):
+    """A job: the answers it is generated from, and whether its first output is static."""
+
+    guarantee: str
+    processing: str
+    queues: int
+    is_static: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that those of its cases begin with."""
+        words = self.guarantee, self.processing, str(self.queues), *["static"][: self.is_static]
+        return "-".join(words)
+
+
+VARIANTS = (
+    *(
+        Variant("transactional", processing, queues)
+        for processing, queues in product(("map", "window", "deduplicate"), (1, 2))
+    ),
+    Variant("idempotent", "map", 2),
+    Variant("at_least_once", "map", 1),
+)
+#: Jobs whose micro-batches are tables in a folder, which a reader polls.
+STATIC_VARIANTS = (
+    Variant("transactional", "map", 1, is_static=True),
+    Variant("transactional", "window", 1, is_static=True),
+    Variant("idempotent", "map", 2, is_static=True),
+    Variant("at_least_once", "map", 1, is_static=True),
 )
 
 
@@ -38,6 +61,9 @@ class Place:
     steps: tuple[Request, ...]
     #: Whether a commit that is applied at this place fails, since the head was written meanwhile.
     late_is_refused: bool = False
+    #: What a driver that is killed at this place may leave aside: nothing, a table that the ledger
+    #: names, or one that it does not name (an orphan).
+    leaves: tuple[Literal["nothing", "an orphan", "a named table"], ...] = ()
 
 
 #: ``type`` 1: a tablet transaction (ETransactionType).
@@ -80,6 +106,30 @@ MOMENTS = (
     Place("begun", _BEGUN, late_is_refused=True),
     Place("first-batch", (*_BEGUN, HEAD, COMMITTED), late_is_refused=True),
 )
+#: Where the older driver is killed while it writes a static output. SPYT writes the table in a
+#: master transaction of its own, one request for each task; the head is written after that.
+KILLS = (
+    Place(
+        "before-write",
+        (PLANNED, Request("create", {"path": "{aside}/*"})),
+        leaves=("nothing", "a named table"),  # that of the batch before, if it still waits
+    ),
+    Place(
+        "half-written",
+        (PLANNED, Request("WriteTable", {"path": "*{aside}/*"}, "after")),
+        leaves=("an orphan",),
+    ),
+    Place(
+        "before-commit",
+        (PLANNED, Request("WriteTable", {"path": "*{aside}/*"}), HEAD, COMMIT),
+        leaves=("an orphan",),
+    ),
+    Place(
+        "before-publication",
+        (PLANNED, Request("move", {"destination_path": "{output}/*"})),
+        leaves=("a named table",),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -87,27 +137,30 @@ class Case:
     """One older driver, one newer one."""
 
     variant: Variant
-    kind: Literal["paused", "late"]
+    kind: Literal["paused", "late", "killed"]
     place: Place
 
     @property
     def name(self) -> str:
         """The name that `--only` looks into."""
-        return "-".join((*map(str, self.variant), self.kind, self.place.name))
+        return f"{self.variant.name}-{self.kind}-{self.place.name}"
 
     @property
     def may_repeat(self) -> bool:
-        """Whether rows may repeat: at least once allows it, the other guarantees do not."""
-        return self.variant[0] == "at_least_once"
+        """Whether rows may repeat: at least once allows it, unless they are published in tables."""
+        return self.variant.guarantee == "at_least_once" and not self.variant.is_static
 
 
-CASES = tuple(
-    case
-    for variant in VARIANTS
-    for case in (
-        *(Case(variant, "paused", place) for place in PAUSES),
-        *(Case(variant, "late", moment) for moment in MOMENTS),
-    )
+CASES = (
+    *(
+        case
+        for variant in VARIANTS
+        for case in (
+            *(Case(variant, "paused", place) for place in PAUSES),
+            *(Case(variant, "late", moment) for moment in MOMENTS),
+        )
+    ),
+    *(Case(variant, "killed", place) for variant in STATIC_VARIANTS for place in KILLS),
 )
 
 

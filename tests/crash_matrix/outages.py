@@ -22,11 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.crash_matrix.__main__ import LOGS
+from tests.crash_matrix.cases import Variant
 from tests.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
 from tests.project import SUBMIT_ARGS
 from ytstream.demo.process import Process
 
-VARIANT = ("transactional", "map", 1)
+VARIANT = Variant("transactional", "map", 1)
 #: A request of the front end that fails as if nobody listened.
 _HANG_UP = "hang_up"
 

@@ -1,4 +1,4 @@
-"""Plays cases: two live drivers, real processes with the real SPYT, on one minicluster.
+"""Plays cases: two drivers, real processes with the real SPYT, on one minicluster.
 
 The newer driver of a case is the older one of the next case, so that each case starts Spark once.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from minicluster import testing
 from minicluster.client import Fault
 from minicluster.errors import TABLET_LOCK_CONFLICT
 from tests.crash_matrix.cases import LATE, Case, Place, Variant
-from tests.project import QUEUES, generate
+from tests.project import QUEUES, generate, make_static
 from tests.ytstream.examples import example
+from tests.ytstream.static_outputs import Reader, named, published, static
 from ytstream import provision
 from ytstream.cluster import connect
 from ytstream.config import load
@@ -29,6 +31,7 @@ from ytstream.demo.sample import Row, Sample
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.recovery import aside
 from ytstream.recovery.lock import LOCK_SECONDS
 
 PACKAGE = "bids_stream"
@@ -47,6 +50,9 @@ SMALLER = {
 #: Rows of each queue: two batches and a half, and some more when the older driver has ended.
 BACKLOG, FOLLOWING = 5_000, 200
 
+#: So long a transaction of SPYT's outlives its driver; what it has locked nobody can remove.
+_SPYT_SECONDS = 300.0
+
 #: Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost.
 ENDED = {3: "superseded", 1: "refused"}
 
@@ -63,23 +69,31 @@ class Result:
     lost: int
     duplicated: int
     ended: str
+    #: What else is wrong, of a static output: in its folder, or in what its reader has seen.
+    wrong: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether every row is counted as often as the guarantee says."""
-        return not self.lost and (self.case.may_repeat or not self.duplicated)
+        """Whether every row is counted as often as the guarantee says, and nothing is wrong."""
+        is_exact = not self.lost and (self.case.may_repeat or not self.duplicated)
+        return is_exact and not self.wrong
 
 
 def project_of(variant: Variant, folder: Path) -> Path:
     """Generate the project of ``variant`` in ``folder``; return its root."""
-    guarantee, processing, queues = variant
-    paths = QUEUES["single" if queues == 1 else "multi"]
-    root = generate(folder, guarantee=guarantee, processing=processing, queue_paths=paths)
+    root = generate(
+        folder,
+        guarantee=variant.guarantee,
+        processing=variant.processing,
+        queue_paths=QUEUES["single" if variant.queues == 1 else "multi"],
+    )
     for name, lines in SMALLER.items():
         text = (root / name).read_text(encoding="utf-8")
         for line, smaller in lines.items():
             text = text.replace(line, smaller)
         (root / name).write_text(text, encoding="utf-8")
+    if variant.is_static:
+        make_static(root)
     return root
 
 
@@ -88,8 +102,9 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
     """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
     with testing.start() as cluster, ExitStack() as drivers:
         settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
-        found = example(*variant, rejects=True)
-        connection = Connection(connect(settings), settings, found.job, guarantee_of(found.job))
+        found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
+        job = static(found.job, "output") if variant.is_static else found.job
+        connection = Connection(connect(settings), settings, job, guarantee_of(job))
         provision.provision(connection)
         yield Stage(connection, found.sample, cluster, project, logs, drivers)
 
@@ -97,10 +112,11 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
 def play(case: Case, stage: Stage) -> Result:
     """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
     older = stage.driver or stage.start(f"{case.name}.older.log")
+    if case.kind == "killed":
+        return _killed(case, stage, older)
     ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
     stage.follow()
-    lost, duplicated = stage.count()
-    return Result(case, lost, duplicated, ended)
+    return Result(case, *stage.count(), ended)
 
 
 def _paused(case: Case, stage: Stage, older: Process) -> str:
@@ -137,6 +153,36 @@ def _late(case: Case, stage: Stage, older: Process) -> str:
     return "killed, its commit " + ("refused" if code else "applied")
 
 
+def _killed(case: Case, stage: Stage, older: Process) -> Result:
+    """Kill the older driver and start a newer one, while a reader polls the output's folder."""
+    connection = stage.connection
+    with Reader(connection.settings) as reader:
+        rule = stage.arm(case.place, action="kill", pgid=older.pgid)
+        stage.fill()
+        stage.wait_killed(rule, older)
+        if (left := _left(connection)) not in case.place.leaves:
+            raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
+        stage.expire_the_lock(_SPYT_SECONDS)
+        stage.start(f"{case.name}.log")
+        stage.follow()
+    remains = [table.name for table in aside.written(connection.client, connection.settings)]
+    wrong = {
+        "other than the reader saw them": reader.changed(),
+        "aside": remains,
+        "other than the ledger says": published(connection).items() ^ named(connection).items(),
+    }
+    said = tuple(f"{what}: {sorted(map(str, found))}" for what, found in wrong.items() if found)
+    return Result(case, *stage.count(), f"killed, left {left}", said)
+
+
+def _left(connection: Connection) -> str:
+    """Return what the last driver has left aside."""
+    client, settings = connection.client, connection.settings
+    found = aside.written(client, settings)
+    kept = aside.named(client, settings, found)
+    return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"
+
+
 @dataclass
 class Stage:
     """A job on a cluster of its own: its drivers, and what went in."""
@@ -169,6 +215,7 @@ class Stage:
         settings, faults = self.connection.settings, self.cluster.client.faults
         paths = {
             "ledger": settings.ledger,
+            "aside": settings.aside,
             "output": settings.output,
             "queue": settings.queues[0],
         }
@@ -203,15 +250,26 @@ class Stage:
         """Wait until the rule has acted."""
         self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
 
-    def expire_the_lock(self) -> None:
+    def wait_killed(self, rule: Fault, process: Process) -> None:
+        """Wait until the rule has killed the process."""
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+        if not self.cluster.client.faults.get(rule).hits or process.exit_code != -signal.SIGKILL:
+            code = process.exit_code
+            raise SpoiltError(f"a driver was not killed, its code is {code}:\n{process.tail()}")
+
+    def expire_the_lock(self, seconds: float = LOCK_SECONDS) -> None:
         """Let the cluster's clock go on until the older driver's lock is free."""
-        self.cluster.client.clock.advance(LOCK_SECONDS + 1)
+        self.cluster.client.clock.advance(seconds + 1)
 
     def drain(self) -> None:
-        """Wait until every row is in a batch of the ledger, and the newest driver has started."""
+        """Wait until every row is in a batch of the ledger, and every table that it names moved.
+
+        Before that until the newest driver has started.
+        """
         assert self.driver is not None
-        self.wait(self.driver.has_started, self.driver)
-        self.wait(drained(self.connection), self.driver)
+        for is_over in (self.driver.has_started, drained(self.connection), self._is_published):
+            self.wait(is_over, self.driver)
 
     def follow(self) -> None:
         """Put in the rest, and see that the newest driver still works."""
@@ -240,6 +298,10 @@ class Stage:
             if time.monotonic() > deadline:
                 raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
             time.sleep(_POLL_SECONDS)
+
+    def _is_published(self) -> bool:
+        client, settings = self.connection.client, self.connection.settings
+        return not aside.named(client, settings, aside.written(client, settings))
 
     def _put(self, queue: str, rows: Sequence[Row]) -> None:
         client = self.connection.client

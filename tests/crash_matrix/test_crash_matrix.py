@@ -1,4 +1,4 @@
-"""The matrix: its names, and three of its cases; `make crash-matrix` plays all of them."""
+"""The matrix: its names, and four of its cases; `make crash-matrix` plays all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.crash_matrix.__main__ import main
-from tests.crash_matrix.cases import CASES, MOMENTS, PAUSES, VARIANTS, chosen
+from tests.crash_matrix.cases import (
+    CASES,
+    KILLS,
+    MOMENTS,
+    PAUSES,
+    STATIC_VARIANTS,
+    VARIANTS,
+    chosen,
+)
 from tests.crash_matrix.play import play, project_of, staged
 from tests.project import SUBMIT_ARGS
 
@@ -15,17 +23,20 @@ SAMPLE = (
     "transactional-window-1-paused-head",
     "transactional-deduplicate-2-late-begun",
     "transactional-map-1-late-first-batch",
+    "at_least_once-map-1-static-killed-before-publication",
 )
 
 
 def test_every_variant_meets_every_place_under_a_name_of_its_own() -> None:
-    assert (len(PAUSES), len(MOMENTS)) == (6, 4)
-    assert len({case.name for case in CASES}) == len(CASES) == 10 * len(VARIANTS)
+    assert (len(PAUSES), len(MOMENTS), len(KILLS)) == (6, 4, 4)
+    count = 10 * len(VARIANTS) + 4 * len(STATIC_VARIANTS)
+    assert len({case.name for case in CASES}) == len(CASES) == count
 
 
 def test_a_part_of_the_name_chooses() -> None:
     assert [case.name for case in chosen(SAMPLE[0])] == [SAMPLE[0]]
     assert {case.kind for case in chosen("-late-")} == {"late"}
+    assert {case.kind for case in chosen("-static-")} == {"killed"}
     assert chosen("") == [*CASES]
 
 
@@ -39,9 +50,9 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SAMPLE)
-def test_two_live_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
     (case,) = chosen(name)
     with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
         result = play(case, stage)
-    assert (result.lost, result.duplicated) == (0, 0)
+    assert (result.lost, result.duplicated, result.wrong) == (0, 0, ())

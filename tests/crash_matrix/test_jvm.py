@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash_matrix.cases import Variant
 from tests.crash_matrix.play import Stage, project_of, staged
 from tests.project import SUBMIT_ARGS
 from ytstream.demo.process import Process
 from ytstream.status import status
 
-VARIANT = ("transactional", "map", 1)
+VARIANT = Variant("transactional", "map", 1)
 REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 KILLED = "Spark's JVM was killed (SIGKILL), as the system does when memory runs out"
 STARTING = "Spark's JVM has ended while it started"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.versions import SPARK_VERSIONS
-from tests.project import SUBMIT_ARGS, VARIANTS, Variant, generate, variant_answers
+from tests.project import SUBMIT_ARGS, VARIANTS, Variant, generate, make_static, variant_answers
 
 #: One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
 KILLED = [
@@ -69,16 +69,6 @@ def test_its_own_tests_pass(
     _run_its_tests(generate(tmp_path, **answers), environments[answers["spark_version"]])
 
 
-#: Edits of its owner's that make the first output static.
-STATIC = {
-    "tables.py": {"OUTPUTS = {": 'STATIC = ("output",)\nOUTPUTS = {'},
-    "job.py": {
-        "OUTPUTS, QUEUE": "OUTPUTS, QUEUE, STATIC",
-        "outputs=OUTPUTS": "outputs=OUTPUTS,\n    static=STATIC",
-    },
-}
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.journey
@@ -90,15 +80,7 @@ def test_its_own_tests_pass_with_a_static_output(
     tmp_path: Path, environments: dict[str, Path], guarantee: str, processing: str
 ) -> None:
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
-    for name, edits in STATIC.items():
-        file = project / "src/bids_stream" / name
-        text = file.read_text()
-        for before, after in edits.items():
-            assert text.count(before) == 1
-            text = text.replace(before, after)
-        if guarantee == "idempotent" and name == "tables.py":  # the position of "output"
-            text = text.replace("key=True", "required=True", 2)
-        file.write_text(text)
+    make_static(project)
     _run_its_tests(project, environments["4.1"])
 
 

@@ -6,7 +6,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -17,7 +16,6 @@ import pytest
 import yt.wrapper as yt
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from yt.common import YtError
 from yt.wrapper.schema import TableSchema
 
 from minicluster.testing import Running
@@ -32,6 +30,7 @@ from tests.ytstream.helpers import (
     run_until_it_fails,
     unconnected,
 )
+from tests.ytstream.static_outputs import Reader, named, published, static
 from ytstream import Column, JobError, ledger, provision
 from ytstream.cluster import connect
 from ytstream.columns import resolved
@@ -92,9 +91,9 @@ def test_a_static_output_of_an_idempotent_job_needs_no_position() -> None:
 # -- objects -------------------------------------------------------------------------------------
 
 
-def static(connection: Connection) -> Connection:
+def _with_tables(connection: Connection) -> Connection:
     """Make the first output of a job static, and provision it anew."""
-    job = replace(connection.job, static=("output",))
+    job = static(connection.job, "output")
     root = connection.settings.ledger.rpartition("/")[0]
     settings = replace(connection.settings, outputs={"output": f"{root}/tables"})
     connection = replace(connection, job=job, settings=settings)
@@ -103,7 +102,7 @@ def static(connection: Connection) -> Connection:
 
 
 def test_provision_makes_the_folders(provisioned_of: ConnectionOf) -> None:
-    connection = static(provisioned_of("transactional"))
+    connection = _with_tables(provisioned_of("transactional"))
     client, settings = connection.client, connection.settings
     assert {client.get(f"{path}/@type") for path in (settings.output, settings.aside)} == {
         "map_node"
@@ -181,7 +180,7 @@ class Driver:
 
 @pytest.fixture
 def driver(provisioned_of: ConnectionOf) -> Driver:
-    return Driver(static(provisioned_of("transactional")))
+    return Driver(_with_tables(provisioned_of("transactional")))
 
 
 def names(*tables: Table) -> list[str]:
@@ -476,7 +475,7 @@ def test_tables_are_merged_as_the_page_does(
 
 
 def test_a_replay_goes_into_no_static_output(provisioned_of: ConnectionOf) -> None:
-    connection = static(provisioned_of("transactional"))
+    connection = _with_tables(provisioned_of("transactional"))
     job = replace(connection.job, reject={"cheap": "price < 0"})
     spark: Any = None
     with pytest.raises(JobError, match="the outputs output are static"):
@@ -489,21 +488,13 @@ spark_test = pytest.mark.spark
 
 
 def _static(stream: Stream, *names: str) -> Stream:
-    """Make outputs of the stream's job static, as edits of tables.py would."""
-    job, root = stream.connection.job, stream.settings.ledger.rpartition("/")[0]
-    plain = {
-        name: [
-            replace(column, key=False, required=True) if column.key else column for column in list_
-        ]
-        if name in names
-        else list_
-        for name, list_ in job.output_columns.items()
-    }
+    """Make outputs of the stream's job static, and provision it anew."""
+    job, root = static(stream.connection.job, *names), stream.settings.ledger.rpartition("/")[0]
     outputs = {
         name: f"{root}/{name}-tables" if name in names else path
         for name, path in stream.settings.outputs.items()
     }
-    stream.redeclare(outputs=plain, static=names)
+    stream.redeclare(outputs=job.outputs, static=job.static)
     stream.configure(outputs=outputs)
     provision.provision(stream.connection)
     return stream
@@ -522,13 +513,8 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
 
     And each with the very columns of OUTPUTS: required where they are, texts where they are.
     """
-    tables = snapshots(stream.client, stream.settings.output)
-    named = {
-        row["state"]["tables"]["output"]: int(row["rows_written"]["output"])
-        for row in _batches(stream)
-        if row["state"]
-    }
-    assert {path: int(stream.client.get(f"{path}/@row_count")) for path in tables} == named != {}
+    tables = published(stream.connection)
+    assert tables == named(stream.connection) != {}
     assert aside.written(stream.client, stream.settings) == []
     wanted = table_schema(stream.connection.job.output_columns["output"])
     for path in tables:
@@ -536,43 +522,6 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
         assert differences(wanted, found) == []
         assert [c.name for c in found.columns] == [c.name for c in wanted.columns]
         assert not stream.client.get(f"{path}/@dynamic")
-
-
-class Reader:
-    """Polls the folder; reads each table as soon as it is there."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.tables: dict[str, list[Any]] = {}
-        self._client, self._folder = connect(stream.settings), stream.settings.output
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._poll)
-
-    def __enter__(self) -> Reader:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-        self._look()
-
-    def _poll(self) -> None:
-        while not self._is_over.wait(0.02):
-            with suppress(YtError, OSError):  # the faults of the test are its own, too
-                self._look()
-
-    def _look(self) -> None:
-        for path in snapshots(self._client, self._folder):
-            if path not in self.tables:
-                self.tables[path] = [*self._client.read_table(path)]
-
-    def assert_each_row_once(self, stream: Stream) -> None:
-        """Fail for a row that was seen twice, or a table that has more rows by now."""
-        ids = [row["event_id"] for rows in self.tables.values() for row in rows]
-        assert len(ids) == len({*ids}) > 0
-        assert {*self.tables} == {*snapshots(stream.client, stream.settings.output)}
-        for path, rows in self.tables.items():
-            assert int(stream.client.get(f"{path}/@row_count")) == len(rows)
 
 
 #: Where a batch fails: the request, and what becomes of it. "commit": that of the ledger's row.
@@ -620,7 +569,7 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
 ) -> None:
     """Before the write, between write and commit, at the commit, before the publication."""
     stream = _static(stream_of(guarantee), "output")
-    with Reader(stream) as reader:
+    with Reader(stream.settings) as reader:
         for point in POINTS:
             before = len(_batches(stream))
             stream.send(100)
@@ -631,7 +580,9 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
         stream.drain()
     assert stream.is_exact()
     _is_as_the_ledger_says(stream)
-    reader.assert_each_row_once(stream)
+    ids = [row["event_id"] for rows in reader.tables.values() for row in rows]
+    assert len(ids) == len({*ids}) > 0
+    assert reader.changed() == []
 
 
 @spark_test
@@ -683,7 +634,7 @@ def test_every_type_is_written_as_it_came(connection_of: ConnectionOf, spark: Sp
     def transform(events: DataFrame) -> DataFrame:
         return made(events).withColumn("c_timestamp", F.expr("cast(c_timestamp as timestamp_ntz)"))
 
-    connection = static(
+    connection = _with_tables(
         replace(connection, job=replace(connection.job, transform=transform, static=("output",)))
     )
     adopt(spark, connection)
