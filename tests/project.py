@@ -55,7 +55,7 @@ def variant_answers(variant: Variant) -> dict[str, str]:
 
 
 #: Edits of an owner's that make the first output static, by file of the package.
-_STATIC = {
+STATIC = {
     "tables.py": {"OUTPUTS = {": 'STATIC = ("output",)\nOUTPUTS = {'},
     "job.py": {
         "OUTPUTS, QUEUE": "OUTPUTS, QUEUE, STATIC",
@@ -66,7 +66,7 @@ _STATIC = {
 
 def make_static(root: Path) -> None:
     """Make the first output of a project static; its key columns become ordinary ones."""
-    for name, edits in _STATIC.items():
+    for name, edits in STATIC.items():
         file = root / "src/bids_stream" / name
         text = file.read_text(encoding="utf-8")
         for before, after in edits.items():

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minicluster import testing
-from tests.project import Variant, generate, variant_answers
+from tests.project import SUBMIT_ARGS, Variant, generate, variant_answers
 from tests.ytstream.examples import example
 from ytstream import cli
 from ytstream.demo.screen import may_repeat
@@ -21,6 +25,8 @@ from ytstream.demo.screen import may_repeat
 #: As many sample rows as the demo puts into each queue.
 DEMO_ROWS = 20_000
 LOCAL = "127.0.0.1:18080"
+#: Of a start of Spark, and of the batches until the closed sessions are written.
+PATIENCE_SECONDS = 300.0
 
 
 def blocks(readme: Path, language: str) -> list[str]:
@@ -153,8 +159,61 @@ def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: V
 
         lines = own.replace(LOCAL, cluster.http).replace(". .venv/bin/activate", "set -e")
         assert LOCAL in own
-        said("sh", "-c", re.sub(r"sleep 5.*", "", lines))
+        said("sh", "-c", re.sub(r"sleep \d+.*", "", lines))
         queue = variant_answers(variant)["queue_paths"].split()[0]
         query = f'event_id from [{queue}] where is_prefix("mine", event_id)'
         found = said("yt", "--proxy", cluster.http, "select-rows", query, "--format", "json")
         assert len(found.splitlines()) == (2 if "for " in own else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
+    """The commands of "Watch it run", one after the other, with the answers that are printed."""
+    project = generate(tmp_path, processing="sessions")
+    (project / ".venv").symlink_to(sys.prefix)
+    readme = project / "README.md"
+    (own,) = [script for script in blocks(readme, "sh") if "insert-rows" in script]
+    send, select = re.split(r"^sleep .*\n", own, flags=re.MULTILINE)
+    activate = own.splitlines()[0]
+    with testing.start() as cluster, (project / "run.log").open("w") as log:
+        # Given as another one, the shared environment does not get the project installed.
+        make = ["make", f"VENV={sys.prefix}"]
+        process: dict[str, Any] = {
+            "cwd": project,
+            "env": {**os.environ, "YT_PROXY": cluster.http, "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS},
+            "text": True,
+        }
+
+        def said(*command: str) -> str:
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, check=True, timeout=PATIENCE_SECONDS, **process
+            )
+            return str(done.stdout).replace(cluster.http, LOCAL)
+
+        def script(lines: str) -> str:
+            return said("sh", "-c", lines.replace(LOCAL, cluster.http))
+
+        said(*make, "provision", "rows", "status")
+        assert "transform() ok: the columns of OUTPUTS" in said(*make, "check")
+        with subprocess.Popen(
+            [*make, "run"], stdout=log, stderr=log, start_new_session=True, **process
+        ) as job:
+            try:
+                _wait(lambda: " batch 0: 1000 rows in " in (project / "run.log").read_text())
+                assert "lag: 0 rows" in said(*make, "status")
+                script(send)
+                _wait(lambda: script(f"{activate}\n{select}") in blocks(readme, "text"))
+                assert "the job has ended: stopped" in said(*make, "stop")
+                assert job.wait(PATIENCE_SECONDS) == 0
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(job.pid, signal.SIGKILL)
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(1)

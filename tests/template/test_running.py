@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from local_extensions.versions import SPARK_VERSIONS
-from tests.project import SUBMIT_ARGS, VARIANTS, Variant, generate, make_static, variant_answers
+from tests.project import (
+    STATIC,
+    SUBMIT_ARGS,
+    VARIANTS,
+    Variant,
+    generate,
+    make_static,
+    variant_answers,
+)
 
 #: One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
 KILLED = [
@@ -69,6 +79,27 @@ def test_its_own_tests_pass(
     _run_its_tests(generate(tmp_path, **answers), environments[answers["spark_version"]])
 
 
+#: Edits that add a static output beside the first one, with the README's own outputs().
+MORE = {
+    "src/bids_stream/tables.py": {
+        "OUTPUTS = {": 'STATIC = ("expensive",)\nOUTPUTS = {',
+        "    # The rows that REJECT": '    "expensive": [],\n    # The rows that REJECT',
+    },
+    "src/bids_stream/job.py": {
+        **STATIC["job.py"],
+        "import REJECT, transform": "import REJECT, outputs, transform",
+        "    reject=REJECT": "    split=outputs,\n    reject=REJECT",
+    },
+    "sample/__init__.py": {"others={": 'others={"expensive": expected.expensive, '},
+    "config/local.toml": {"[outputs]": '[outputs]\nexpensive = "//home/ytstream/job/expensive"'},
+}
+_EXPENSIVE = """
+
+def expensive(rows: Sequence[Row]) -> Iterator[Row]:
+    return (row for row in expected(rows) if row["price_eur"] > 100_000)
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.journey
@@ -82,6 +113,38 @@ def test_its_own_tests_pass_with_a_static_output(
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
     make_static(project)
     _run_its_tests(project, environments["4.1"])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+def test_its_own_tests_pass_with_a_static_output_beside_the_first_one(
+    tmp_path: Path, environments: dict[str, Path]
+) -> None:
+    project = generate(tmp_path)
+    _edit(project, MORE)
+    readme = (project / "README.md").read_text()
+    (outputs,) = re.findall(
+        r"^```python\n(def outputs\(.*?)^```$", readme, re.DOTALL | re.MULTILINE
+    )
+    for name, code in {
+        "src/bids_stream/transform.py": f"\n\n{outputs}",
+        "src/bids_stream/tables.py": '\nOUTPUTS["expensive"] = OUTPUTS["output"]\n',
+        "sample/expected.py": _EXPENSIVE,
+    }.items():
+        with (project / name).open("a") as file:
+            file.write(code)
+    _run_its_tests(project, environments["4.1"])
+
+
+def _edit(project: Path, edits: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace texts that the files have once."""
+    for name, texts in edits.items():
+        text = (project / name).read_text()
+        for before, after in texts.items():
+            assert text.count(before) == 1, before
+            text = text.replace(before, after)
+        (project / name).write_text(text)
 
 
 def _run_its_tests(project: Path, environment: Path) -> None:

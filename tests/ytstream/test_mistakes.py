@@ -361,7 +361,7 @@ def test_a_mistake_gets_one_message(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if mistake.command == "rows":
+    if mistake.command in ("rows", "run"):
         assert run("provision") == 0
         capsys.readouterr()
     file = project / mistake.file
@@ -414,6 +414,21 @@ def test_a_changed_guarantee_is_refused_before_spark_starts(
     assert run("run") == 1
     said = capsys.readouterr().err
     assert "the job's guarantee was at_least_once and is transactional now" in said
+
+
+def test_a_job_is_looked_at_and_stopped_though_its_tables_were_edited_since(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its owner edits the next version beside it, and stops it only then."""
+    _edited_everywhere(project, TOML, "mistakes", "edited")
+    assert run("provision") == 0
+    _edited(project, TABLES, "QUEUE = [", 'QUEUE = [\n    Column("more", "utf8"),')
+    _edited(project, TABLES, '"price_eur"', '"price_usd"')
+    assert [run("status"), run("stop")] == [0, 0]
+    assert "the job does not run" in capsys.readouterr().out
+    assert run("run") == 1
+    said = capsys.readouterr().err
+    assert "the job cannot start:\nqueue //home/edited/bids: column more: missing" in said
 
 
 def test_check_says_that_it_starts_spark(

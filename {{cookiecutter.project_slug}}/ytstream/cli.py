@@ -173,7 +173,9 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
             if given.command not in ("provision", "check"):
-                provision.require(connection)
+                # The job that runs may be older than the tables.py that is edited here.
+                declared = given.command not in ("stop", "status")
+                provision.require(connection, declared=declared)
             ON_THE_CLUSTER[given.command](connection, given)
     except (JobError, RestartableError) as error:
         hint = ""

@@ -83,9 +83,11 @@ def provision(connection: Connection) -> list[str]:
     return done
 
 
-def require(connection: Connection, what: str = "the job cannot start") -> None:
+def require(
+    connection: Connection, what: str = "the job cannot start", *, declared: bool = True
+) -> None:
     """Raise JobError, with all findings, unless everything is in place; changes nothing."""
-    if found := list(findings(connection)):
+    if found := list(findings(connection, declared=declared)):
         raise JobError(f"{what}:\n" + "\n".join(map(str, found)))
 
 
@@ -127,21 +129,37 @@ def sized(connection: Connection) -> Connection:
     return replace(connection, settings=replace(settings, dyn_batch_size=rows))
 
 
-def findings(connection: Connection) -> Iterator[Finding]:
-    """Yield everything that is missing or differs, in the order in which to repair it."""
+def findings(connection: Connection, *, declared: bool = True) -> Iterator[Finding]:
+    """Yield everything that is missing or differs, in the order in which to repair it.
+
+    Not ``declared``: without what tables.py says, which may be about the next version of the job.
+    """
     client, settings, job = connection.client, connection.settings, connection.job
     yield from _unknown_waivers(settings, connection.guarantee.acceptable)
     inspect = partial(_inspect, client, settings)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
-    parts = ("table", job.queue_columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
+    columns = job.queue_columns if declared else ()
+    parts = ("table", columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
     queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
     consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:
         for queue in settings.queues:
             yield from _registration(client, settings.consumer, queue)
-    if not queues:  # the number of tablets that an output needs depends on the queues'
-        tablets = queue_tablets(client, settings)
+    if declared:
+        yield from _outputs(connection, None if queues else queue_tablets(client, settings))
+    if declared and settings.reference is not None:
+        yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
+    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
+    yield from inspect(
+        Wanted("ledger", settings.ledger, "table", ledger.COLUMNS, attributes=ledger.ATTRIBUTES)
+    )
+
+
+def _outputs(connection: Connection, tablets: Mapping[str, int] | None) -> Iterator[Finding]:
+    client, settings, job = connection.client, connection.settings, connection.job
+    inspect = partial(_inspect, client, settings)
+    if tablets is not None:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
             yield from _aggregates(client, name, settings.outputs[name])
@@ -153,12 +171,6 @@ def findings(connection: Connection) -> Iterator[Finding]:
         yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
     if job.static:
         yield from inspect(Wanted("aside", settings.aside, "map_node", attributes=folder))
-    if settings.reference is not None:
-        yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
-    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
-    yield from inspect(
-        Wanted("ledger", settings.ledger, "table", ledger.COLUMNS, attributes=ledger.ATTRIBUTES)
-    )
 
 
 def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
