@@ -66,7 +66,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
 
-# Four workers, each with a JVM of its own: a Spark test waits more than half of its time.
+# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
 test: setup test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -n 4 --dist worksteal -m "(slow or spark) and not journey"
 

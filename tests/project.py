@@ -24,12 +24,6 @@ DEFAULTS = {
     "queue_paths": "//home/ytstream/bids",
 }
 QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
-#: PYSPARK_SUBMIT_ARGS of processes that tests start: no JVM lives long enough there for its second
-#: compiler, or for a collector with threads of its own, to pay.
-SUBMIT_ARGS = (
-    "--driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' "
-    "--master local[2] pyspark-shell"
-)
 Variant = tuple[str, str, str]
 #: All pairs of guarantee and processing that are offered, with one and with two queues.
 VARIANTS: list[Variant] = [

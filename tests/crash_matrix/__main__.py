@@ -19,7 +19,8 @@ from yt.common import YtError
 from minicluster.client import ControlError
 from tests.crash_matrix.cases import Case, Variant, chosen
 from tests.crash_matrix.play import SpoiltError, Stage, play, project_of, staged
-from tests.project import ROOT, SUBMIT_ARGS
+from tests.jvm import submit_args
+from tests.project import ROOT
 
 LOGS = ROOT / "build" / "crash-matrix"
 COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
@@ -42,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     # Ends like Ctrl-C, so that no driver outlives it: one of them may be paused.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
     table.columns[0].overflow = "fold"

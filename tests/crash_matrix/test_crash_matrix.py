@@ -17,7 +17,7 @@ from tests.crash_matrix.cases import (
     chosen,
 )
 from tests.crash_matrix.play import play, project_of, staged
-from tests.project import SUBMIT_ARGS
+from tests.jvm import submit_args
 
 SAMPLE = (
     "transactional-window-1-paused-head",
@@ -51,7 +51,7 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SAMPLE)
 def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
     (case,) = chosen(name)
     with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
         result = play(case, stage)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash_matrix.cases import Variant
 from tests.crash_matrix.play import Stage, project_of, staged
-from tests.project import SUBMIT_ARGS
+from tests.jvm import submit_args
 from ytstream.demo.process import Process
 from ytstream.status import status
 
@@ -81,7 +81,7 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: tuple[Moment, ...]
 ) -> None:
     """Kill it in the lives of drivers that follow each other."""
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SUBMIT_ARGS)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
     with staged(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as stage:
         stage.fill()
         for moment in moments:

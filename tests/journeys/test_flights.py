@@ -17,7 +17,8 @@ import pytest
 
 from tests.conftest import Generate
 from tests.journeys.flights import reference
-from tests.project import OPTIONS, ROOT, SUBMIT_ARGS
+from tests.jvm import submit_args
+from tests.project import OPTIONS, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,7 @@ def run(project: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, *words],
         cwd=project,
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS, "PYTHONPATH": path},
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": submit_args(), "PYTHONPATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

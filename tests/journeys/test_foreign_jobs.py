@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Generate
-from tests.project import OPTIONS, ROOT, SUBMIT_ARGS
+from tests.jvm import submit_args
+from tests.project import OPTIONS, ROOT
 from tests.ytstream import all_types
 from ytstream.columns import resolved, type_name
 
@@ -110,7 +111,7 @@ def test_its_lint_tests_and_demo_pass(
     done = subprocess.run(
         ["make", "lint", "test", "demo", f"VENV={environments[job.spark]}"],
         cwd=project,
-        env={**inherited, "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS},
+        env={**inherited, "PYSPARK_SUBMIT_ARGS": submit_args()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -15,6 +15,7 @@ from typing import Any
 from yt.wrapper import YtClient
 
 from minicluster import testing
+from tests.jvm import submit_args
 
 WORKER = Path(__file__).with_name("spyt_worker.py")
 PROXIES = 3
@@ -33,6 +34,7 @@ class Worker:
         with log.open("ab") as sink:
             self._process = subprocess.Popen(
                 [str(environment / "bin" / "python"), str(WORKER), proxy],
+                env={**os.environ, "PYSPARK_SUBMIT_ARGS": submit_args()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,

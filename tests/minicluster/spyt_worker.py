@@ -30,12 +30,9 @@ class Worker:
         assert spec.origin is not None
         # Brings SPYT's jars and the agent that makes the transactional mode take effect.
         os.environ["SPARK_CONF_DIR"] = str(Path(spec.origin).parent / "conf")
-        # No JVM of these tests lives long enough for its second compiler to pay.
-        options = "--driver-java-options -XX:TieredStopAtLevel=1 pyspark-shell"
-        os.environ["PYSPARK_SUBMIT_ARGS"] = options
         from pyspark.sql import SparkSession
 
-        builder = SparkSession.builder.master("local[2]")
+        builder = SparkSession.builder
         for key, value in {
             "spark.hadoop.yt.proxy": f"http://{proxy}",
             "spark.hadoop.yt.user": "root",

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from minicluster import testing
-from tests.project import SUBMIT_ARGS, Variant, generate, variant_answers
+from tests.jvm import submit_args
+from tests.project import Variant, generate, variant_answers
 from tests.ytstream.examples import example
 from ytstream import cli
 from ytstream.demo.screen import may_repeat
@@ -182,7 +183,7 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
         make = ["make", f"VENV={sys.prefix}"]
         process: dict[str, Any] = {
             "cwd": project,
-            "env": {**os.environ, "YT_PROXY": cluster.http, "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS},
+            "env": {**os.environ, "YT_PROXY": cluster.http, "PYSPARK_SUBMIT_ARGS": submit_args()},
             "text": True,
         }
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from local_extensions.versions import SPARK_VERSIONS
+from tests.jvm import submit_args
 from tests.project import (
     STATIC,
-    SUBMIT_ARGS,
     VARIANTS,
     Variant,
     generate,
@@ -46,7 +46,7 @@ SAMPLE = [
     ("at_least_once", "join"),
     ("at_least_once", "deduplicate"),
     ("transactional", "aggregate"),
-    ("transactional", "sessions"),
+    ("at_least_once", "sessions"),
 ]
 
 
@@ -153,7 +153,7 @@ def _run_its_tests(project: Path, environment: Path) -> None:
         cwd=project,
         env={
             **os.environ,
-            "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS,
+            "PYSPARK_SUBMIT_ARGS": submit_args(),
             "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)]),
         },
         stdout=subprocess.PIPE,

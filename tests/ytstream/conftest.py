@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
+from tests.jvm import submit_args
 from tests.ytstream.driver import Driver
 from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import ConnectionOf, DriverOf, StreamOf, adopt
@@ -84,9 +85,7 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
-    # Half the time: no JVM of these tests lives long enough for its second compiler to pay.
-    options = "--driver-java-options -XX:TieredStopAtLevel=1 --master local[2] pyspark-shell"
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", options)
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
     return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import ytstream
+from tests.jvm import submit_args
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 600
@@ -49,9 +50,7 @@ def _play(fault: str, *cures: str) -> list[dict[str, Any]]:
             cwd=folder,
             env={
                 **os.environ,
-                # Half the time: the JVM does not live long enough for its second compiler to pay.
-                "PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:TieredStopAtLevel=1 "
-                f"--master {_master(fault)} pyspark-shell",
+                "PYSPARK_SUBMIT_ARGS": submit_args(_master(fault)),
                 "PYTHONPATH": os.pathsep.join(map(str, paths)),
             },
             capture_output=True,
