@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import provision
+from .. import ledger, provision
 from ..cluster import connect
 from ..config import load
 from ..errors import JobError
@@ -107,16 +107,29 @@ def play(job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Wat
 
 
 def drained(connection: Connection) -> Callable[[], bool]:
-    """Return a function that is true once every row is in a batch of the ledger."""
+    """Return a function that is true once every row is in a batch of the ledger.
+
+    It is asked often: it looks at the queues again only when the ledger has what they had before.
+    """
+    client, settings = connection.client, connection.settings
+    uppers: dict[tuple[str, int], int] = {}
 
     def is_drained() -> bool:
-        now = snapshot.read(connection.client, connection.settings)
-        ends = now.begun.ends if now.begun is not None else {}
-        return all(
-            ends.get(queue.path, {}).get(partition, 0) >= upper
-            for queue in now.queues
-            for partition, upper in enumerate(queue.upper)
+        head = ledger.head_of(
+            settings.ledger, client.select_rows(ledger.head_query(settings.ledger))
         )
+        ends = head.ends if head is not None and head.folder is not None else {}
+
+        def have_ended() -> bool:
+            return all(
+                ends.get(path, {}).get(at, 0) >= upper for (path, at), upper in uppers.items()
+            )
+
+        if not have_ended():
+            return False
+        for queue in snapshot.read(client, settings).queues:
+            uppers.update({(queue.path, at): upper for at, upper in enumerate(queue.upper)})
+        return have_ended()
 
     return is_drained
 
