@@ -70,7 +70,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 test: setup test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -n 4 --dist worksteal -m "(slow or spark) and not journey"
 
-journeys: setup ## the long tests that `make test` leaves out: of each kind it has a sample
+journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
