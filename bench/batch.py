@@ -16,7 +16,7 @@ from tests.project import generate
 
 ROUNDS = 6
 #: Batches of about a second, on two cores.
-BATCH_ROWS = 64_000
+BATCH_ROWS = 120_000
 
 
 def tables() -> Iterator[Table]:

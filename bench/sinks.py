@@ -44,14 +44,16 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
 
 QUEUES = 2
-#: Of four tablets each: batches of 64 000 rows.
-ROWS_PER_PARTITION = 8_000
+#: Of four tablets each: batches of 120 000 rows.
+ROWS_PER_PARTITION = 15_000
 BATCH_ROWS = 4 * QUEUES * ROWS_PER_PARTITION
 #: Of a run; the first one is left out of its figures.
 BATCHES = 6
 IDLE_SECONDS = 15.0
 TRIGGER_SECONDS = 1.0
 _WRITE_SIZE = "spark.yt.write.dynBatchSize"
+#: What the job of before the ledger wrote at a time.
+_SMALL_WRITE = min(2_000, BATCH_ROWS // 50)
 
 
 @dataclass
@@ -92,7 +94,7 @@ def _by_sink(connection: Connection, spark: SparkSession, *, as_documented: bool
         spark.conf.unset(_WRITE_SIZE)
     else:
         rows = rows.filter(FENCE)
-        spark.conf.set(_WRITE_SIZE, str(connection.settings.dyn_batch_size))
+        spark.conf.set(_WRITE_SIZE, str(_SMALL_WRITE))
     query = (
         rows.writeStream.format("yt")
         .outputMode("append")

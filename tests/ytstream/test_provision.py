@@ -254,8 +254,9 @@ def test_too_few_tablets_are_refused_with_the_number_that_would_do(
 ) -> None:
     assert sizing.problem(100_000, 50_000, 1) is None
     assert "tablets are too few" in str(sizing.problem(200_000, 50_000, 4))
-    tablets = sizing.default_tablets(1_000_000)
-    assert sizing.problem(1_000_000, sizing.default_write_batch(1_000_000), tablets) is None
+    for rows in (100_001, 120_000, 200_000, 500_000, 1_000_000, 10_000_000):
+        write, tablets = sizing.default_write_batch(rows), sizing.default_tablets(rows)
+        assert sizing.problem(rows, write, tablets) is None
     assert "tablets would do" in _required(
         _configured(provisioned, max_rows_per_partition=1_000_000)
     )
@@ -263,7 +264,7 @@ def test_too_few_tablets_are_refused_with_the_number_that_would_do(
 
 @pytest.mark.parametrize(
     ("guarantee", "rows"),
-    [("transactional", 160), ("idempotent", 10_000), ("at_least_once", 10_000)],
+    [("transactional", 400), ("idempotent", 10_000), ("at_least_once", 10_000)],
 )
 def test_the_guarantee_chooses_the_rows_of_a_write(
     provisioned_of: ConnectionOf, guarantee: str, rows: int

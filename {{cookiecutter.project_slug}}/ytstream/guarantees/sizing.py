@@ -16,8 +16,13 @@ _MOST_TABLETS = 1_000
 
 
 def default_write_batch(batch_rows: int) -> int:
-    """Return the rows per ``modify_rows``: at least fifty calls per batch, at most 2 000 rows."""
-    return max(1, min(2_000, batch_rows // 50))
+    """Return the rows per ``modify_rows``: a call costs more than many rows do.
+
+    At least twenty calls per batch, for all tablets to get some; and as many rows as the default
+    number of tablets bears.
+    """
+    is_borne = overflow_risk(batch_rows, 5_000, default_tablets(batch_rows)) <= RISK
+    return max(1, min(5_000 if is_borne else 2_000, batch_rows // 20))
 
 
 def default_tablets(batch_rows: int) -> int:

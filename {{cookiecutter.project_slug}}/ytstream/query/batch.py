@@ -98,7 +98,7 @@ class Batch:
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
         transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
-        ends = ends_of(execution, number)
+        plan, ends = execution.lastExecution(), ends_of(execution, number)
         begun = self.tablets.beside.submit(self._begin, select, number, ends)
         if not self._is_undone_whole:
             begun.result()
@@ -106,14 +106,13 @@ class Batch:
         def rejected() -> int:
             planned = begun.result()[1].values()
             read = sum(rows.count for partitions in planned for rows in partitions.values())
-            counts = reject.counts(dict(observed(execution.lastExecution())), connection.job)
+            counts = reject.counts(dict(observed(plan)), connection.job)
             return reject.verify_limit(counts, read, connection.settings.reject_limit)
 
         is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
-        gathered = rows if is_stateful else self._tasks.gathered(rows, ends)
+        gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
         try:
             if self.outputs.are_streamed:
-                plan = execution.lastExecution()
                 frame = of_the_query(rows, plan, java) if gathered is rows else gathered
                 written = write_streamed(frame, plan, connection, java, number)
             else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -27,17 +28,19 @@ class Tasks:
 
     _ends: Ends = field(default=())
 
-    def gathered(self, rows: DataFrame, ends: Ends) -> DataFrame:
+    def gathered(self, rows: DataFrame, plan: Any, ends: Ends) -> DataFrame:
         """Return the rows of the batch that ends there, in fewer tasks where that is faster.
 
-        The first batch stays as it is: where it begins is not known here.
+        ``plan`` is the query's execution of this batch (IncrementalExecution). The first batch
+        stays as it is: where it begins is not known here.
         """
         sizes, self._ends = sizes_of(self._ends, ends), ends
         cores = rows.sparkSession.sparkContext.defaultParallelism
         if not is_faster(sizes, cores):
             return rows
-        # Spark's plan has other parts than the queues after a shuffle.
-        if rows._jdf.queryExecution().toRdd().getNumPartitions() != len(sizes):
+        # Spark's plan has other parts than the queues after a shuffle. Not asked of the rows: they
+        # have a plan of their own around it, and to plan that takes as long as a request.
+        if plan.toRdd().getNumPartitions() != len(sizes):
             return rows
         return rows.coalesce(cores)
 
