@@ -61,17 +61,10 @@ SMALLER = {
 }
 
 
-#: One job stands for all in `make test`, the one with columns of every type. Its own tests kill it
-#: as its demo does.
-SAMPLE = pytest.param(JOBS[0], ("lint", "test"), id="quakes-map-without-demo")
-WHOLE = [
-    pytest.param(
-        *(job, ("lint", "test", "demo")),
-        id=f"{job.name}-{job.processing}",
-        marks=pytest.mark.journey,
-    )
-    for job in JOBS
-]
+def _sampled(job: Foreign) -> object:
+    """One job stands for all in `make test`: the one with columns of every type."""
+    marks = [] if job is JOBS[0] else [pytest.mark.journey]
+    return pytest.param(job, id=f"{job.name}-{job.processing}", marks=marks)
 
 
 def test_there_is_a_job_for_each_kind_of_processing() -> None:
@@ -89,9 +82,9 @@ def test_one_job_has_columns_of_every_type_in_its_queue_and_in_its_output() -> N
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(("job", "targets"), [SAMPLE, *WHOLE])
+@pytest.mark.parametrize("job", [*map(_sampled, JOBS)])
 def test_its_lint_tests_and_demo_pass(
-    generate: Generate, environments: dict[str, Path], job: Foreign, targets: tuple[str, ...]
+    generate: Generate, environments: dict[str, Path], job: Foreign
 ) -> None:
     project = generate(
         project_name=job.name,
@@ -116,7 +109,7 @@ def test_its_lint_tests_and_demo_pass(
     # Not the options of the make that runs the tests.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
-        ["make", *targets, f"VENV={environments[job.spark]}"],
+        ["make", "lint", "test", "demo", f"VENV={environments[job.spark]}"],
         cwd=project,
         env={**inherited, "PYSPARK_SUBMIT_ARGS": submit_args()},
         stdin=subprocess.DEVNULL,
@@ -127,8 +120,6 @@ def test_its_lint_tests_and_demo_pass(
         timeout=2_400,
     )
     assert done.returncode == 0, done.stdout[-20_000:]
-    if "demo" not in targets:
-        return
     result = dict(word.split("=") for word in done.stdout.splitlines()[-1].split()[1:])
     assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
     assert int(result["rows_out"]) > 0

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import ledger, provision
+from .. import provision
 from ..cluster import connect
 from ..config import load
 from ..errors import JobError
 from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..recovery import snapshot
+from ..recovery.epoch import read_head
 from ..recovery.lock import LOCK_SECONDS
 from ..table import counted
 from . import fits, history, kill, tables
@@ -115,9 +116,7 @@ def drained(connection: Connection) -> Callable[[], bool]:
     uppers: dict[tuple[str, int], int] = {}
 
     def is_drained() -> bool:
-        head = ledger.head_of(
-            settings.ledger, client.select_rows(ledger.head_query(settings.ledger))
-        )
+        head = read_head(settings.ledger, client.select_rows)
         ends = head.ends if head is not None and head.folder is not None else {}
 
         def have_ended() -> bool:
