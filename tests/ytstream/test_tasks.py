@@ -70,3 +70,17 @@ def test_an_even_batch_has_a_task_for_each_core(
     first = tablets  # where it begins is not known yet
     assert found == [first + cores + cores]
     assert stream.is_exact()
+
+
+@pytest.mark.spark
+def test_the_parts_that_a_transform_asks_for_stay(stream_of: StreamOf, cluster: Running) -> None:
+    """They are others than the queues' partitions, so nothing is known of their sizes."""
+    stream = stream_of("transactional")
+    made = stream.connection.job.transform
+    stream.redeclare(transform=lambda events: made(events).repartition(3))
+    stream.configure(max_rows_per_partition=100)
+    stream.send(800)
+    with _writers(stream, cluster) as found:
+        stream.drain()
+    assert found == [3 + 3]
+    assert stream.is_exact()
