@@ -132,10 +132,6 @@ def test_unknown_users_have_no_permissions(client: Any, root: str) -> None:
         client.check_permission("ytstream-nobody", "read", root)
 
 
-def allowing(subject: str, permission: str) -> list[Row]:
-    return [{"action": "allow", "subjects": [subject], "permissions": [permission]}]
-
-
 def test_nobody_may_what_no_list_allows(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/access-control (permission verification)"""
     client.set(f"{root}/@inherit_acl", False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,6 @@ def fresh(emptied: tuple[testing.Running, str]) -> testing.Running:
     control.set_label(None)
     control.journal.clear()
     return cluster
-
-
-Connect = Callable[..., Any]
 
 
 def connect(cluster: testing.Running, *, retries: bool = False) -> Any:

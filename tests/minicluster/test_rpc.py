@@ -17,8 +17,7 @@ from tests import codes
 from tests.minicluster.rpc_client import RpcClient, RpcError, build, describe, rows_of, text_id
 from tests.minicluster.rpc_lab import Lab, in_lab
 
-MAP_NODE, FILE, TABLE, LINK, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 417, 421, 1700
-NULL_ID = "0-0-0-0"
+MAP_NODE, FILE, TABLE, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 421, 1700
 
 
 # Requests, acknowledgements, errors

@@ -422,5 +422,11 @@ def test_a_frame_without_rows_leaves_the_table_empty(lab: Lab) -> None:
 
 
 def test_the_worker_reports_what_the_cluster_says(lab: Lab) -> None:
-    with pytest.raises(WorkerError, match="PATH_NOT_FOUND"):
+    """Spark says that the path is not there, or the error comes as the cluster gave it.
+
+    SPYT knows this error in a CompletionException only (YtFileSystemBase.FileNotFound). The client
+    wraps it in an ExecutionException where the reply is there before anyone waits for it
+    (RpcUtil.apply).
+    """
+    with pytest.raises(WorkerError, match=r"PATH_NOT_FOUND|Error resolving path //home/nothing"):
         lab.worker.ask("read", path="//home/nothing")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.project import ROOT, user_config
-
-Git = Callable[..., None]
 
 
 def git(folder: Path, *words: str) -> None:

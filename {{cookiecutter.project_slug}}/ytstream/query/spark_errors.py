@@ -65,9 +65,7 @@ def cause(text: str) -> str:
     """Return what happened: the last line of a Python trace, Java's last cause, or the message."""
     if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
         return _shortened(python[1]) + place_in(python[0])
-    if crashed := re.search(
-        r"Python worker exited unexpectedly.*", text
-    ):  # then java.io.EOFException
+    if crashed := _CRASH.search(text):
         return _shortened(crashed[0])
     causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
