@@ -15,8 +15,6 @@ from bench import inside
 from tests.project import generate
 
 ROUNDS = 6
-#: Batches of about a second, on two cores.
-BATCH_ROWS = 120_000
 
 
 def tables() -> Iterator[Table]:
@@ -51,14 +49,15 @@ def _medians(found: dict[str, Any], first: str) -> Table:
         "requests per batch",
         "requests in 15 idle seconds",
     )
-    table = Table(*names, title=f"Bids in batches of {BATCH_ROWS}, medians of {ROUNDS} rounds")
+    rows = found[first]["batch_rows"]
+    table = Table(*names, title=f"Bids in batches of {rows}, medians of {ROUNDS} rounds")
     for way, figures in found.items():
         ratios = _ratios(found, first, way)
         seconds = list(chain(*figures["rounds"]))
         requests, idle = statistics.median(figures["requests"]), figures["idle_requests"]
         table.add_row(
             way,
-            f"{BATCH_ROWS / statistics.median(seconds):.0f}",
+            f"{rows / statistics.median(seconds):.0f}",
             f"{statistics.median(ratios):.2f}",
             f"{min(ratios):.2f}, {max(ratios):.2f}",
             ", ".join(f"{quartile:.2f}" for quartile in statistics.quantiles(seconds)),

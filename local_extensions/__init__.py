@@ -63,8 +63,13 @@ def checked(given: dict[str, Any]) -> str:
 def after_the_pair(default: str, given: dict[str, Any]) -> str:
     """Return ``default``, of the first question after both, unless the pair cannot be.
 
+    cookiecutter renders the questions in their order: what was given for later ones is on its
+    command line alone.
+
     Raises click.ClickException for a guarantee that does not go with the processing.
     """
-    if problems := list(answers.pair_problems(given)):
+    answered = {**answers.on_command_line(sys.argv), **given}
+    prompts = "--no-input" not in sys.argv
+    if problems := list(answers.pair_problems(answered, prompts=prompts)):
         raise click.ClickException("\n".join(problems))
     return default

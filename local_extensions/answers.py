@@ -24,6 +24,7 @@ FALLBACK_SLUG = "ytstream-job"
 LONGEST_SLUG = 64
 
 # A subset of PEP 508 names: with "_" for "-" it is a lower-case identifier, as the linters want it.
+_NAME = re.compile(r"[a-z_]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
 # Narrower than Cypress on purpose. The same path is a YPath, where / @ & * [ { < \ mean something;
@@ -97,10 +98,11 @@ def problems(given: Answers) -> list[str]:
     ]
 
 
-def command(options: Answers) -> str:
-    """Return one line for a POSIX shell that asks for exactly these options."""
+def command(options: Answers, *, prompts: bool = False) -> str:
+    """Return one line for a POSIX shell that gives these options; with prompts it asks again."""
     words = [f"{name}={typed(value)}" for name, value in options.items()]
-    return shlex.join(["cookiecutter", str(TEMPLATE), "--no-input", *words])
+    flags = [] if prompts else ["--no-input"]
+    return shlex.join(["cookiecutter", str(TEMPLATE), *flags, *words])
 
 
 def kept(options: Answers, wrong: list[str]) -> list[str]:
@@ -119,16 +121,21 @@ def unknown(words: list[str], options: Answers) -> list[tuple[str, dict[str, str
     Beside it is the option that was meant, if one is near, with that value. cookiecutter itself
     drops such a word without a message.
     """
-    if "cookiecutter" not in Path(words[0]).parent.name + Path(words[0]).name:
-        return []
     found = []
-    for word in words[1:]:
-        name, is_given, value = word.partition("=")
-        if is_given and re.fullmatch(r"[a-z_]+", name) and name not in options:
+    for name, value in on_command_line(words).items():
+        if name not in options:
             nearest = difflib.get_close_matches(name, options, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"give {', '.join(options)}"
             found.append((f"{name} is not an option; {hint}", dict.fromkeys(nearest, value)))
     return found
+
+
+def on_command_line(words: list[str]) -> dict[str, str]:
+    """Return the NAME=VALUE words of cookiecutter's command line; of another command none."""
+    if "cookiecutter" not in Path(words[0]).parent.name + Path(words[0]).name:
+        return {}
+    pairs = (word.partition("=") for word in words[1:])
+    return {name: value for name, is_given, value in pairs if is_given and _NAME.fullmatch(name)}
 
 
 def typed(value: str) -> str:
@@ -221,11 +228,15 @@ def _proxy_problems(value: str) -> Iterator[str]:
         yield f"yt_proxy {_shown(value)}: no port {match['port']}; give one from 1 to 65535"
 
 
-def pair_problems(options: Answers) -> Iterator[str]:
+def pair_problems(options: Answers, *, prompts: bool = False) -> Iterator[str]:
+    """Yield why the guarantee does not go with the processing, and a command that gives what does.
+
+    With ``prompts``, the command asks the rest.
+    """
     processing = options["processing"]
     if options["guarantee"] == "idempotent" and processing != "map":
         answered = {name: value for name, value in options.items() if not name.startswith("_")}
-        fitting = command({**answered, "guarantee": "transactional"})
+        fitting = command({**answered, "guarantee": "transactional"}, prompts=prompts)
         yield (
             f"guarantee idempotent goes with processing map only, not with {processing}:"
             f" {_NOT_IDEMPOTENT[processing]}; transactional is exactly once for {processing} too,"

@@ -233,3 +233,15 @@ def test_a_pair_that_cannot_be_is_refused_before_the_next_question(tmp_path: Pat
     assert done.returncode == 1
     assert "goes with processing map only, not with window" in done.stderr
     assert "queues to read" not in done.stdout
+    (command,) = re.findall("so type: (.*)", done.stderr)
+    assert "--no-input" not in command  # the rest was not asked yet
+    assert {"processing=window", "guarantee=transactional"} <= {*shlex.split(command)}
+
+
+def test_a_pair_that_cannot_be_keeps_the_answers_to_later_questions(tmp_path: Path) -> None:
+    later = ["cypress_root=//home/x", "yt_proxy=hahn", "ci=gitlab"]
+    given = ["guarantee=idempotent", "processing=window", *later]
+    done = run(tmp_path, str(ROOT), "--no-input", *given)
+    assert done.returncode == 1
+    (command,) = re.findall("so type: (.*)", done.stderr)
+    assert {"--no-input", "guarantee=transactional", *later} <= {*shlex.split(command)}

@@ -204,8 +204,17 @@ def test_older_folders_are_removed_but_those_in_use(connection: Connection) -> N
     client, path = connection.client, connection.settings.checkpoint
     for name in ("1", "2", "10", "11", "offsets", ".12.tmp"):
         client.create("map_node", f"{path}/{name}")
-    remove_old(client, connection.settings, {10, 11})
+    remove_old(client, connection.settings, 11, 10)
     assert set(client.list(path)) == {"10", "11", "offsets", ".12.tmp"}
+
+
+def test_the_folder_of_a_successor_stays(connection: Connection) -> None:
+    """The driver of epoch 2 was frozen between its start's commit and this."""
+    client, path = connection.client, connection.settings.checkpoint
+    for name in ("1", "2", "3"):
+        client.create("map_node", f"{path}/{name}")
+    remove_old(client, connection.settings, 2, None)
+    assert set(client.list(path)) == {"2", "3"}
 
 
 def test_an_older_folder_that_is_locked_stays_for_now(connection: Connection) -> None:
@@ -216,7 +225,7 @@ def test_an_older_folder_that_is_locked_stays_for_now(connection: Connection) ->
     with client.Transaction():
         client.lock(f"{path}/1", mode="exclusive")
         with client.Transaction(transaction_id="0-0-0-0"):
-            remove_old(client, connection.settings, {3})
+            remove_old(client, connection.settings, 3, None)
     assert set(client.list(path)) == {"1", "3"}
-    remove_old(client, connection.settings, {3})
+    remove_old(client, connection.settings, 3, None)
     assert client.list(path) == ["3"]

@@ -22,6 +22,7 @@ from tests.ytstream.helpers import (
 from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.before_start import preview
+from ytstream.recovery.epoch import raise_epoch
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -129,6 +130,44 @@ def test_rewind_moves_the_partitions_that_are_named(driver_of: DriverOf, guarant
     said = [f"{queue}, partition 1: from row 4 to row 2", *_twice(driver)]
     assert driver.rewind("rows", f"{queue}:1=2") == said
     assert _is_at(driver, {0: 4, 1: 2})
+
+
+def test_rewind_leaves_other_partitions_after_a_batch_that_has_just_committed(
+    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut-off driver's commit is applied between the first look and the new epoch."""
+    driver = driver_of("transactional")
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    driver.send(3)
+
+    def late(*given: Any, **more: Any) -> Any:
+        driver.batch()
+        return raise_epoch(*given, **more)
+
+    monkeypatch.setattr("ytstream.recovery.operator.raise_epoch", late)
+    said = [f"{queue}, partition 1: from row 7 to row 2", *_twice(driver)]
+    assert driver.rewind("rows", f"{queue}:1=2") == said
+    assert _is_at(driver, {0: 7, 1: 2})
+
+
+@for_each
+def test_a_batch_that_commits_during_the_look_is_no_moved_consumer(
+    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, guarantee: str
+) -> None:
+    """`check` beside a running job: the head is of before the batch, the consumer of after it."""
+    driver = driver_of(guarantee)
+    driver.run(4)
+    driver.send(3)
+    queues = snapshot.queues
+
+    def later(*given: Any) -> Any:
+        monkeypatch.setattr(snapshot, "queues", queues)
+        driver.batch()
+        return queues(*given)
+
+    monkeypatch.setattr(snapshot, "queues", later)
+    assert preview(driver.connection) == ()
 
 
 @pytest.mark.parametrize(

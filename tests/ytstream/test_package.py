@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import minicluster
 import ytstream
+from local_extensions.versions import pin
 from tests.ytstream.examples import example, settings_of
 from tests.ytstream.helpers import refusal, unconnected
 from ytstream import JobError, describe, shipped, submit
+from ytstream.config import Settings
 from ytstream.job import PROCESSINGS
 from ytstream.testing import checksums
 
@@ -249,3 +252,9 @@ def test_a_minicluster_is_not_submitted_to() -> None:
     settings = unconnected("transactional").settings
     assert "runs no operations" in refusal(lambda: submit.verify_target(settings))
     submit.verify_target(replace(settings, proxy="cluster.example.net"))
+
+
+def test_versions_are_written_once() -> None:
+    """Or twice, and the same: both folders go to a cluster without the template."""
+    assert minicluster.__version__ == ytstream.__version__
+    assert Settings.spyt_version == pin("ytsaurus-spyt")

@@ -11,11 +11,12 @@ from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream import JobError, retention
 from ytstream.cluster import connect, explained
+from ytstream.columns import resolved
 from ytstream.config import Settings
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
 from ytstream.job import Connection
-from ytstream.provision import check, provision, require, sized
+from ytstream.provision import check, provision, remarks, require, sized
 
 
 @pytest.fixture
@@ -396,3 +397,23 @@ def test_large_batches_of_totals_are_no_reason_to_refuse(connection_of: Connecti
     connection = connection_of("transactional", "aggregate", 2)
     settings = replace(connection.settings, max_rows_per_partition=100_000, dyn_batch_size=None)
     provision(replace(connection, settings=settings))
+
+
+def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
+    provisioned_of: ConnectionOf,
+) -> None:
+    """Nothing says how the rows are spread; `rejected` has tablets by position."""
+    connection = provisioned_of("transactional", rejects=True)
+    settings = replace(connection.settings, max_rows_per_partition=25_001)
+    columns = resolved("OUTPUTS", connection.job.outputs["output"])
+    keyed = [replace(column, key=column is columns[0]) for column in columns]
+    outputs = {**connection.job.outputs, "output": keyed}
+    large = replace(connection, settings=settings, job=replace(connection.job, outputs=outputs))
+    (remark,) = remarks(large)
+    assert remark.startswith(f"{settings.output} has a key, and a batch has up to 100004 rows")
+    assert "max_rows_per_partition = 25000 rules that out" in remark
+    settings = replace(settings, max_rows_per_partition=25_000)
+    assert [*remarks(replace(large, settings=settings))] == []
+    assert [*remarks(replace(large, job=connection.job))] == []
+    window = replace(large.job, processing="window")
+    assert [*remarks(replace(large, job=window))] == []

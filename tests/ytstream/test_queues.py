@@ -1,4 +1,4 @@
-"""Several queues: their order."""
+"""Several queues: their order, and a second one for a job that had one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.ytstream.helpers import StreamOf
-from ytstream.recovery import folder
+from tests.ytstream.examples import example
+from tests.ytstream.helpers import MIGRATED, StreamOf, another_process, refusal
+from ytstream import provision
+from ytstream.declaration import verify_configuration
+from ytstream.recovery import folder, operator
+from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
 
@@ -40,3 +44,54 @@ def test_queues_in_another_order(
     stream.drain()
     assert stream.outcome().duplicated == 0
     assert (stream.outcome().lost > 0) == (not cured)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "changed"),
+    [
+        ("transactional", ["rejected"]),
+        ("idempotent", ["output", "rejected"]),
+        ("at_least_once", ["rejected"]),
+    ],
+)
+def test_a_second_queue_where_a_key_has_the_position(
+    stream_of: StreamOf, guarantee: str, changed: list[str]
+) -> None:
+    """The steps of the README: the columns, another table for them, `provision`, `migrate`."""
+    stream = stream_of(guarantee, "map", 1, rejects=True)
+    first, outputs = stream.settings.queues[0], stream.settings.outputs
+    stream.send(400)
+    stream.drain()
+
+    stream.configure(queues=(first, f"{first}-more"))
+
+    def verify() -> None:
+        connection = stream.connection
+        verify_configuration(connection.job, connection.settings, connection.guarantee)
+
+    said = refusal(verify)
+    assert all(f"OUTPUTS[{name!r}]" in said for name in changed)
+
+    stream.redeclare(outputs=example(guarantee, "map", 2, rejects=True).job.outputs)
+    stream.redeclare(transform=example(guarantee, "map", 2, rejects=True).job.transform)
+    verify()
+    said = refusal(lambda: provision.provision(stream.connection))
+    assert all(outputs[name] in said for name in changed)
+    assert "or configure another" in said
+
+    stream.configure(outputs={**outputs, **{name: f"{outputs[name]}-2" for name in changed}})
+    provision.provision(stream.connection)
+    assert "run `migrate`" in refusal(stream.recover)
+    assert operator.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
+    stream.send(400)
+    another_process(stream).drain()
+
+    before = {name: _count(stream, outputs[name]) for name in changed}
+    assert all(before.values())
+    for name, outcome in stream.outcomes().items():
+        # What the first queue gave before is in the former tables.
+        assert (outcome.lost, outcome.duplicated) == (before.get(name, 0), 0)
+
+
+def _count(stream: Stream, path: str) -> int:
+    return sum(1 for _ in stream.client.select_rows(f"* from [{path}]"))

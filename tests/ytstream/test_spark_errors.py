@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 from ytstream import JobError, RestartableError
+from ytstream.guarantees.transactional import FENCE, FENCED
 from ytstream.query.spark_errors import cause, explained_spark
 
 TRACE = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
@@ -64,6 +65,14 @@ def test_a_python_function_is_quoted_by_its_last_line_and_the_users_line() -> No
 def test_a_stream_that_ends_may_be_started_again() -> None:
     with pytest.raises(RestartableError, match="the tablet is not mounted"), explained_spark():
         raise StreamingQueryException(TRACE)
+
+
+def test_a_task_that_the_fence_kept_out_may_be_started_again() -> None:
+    """The message as Spark 4 gives it: no mistake of transform()."""
+    assert FENCED in FENCE
+    said = f"[USER_RAISED_EXCEPTION] {FENCED}, its first attempt may have written rows"
+    with pytest.raises(RestartableError, match="a second time"), explained_spark():
+        raise StreamingQueryException(said)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from yt.yson import YsonUint64
 
 from tests.ytstream.driver import BID
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream.demo.tables import produce
 from ytstream.job import Connection
-from ytstream.ledger import Head, head_row
+from ytstream.ledger import BatchRow, Head, batch_row, head_row
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.stopping import tell_end
-from ytstream.status import status
+from ytstream.status import SHOWN, status
 
 
 def _send(connection: Connection, count: int) -> None:
@@ -55,6 +58,29 @@ def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
     text = status(connection)
     assert "lag: 1 row\n" in text
     assert "stopped; 1 batch until now" in text
+
+
+def test_status_shows_what_the_last_batches_did_and_how_fast(provisioned_of: ConnectionOf) -> None:
+    """Batches of 2.5 s, one each ten seconds; an older one knows of no rejected rows."""
+    connection = provisioned_of("transactional", rejects=True)
+    start = datetime(2024, 2, 3, 23, 59, 50, tzinfo=UTC)
+    assert "rows/s" not in status(connection)
+    for number in range(1, SHOWN + 3):
+        written = {"output": 99, "rejected": 1} if number > 3 else {"output": 100}
+        begun = start + timedelta(0, 10 * number)
+        queue = connection.settings.queues[0]
+        done = BatchRow({queue: {0: (0, 100)}}, written, begun, begun + timedelta(0, 2.5))
+        row = batch_row(Head(epoch=3, batch=number - 1, number=number), done)
+        row |= {name: YsonUint64(row[name]) for name in ("started", "ended")}
+        connection.client.insert_rows(connection.settings.ledger, [row])
+    lines = _lines(connection)
+    header = ["batch", "epoch", "ended", "(UTC)", "rows", "read", "output", "rejected", "seconds"]
+    first = lines.index(header) + 2
+    assert lines[first] == ["3", "3", "2024-02-04", "00:00:22", "100", "100", "0", "2.5"]
+    assert lines[first + 1] == ["4", "3", "2024-02-04", "00:00:32", "100", "99", "1", "2.5"]
+    assert lines[first + SHOWN - 1][0] == str(SHOWN + 2)
+    said = "the last 10 batches: 1000 rows in 25.0 s of work (40 rows/s), 92.5 s with the pauses"
+    assert f"{said} (11 rows/s)" in status(connection)
 
 
 def test_status_refuses_a_damaged_ledger(provisioned_of: ConnectionOf) -> None:

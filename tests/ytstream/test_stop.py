@@ -73,6 +73,28 @@ def test_a_job_that_runs_is_asked_and_says_how_it_ended(
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 
+def test_what_an_older_process_says_meanwhile_is_no_answer(
+    connection: Connection, tablets: Tablets
+) -> None:
+    """A frozen one thaws and ends while the newer one finishes its batch."""
+    older = before_start.claim(connection, tablets, Epoch())
+    answers: list[str] = []
+    with _process(connection, tablets, hears=False) as epoch:
+        asking = threading.Thread(
+            target=lambda: answers.append(stopping.stop(connection, lambda _: None))
+        )
+        asking.start()
+        path, select = connection.settings.ledger, connection.client.select_rows
+        while (head := read_head(path, select)) is None or head.stopped != epoch.number:
+            time.sleep(0.05)
+        stopping.tell_end(connection, older, "failed: another instance of this job has started")
+        time.sleep(3 * stopping._POLL_SECONDS)
+        assert answers == []
+        stopping.tell_end(connection, epoch, supervisor.STOPPED)
+        asking.join()
+    assert answers == [f"the job has ended: {supervisor.STOPPED}"]
+
+
 def test_two_stops_at_once_hear_the_same(connection: Connection, tablets: Tablets) -> None:
     answers: list[str] = []
 
@@ -183,6 +205,23 @@ def _supervised(job: Job, *ends: Exception | None, progress: bool = False) -> _L
 def test_outages_are_waited_for_however_many(job: Job) -> None:
     life = _supervised(job, *[OutageError("nobody answers")] * 50)
     assert life.starts == 51
+
+
+def test_a_day_of_outages_is_waited_for(job: Job) -> None:
+    """A try a minute: two to the power of their number is no float any more."""
+    slow = replace(job, first_pause_seconds=1e-9, longest_pause_seconds=0.0)
+    life = _supervised(slow, *[OutageError("nobody answers")] * 1440)
+    assert life.starts == 1441
+
+
+def test_an_outage_ends_with_the_next_batch(job: Job, caplog: pytest.LogCaptureFixture) -> None:
+    """It is told anew, and not as one since the last time that the cluster was away."""
+    caplog.set_level("INFO", logger="job")
+    _supervised(job, *[OutageError("nobody answers")] * 2, progress=True)
+    assert len(caplog.messages) == 2
+    caplog.clear()
+    _supervised(job, *[OutageError("nobody answers")] * 2)
+    assert len(caplog.messages) == 1
 
 
 def test_failures_before_an_outage_were_its_beginning(job: Job) -> None:

@@ -31,7 +31,8 @@ def _provision(connection: Connection, _: argparse.Namespace) -> None:
 def _check(connection: Connection, _: argparse.Namespace) -> None:
     """Verify tables, offsets, session and the plan of transform(); changes nothing."""
     print(provision.check(connection))
-    for remark in retention.remarks(connection.client, connection.settings):
+    dropped = retention.remarks(connection.client, connection.settings)
+    for remark in (*dropped, *provision.remarks(connection)):
         print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")

@@ -24,17 +24,19 @@ class Processing:
     has_reference: bool = False
     #: Spark's: "append" gives a row once it is final, "update" whenever it has changed.
     output_mode: str = "append"
+    #: Whether several rows become one.
+    is_grouping: bool = False
     #: Python packages that the driver and every executor need besides those of SPYT.
     packages: Sequence[str] = ()
 
 
 PROCESSINGS: Mapping[str, Processing] = {
     "map": Processing(),
-    "window": Processing(is_stateful=True),
+    "window": Processing(is_stateful=True, is_grouping=True),
     "join": Processing(has_reference=True),
     "deduplicate": Processing(is_stateful=True),
-    "aggregate": Processing(is_stateful=True, output_mode="update"),
-    "sessions": Processing(is_stateful=True, packages=("pandas", "pyarrow")),
+    "aggregate": Processing(is_stateful=True, is_grouping=True, output_mode="update"),
+    "sessions": Processing(is_stateful=True, is_grouping=True, packages=("pandas", "pyarrow")),
 }
 #: The output of the rows that REJECT of transform.py keeps out of transform().
 REJECTED = "rejected"

@@ -97,6 +97,14 @@ def first_query(ledger: str) -> str:
     return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit 1'
 
 
+def newest_query(ledger: str, count: int) -> str:
+    """Return the query that reads what the last batches did, the newest first."""
+    return (
+        "number, epoch, batch, rows_read, rows_written, started, ended "
+        f'from [{ledger}] where kind = "batch" order by number desc limit {count}'
+    )
+
+
 def tables_query(ledger: str, batches: Iterable[tuple[int, int]]) -> str:
     """Return the query that reads the rows of some batches, each given by epoch and number."""
     listed = ", ".join(map(str, batches))

@@ -63,12 +63,18 @@ class Node:
             yield (node := pending.pop())
             pending += reversed(node.children)
 
+    def sources(self) -> list[tuple[str | None, list[int]]]:
+        """Return the queue and the ids of each source below; None for a stream that is not ours."""
+        ours, found = observed_name(""), []
+        for node in self.walk():
+            mark = str(node.jvm.name()) if node.name == "CollectMetrics" else ""
+            queue = mark.removeprefix(ours) if mark.startswith(ours) else None
+            found += [(queue, child.ids) for child in node.children if child.name in SOURCES]
+        return found
+
     def queues(self) -> list[str | None]:
-        """Return the queue of each source below, None for a stream that is none of ours."""
-        above = (n for n in self.walk() if any(child.name in SOURCES for child in n.children))
-        marks = [str(n.jvm.name()) if n.name == "CollectMetrics" else "" for n in above]
-        ours = observed_name("")
-        return [mark.removeprefix(ours) if mark.startswith(ours) else None for mark in marks]
+        """Return the queue of each source below, None for a stream that is not ours."""
+        return [queue for queue, _ in self.sources()]
 
 
 def analysed(rows: DataFrame) -> Node:

@@ -1,20 +1,38 @@
-"""The table of `status`: where queues, consumer and ledger are, and the lag."""
+"""What `status` shows: queues, consumer and ledger, the lag, and what the last batches did."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from . import ledger
 from .cluster import cluster_name
 from .job import Connection
 from .recovery import aside, snapshot
+from .recovery.snapshot import Snapshot
 from .recovery.stopping import how_it_ended
-from .table import counted, table
+from .table import Cell, counted, table
+
+#: Batches that are shown, and whose rows per second are counted: the last ones.
+SHOWN = 10
+#: What the service columns of a table hold.
+_MICROSECONDS = 1_000_000
 
 
 def status(connection: Connection) -> str:
-    """Return a table of each partition's rows, both offsets, and the lag.
+    """Return the tables of partitions and of batches, the lag, and how the last process ended."""
+    found = snapshot.read(connection.client, connection.settings)
+    return "\n".join(
+        (*_queues(connection, found), *_batches(connection), *_state(connection, found))
+    )
+
+
+def _queues(connection: Connection, found: Snapshot) -> Iterator[str]:
+    """Yield a table of each partition's rows, both offsets, and the lag; then the whole lag.
 
     ``next`` is the row the next batch starts with, by the ledger; the consumer may be behind.
     """
-    found = snapshot.read(connection.client, connection.settings)
     head = found.begun
-    rows: list[tuple[str | int, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     lag = 0
     for queue in found.queues:
         for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
@@ -23,17 +41,66 @@ def status(connection: Connection) -> str:
             behind = max(0, upper - after)
             rows.append((queue.path, partition, lower, upper, consumed, after, behind))
             lag += behind
-    last = "the job has not started yet"
-    if head is not None:
+    yield table(("queue", "partition", "first", "end", "consumer", "next", "lag"), rows)
+    yield ""
+    where = f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}"
+    yield f"{where}; lag: {counted(lag, 'row')}"
+
+
+def _batches(connection: Connection) -> Iterator[str]:
+    """Yield a table of the last batches, the newest last, and how fast they were."""
+    query = ledger.newest_query(connection.settings.ledger, SHOWN)
+    batches = [*connection.client.select_rows(query)][::-1]
+    if not batches:
+        return
+    outputs = list(connection.job.outputs)
+    header = ("batch", "epoch", "ended (UTC)", "rows read", *outputs, "seconds")
+    yield ""
+    yield table(header, [_line(batch, outputs) for batch in batches])
+    yield ""
+    yield _speed(batches)
+
+
+def _line(batch: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Cell, ...]:
+    ended = datetime.fromtimestamp(batch["ended"] / _MICROSECONDS, UTC)
+    return (
+        *(int(batch["number"]), int(batch["epoch"]), f"{ended:%Y-%m-%d %H:%M:%S}"),
+        int(batch["rows_read"]),
+        # An output that was added later has no number in older rows.
+        *(int(batch["rows_written"].get(name, 0)) for name in outputs),
+        round(_seconds(batch["started"], batch["ended"]), 1),
+    )
+
+
+def _speed(batches: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many rows were read per second: of the time at work, and of all time."""
+    rows = sum(int(batch["rows_read"]) for batch in batches)
+    work = sum(_seconds(batch["started"], batch["ended"]) for batch in batches)
+    all_time = _seconds(batches[0]["started"], batches[-1]["ended"])
+    return (
+        f"the last {counted(len(batches), 'batch')}: {counted(rows, 'row')} in {work:.1f} s of work"
+        f"{_per_second(rows, work)}, {all_time:.1f} s with the pauses{_per_second(rows, all_time)}"
+    )
+
+
+def _per_second(rows: int, seconds: float) -> str:
+    return f" ({rows / seconds:.0f} rows/s)" if seconds > 0 else ""
+
+
+def _seconds(start: int, end: int) -> float:
+    return (int(end) - int(start)) / _MICROSECONDS
+
+
+def _state(connection: Connection, found: Snapshot) -> Iterator[str]:
+    """Yield how the last process ended, how many batches there were, and what waits."""
+    head = found.begun
+    if head is None:
+        yield "the job has not started yet"
+    else:
         ended = how_it_ended(connection, head.owner) or "it has not said that it ended"
         batches = counted(head.number, "batch")
-        last = f"epoch {head.epoch} of {head.owner}: {ended}; {batches} until now"
+        yield f"epoch {head.epoch} of {head.owner}: {ended}; {batches} until now"
     if connection.job.static:
         written = aside.written(connection.client, connection.settings)
         count = len(aside.named(connection.client, connection.settings, written))
-        last += f"\n{counted(count, 'table')} of static outputs waiting for publication"
-    return (
-        f"{table(('queue', 'partition', 'first', 'end', 'consumer', 'next', 'lag'), rows)}\n\n"
-        f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}; "
-        f"lag: {counted(lag, 'row')}\n{last}"
-    )
+        yield f"{counted(count, 'table')} of static outputs waiting for publication"

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+Cell = str | int | float
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Return a table: columns padded to their widest cell, numbers to the right."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(len(str(cell)) for cell in column) for column in columns]
-    sides = [">" if isinstance(column[-1], int) else "<" for column in columns]
+    sides = [">" if isinstance(column[-1], int | float) else "<" for column in columns]
     formats = [f"{side}{width}" for side, width in zip(sides, widths, strict=True)]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join("  ".join(map(format, map(str, line), formats)).rstrip() for line in lines)

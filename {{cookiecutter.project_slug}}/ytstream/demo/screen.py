@@ -88,7 +88,7 @@ def _show(job: Job, result: Result) -> None:
     figures = {
         "rows_in": result.rows_in,
         "rows_out": result.outcome.rows_out,
-        **({"rejected": result.outcomes[REJECTED].rows_out} if job.reject else {}),
+        **({"rejected": result.outcomes[REJECTED].rows_out} if REJECTED in result.outcomes else {}),
         "lost": result.outcome.lost,
         "duplicated": result.outcome.duplicated,
         "kills": result.kills,

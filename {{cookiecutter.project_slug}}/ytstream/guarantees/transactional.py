@@ -23,13 +23,15 @@ from . import sizing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+#: What the fence says: the batch has failed, and the next start runs it again.
+FENCED = "fence: a task was started a second time"
 #: A task's thread is named "... task 3.0 in stage 7.0 (TID 9)": index.attempt, stage.attempt
 #: (Spark, TaskSetManager.resourceOffer and Executor.TaskRunner). Read inside the task, before its
 #: first row, it fences off every second attempt, however Spark came to start it: retry,
 #: speculation, lost executor, repeated stage. No row of a second attempt ever reaches the writer.
 FENCE = (
     "isnull(assert_true(reflect('java.lang.Thread', 'currentThread') rlike "
-    "'task [0-9]+[.]0 in stage [0-9]+[.]0 ', 'fence: a task was started a second time, its first "
+    f"'task [0-9]+[.]0 in stage [0-9]+[.]0 ', '{FENCED}, its first "
     "attempt may have written rows; the micro-batch is aborted and runs again'))"
 )
 

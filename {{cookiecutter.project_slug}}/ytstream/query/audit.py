@@ -44,7 +44,7 @@ Metrics = Mapping[str, tuple[int, int | None]]
 
 
 def ends_of(execution: Any, number: int) -> list[dict[int, int]]:
-    """Return where each queue's partitions end after the batch, by Spark's offset log.
+    """Return where the partitions end after the batch, by Spark's offset log; see by_queue().
 
     The log keeps its newest entries in memory (Spark, HDFSMetadataLog), so this is no request.
     """

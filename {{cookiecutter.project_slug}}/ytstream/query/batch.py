@@ -28,6 +28,7 @@ from ..errors import JobError, RestartableError
 from ..job import Connection
 from ..ledger import BatchRow, Head
 from ..plan import observed_name
+from ..positions import by_queue
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
@@ -152,7 +153,8 @@ class Batch:
         """Return the verified head, and the rows that the batch has to read."""
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
-        return head, ranges(number, self.connection.settings.queues, head.ends, ends)
+        queues = self.connection.settings.queues
+        return head, ranges(number, queues, head.ends, by_queue(ends, len(queues)))
 
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)

@@ -10,7 +10,7 @@ from .. import confs
 from ..cluster import connect
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
-from ..plan import stateful_operator
+from ..plan import analysed, stateful_operator
 from ..recovery.folder import path_of
 from . import reject
 from .audit import uncounted
@@ -63,6 +63,19 @@ def flow_of(
 def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
     job = connection.job
+    read: dict[str | None, list[int]] = {}
+    for queue, ids in analysed(rows).sources():
+        if read.setdefault(queue, ids) != ids:
+            raise JobError(
+                f"transform() reads {queue} as two streams that Spark plans apart, as for a join "
+                "of its rows with themselves",
+                "group the rows by what they are joined by; their union is one stream",
+            )
+    if set(read) != {*connection.settings.queues}:
+        raise JobError(
+            "transform() reads another stream than the rows that it is given, or not those",
+            "name each queue in `queues` of the configuration: the ledger covers their rows alone",
+        )
     operator = stateful_operator(rows)
     if operator is not None and not job.kind.is_stateful:
         stateful = ", ".join(name for name, kind in PROCESSINGS.items() if kind.is_stateful)

@@ -54,8 +54,21 @@ def read(
         )
     say(f"reference {path}: {len(found)} rows{_without_key(path, columns, found)}")
     schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
+    for row in found:
+        if odd := [name for name, kind in kinds.items() if not _is_text(row[name], kind)]:
+            shown = {name: row[name] for name in kinds if name not in odd}
+            raise JobError(
+                f"the reference {path} has a text that is not UTF-8, in column {odd[0]} of the row "
+                f"with {shown}",
+                "correct that row, or leave the column out of REFERENCE",
+            )
     rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
     return spark.createDataFrame(rows, schema)
+
+
+def _is_text(value: Any, kind: str) -> bool:
+    """Return whether a value of Spark's type string is one: others come as bytes of their own."""
+    return value is None or _TYPES[kind] != "string" or isinstance(value, str)
 
 
 def _plain(value: Any, kind: str) -> Any:

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..blame import BRING, place, place_in
 from ..errors import JobError, RestartableError
+from ..guarantees.transactional import FENCED
 from .jvm import explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 
@@ -44,7 +45,8 @@ def explained_spark() -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
-        if is_from_the_stream and not any(part in text for part in _FATAL):
+        is_fatal = any(part in text for part in _FATAL) and FENCED not in text
+        if is_from_the_stream and not is_fatal:
             raise RestartableError(cause(text)) from error
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
         if any(part in text for part in STATE_FAILURES):

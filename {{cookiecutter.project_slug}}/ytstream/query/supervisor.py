@@ -32,6 +32,7 @@ from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
 
 _POLL_SECONDS = 0.2
+_MOST_DOUBLINGS = 30
 STOPPED = "stopped; the next start continues from here"
 
 
@@ -50,8 +51,8 @@ def run(connection: Connection) -> None:
     try:
         supervise(connection.job, life, stop)
         say(STOPPED)
-    except (JobError, RestartableError) as error:
-        how = f"failed: {str(error).splitlines()[0]}"
+    except BaseException as error:
+        how = f"failed: {(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
         tell_end(connection, life.epoch, how)
@@ -169,7 +170,8 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
             outage = None
         except OutageError as error:
             failures.clear()  # they were its beginning
-            outage = outage or Outage(time.monotonic())
+            if outage is None or life.has_progressed:
+                outage = Outage(time.monotonic())
             outage.tell(str(error), time.monotonic())
             _pause(job, outage.count, life, stop, outage)
         except RestartableError as error:
@@ -196,7 +198,9 @@ def _pause(
     job: Job, count: int, life: Life, stop: threading.Event, outage: Outage | None = None
 ) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
-    pause = min(job.first_pause_seconds * 2 ** (count - 1), job.longest_pause_seconds)
+    # Without a bound, a number of this size is none of Python's floats after a day.
+    doubled = job.first_pause_seconds * 2 ** min(count - 1, _MOST_DOUBLINGS)
+    pause = min(doubled, job.longest_pause_seconds)
     end = time.monotonic() + pause
     while not stop.is_set():
         if life.is_stop_asked():

@@ -120,7 +120,7 @@ def begin(
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
     ownership.mark(connection)
-    folder.remove_old(client, settings, {mine.number, plan.head.folder or mine.number})
+    folder.remove_old(client, settings, mine.number, plan.head.folder)
 
 
 def _first(settings: Settings, found: Snapshot) -> Plan:

@@ -7,6 +7,7 @@ and one that is opened later finds a foreign epoch in the head. Neither depends 
 
 import os
 import socket
+import time
 import uuid
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +17,9 @@ from ..ledger import Head
 from ..tablets import ConflictError, Tablets, Transaction
 from .snapshot import Select
 
-#: A conflict means that an older batch has just committed; its next one will not.
-_ATTEMPTS = 5
+#: A conflict means that an older batch commits or has just committed; its next one will not.
+_ATTEMPTS = 6
+_PAUSE_SECONDS = 0.1
 
 
 def this_process() -> str:
@@ -57,8 +59,7 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, mend: bool = False)
             return replace(mine, number=raised.epoch)
         except ConflictError as error:
             last = error
-            if attempt + 1 == _ATTEMPTS:
-                break
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
 
 

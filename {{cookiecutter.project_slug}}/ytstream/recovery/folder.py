@@ -9,7 +9,7 @@ from yt.common import YtError
 from ..cluster import Client
 from ..config import Settings
 from ..ledger import Head
-from ..positions import Rows
+from ..positions import Rows, by_queue
 from . import checkpoint
 
 #: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
@@ -44,10 +44,13 @@ def new_folder(
     return head.batch
 
 
-def remove_old(client: Client, settings: Settings, kept: set[int]) -> None:
-    """Remove the folders of other epochs; one that somebody holds a lock on stays for now."""
+def remove_old(client: Client, settings: Settings, epoch: int, kept: int | None) -> None:
+    """Remove the folders of epochs before ``epoch`` but for ``kept``; a locked one stays for now.
+
+    Not those of later ones: a driver that was frozen since its start may have a successor.
+    """
     for name in client.list(settings.checkpoint):
-        if str(name).isdigit() and int(name) not in kept:
+        if str(name).isdigit() and int(name) < epoch and int(name) != kept:
             try:
                 client.remove(f"{settings.checkpoint}/{name}", recursive=True, force=True)
             except YtError:
@@ -88,7 +91,7 @@ def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
     ends = checkpoint.planned(client, path, number).ends
     return all(
         end.get(partition, row) >= row
-        for end, begins in zip(ends, rows, strict=True)
+        for end, begins in zip(by_queue(ends, len(rows)), rows, strict=True)
         for partition, row in begins.items()
     )
 

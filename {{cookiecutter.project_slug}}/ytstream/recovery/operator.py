@@ -27,10 +27,12 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
         ownership.verify_job(connection, found.begun)
     ownership.verify_owner(connection, found)
     _verify_partitions(connection.settings.consumer, found.queues)
+    _targets(found, _stands(found), to, rows)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), mend=True)
+    # An older driver's batch may have committed until then.
+    found = snapshot.read(connection.client, connection.settings)
     before = _stands(found)
     targets = _targets(found, before, to, rows)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), mend=True)
-    found = snapshot.read(connection.client, connection.settings)
     plan = Plan(targets, replace(found.head or Head(), batch=-1))
     before_start.begin(connection, tablets, mine, found, plan)
     moves = [

@@ -13,13 +13,16 @@ from ..positions import Queue
 #: Attribute of consumer and checkpoint: the job that they are of, and that job's ledger.
 MARKER = "ytstream_job"
 
+#: A job's batches are seldom so short that none of so many looks falls between two of them.
+_LOOKS = 10
+
 #: A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start.
 Select = Callable[[str], Iterable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Read in one go. Only the head may be trusted while another process may run."""
+    """Head and queues are of one moment, as far as batches of another process move them."""
 
     queues: tuple[Queue, ...]
     #: None before the first start of the job.
@@ -34,14 +37,28 @@ class Snapshot:
 
 
 def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
-    """Read all positions. Raises JobError for a damaged head; with ``mend`` it is a new one."""
-    rows = client.select_rows(ledger.head_query(settings.ledger))
+    """Read all positions. Raises JobError for a damaged head; with ``mend`` it is a new one.
+
+    A batch that commits between two requests moves the consumer on from the head. So the head is
+    read before and after, and everything again if it has changed.
+    """
+    cluster, found = cluster_name(client), _head(client, settings, mend)
+    for _ in range(_LOOKS):
+        head, where = found, queues(client, settings, cluster)
+        found = _head(client, settings, mend)
+        if found == head:
+            break
     return Snapshot(
-        queues(client, settings, cluster_name(client)),
-        ledger.head_of(settings.ledger, rows, mend=mend),
+        where,
+        head,
         client.get_attribute(settings.consumer, MARKER, None),
         client.get_attribute(settings.checkpoint, MARKER, None),
     )
+
+
+def _head(client: Client, settings: Settings, mend: bool) -> Head | None:
+    rows = client.select_rows(ledger.head_query(settings.ledger))
+    return ledger.head_of(settings.ledger, rows, mend=mend)
 
 
 def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:
