@@ -1,4 +1,4 @@
-"""What spark-submit runs: ``main.py --config production.toml``."""
+"""The file that spark-submit runs: ``main.py --config production.toml``."""
 
 import sys
 

@@ -91,7 +91,7 @@ def test_a_damaged_head_is_refused_over_both_protocols(
     driver.client.insert_rows(driver.settings.ledger, [row])
     assert "is not as the job writes it" in refusal(lambda: _head(driver))
     assert "is not as the job writes it" in refusal(lambda: _raise(driver, Epoch()))
-    raised = raise_epoch(driver.settings.ledger, driver.tablets, Epoch(), mend=True)
+    raised = raise_epoch(driver.settings.ledger, driver.tablets, Epoch(), repair=True)
     assert _head(driver) == Head(10, raised.owner)
 
 

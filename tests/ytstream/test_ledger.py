@@ -72,12 +72,12 @@ def test_a_damaged_head_is_refused_in_one_line_and_can_be_mended(damage: dict[st
     text = refusal(lambda: head_of(LEDGER, iter([row])))
     assert text.startswith(f"the head row of the ledger {LEDGER} is not as the job writes it: ")
     assert "`rewind`" in text
-    assert head_of(LEDGER, iter([row]), mend=True) == Head(9)
+    assert head_of(LEDGER, iter([row]), repair=True) == Head(9)
 
 
 def test_mending_changes_nothing_that_is_whole() -> None:
     head = HEADS["two queues"]
-    assert head_of(LEDGER, iter([_read(head)]), mend=True) == head
+    assert head_of(LEDGER, iter([_read(head)]), repair=True) == head
 
 
 def test_ends_come_in_the_order_of_the_queues() -> None:

@@ -9,7 +9,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.ytstream.helpers import ConnectionOf, StreamOf, another_process, refusal
+from minicluster.testing import Running
+from tests.ytstream.helpers import (
+    ConnectionOf,
+    StreamOf,
+    another_process,
+    die_between_the_logs,
+    refusal,
+)
 from ytstream.query import pipeline
 from ytstream.testing.stream import Stream
 
@@ -75,6 +82,22 @@ def test_a_gap_is_skipped_where_the_log_has_each_queue_twice(stream_of: StreamOf
     stream.configure(on_data_loss="skip")
     stream.send(400)
     another_process(stream).drain()
+    assert stream.is_exact()
+
+
+def test_a_batch_that_was_planned_stays_where_the_log_has_the_queue_twice(
+    stream_of: StreamOf, cluster: Running
+) -> None:
+    stream = stream_of("transactional", "window")
+    stream.redeclare(transform=_in_two_parts(stream.connection.job.transform))
+    stream.send(400)
+    stream.drain()
+    stream.send(400)
+    batch = die_between_the_logs(stream, cluster)
+    again = another_process(stream)
+    again.recover()
+    assert stream.client.exists(f"{again.folder}/offsets/{batch}")
+    again.close()
     assert stream.is_exact()
 
 

@@ -190,7 +190,7 @@ class Faults:
         return Fault(**self._client.request("GET", f"/faults/{_id(rule)}"))
 
     def remove(self, rule: Fault | int) -> None:
-        """Remove a rule; the calls that it delays or holds go on."""
+        """Remove a rule; the calls that it delays or holds continue."""
         self._client.request("DELETE", f"/faults/{_id(rule)}")
 
     def clear(self) -> None:

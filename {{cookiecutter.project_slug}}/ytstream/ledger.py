@@ -2,7 +2,7 @@
 
 The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
 folder, the last batch that happened and the row where each partition stands after it. Below it is a
-row for each batch, written in the same transaction. Two more say that somebody asks the job to
+row for each batch, written in the same transaction. Two more say that a person asks the job to
 stop, and how its last process ended. Values only: recovery/ and query/ read and write them.
 """
 
@@ -65,7 +65,7 @@ class Head:
 
 @dataclass(frozen=True)
 class BatchRow:
-    """What one batch did."""
+    """The rows and the times of one batch."""
 
     #: Queue -> partition -> its first row and the row after its last one.
     ranges: Mapping[str, Mapping[int, tuple[int, int]]]
@@ -119,10 +119,10 @@ def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return state.get("tables", {}) if isinstance(state, Mapping) else {}
 
 
-def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, mend: bool = False) -> Head | None:
+def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
     """Return the head out of the answer to ``head_query``; None before the first start.
 
-    Raises JobError for a row that this runtime did not write; with ``mend`` returns its epoch.
+    Raises JobError for a row that this runtime did not write; with ``repair`` returns its epoch.
     """
     found = {str(row["kind"]): row for row in rows}
     if "head" not in found:
@@ -141,7 +141,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, mend: bool = Fals
             int(found["stop"]["epoch"]) if "stop" in found else 0,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if mend:  # the table's schema lets no other value into that column
+        if repair:  # the table's schema lets no other value into that column
             return Head(int(found["head"]["epoch"]))
         raise JobError(
             f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",

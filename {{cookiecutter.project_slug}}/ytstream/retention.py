@@ -1,4 +1,4 @@
-"""What removes rows of a queue, perhaps before the job has read them: remarks of `check`.
+"""Remarks of `check`: settings that remove rows of a queue, perhaps before the job has read them.
 
 A queue belongs to its producers, so nothing is refused here.
 """

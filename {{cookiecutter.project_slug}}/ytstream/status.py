@@ -1,4 +1,4 @@
-"""What `status` shows: queues, consumer and ledger, the lag, and what the last batches did."""
+"""The tables of `status`: queues, consumer and ledger, the lag, and what the last batches did."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,7 @@
 """Tablet transactions, through the client in SPYT's jars.
 
 There are none over HTTP (YTsaurus documentation, "Dynamic tables: FAQ"), so ytsaurus-client alone
-cannot write two tables at once, or write what nobody else has written meanwhile.
+cannot write two tables at once, or write a row only if no other process has written it meanwhile.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Transaction:
             self._transaction.commit().join()
 
     def abort(self) -> None:
-        """Abort; a transaction that is over, or that nobody can reach, stays as it is."""
+        """Abort; a transaction that is over, or out of reach, stays as it is."""
         try:
             self._transaction.abort().join()
         except Py4JJavaError:
@@ -228,7 +228,7 @@ def _explained() -> Iterator[None]:
         innermost = line.rpartition("<== ")[2].strip("'")
         if _CONFLICT in text:
             raise ConflictError(innermost) from error
-        # An error of the cluster's own has a code; without one nobody has answered.
+        # An error of the cluster's own has a code; without one the cluster has not answered.
         code = re.search(r'full error: \{"code"=(\d+)', text)
         if code is None or int(code[1]) in _UNREACHABLE:
             raise OutageError(f"the RPC proxies do not answer: {innermost}") from error

@@ -91,7 +91,7 @@ class Gate:
         return self.rules[rule_id]
 
     async def remove(self, rule_id: int | None = None) -> None:
-        """Remove one rule or all; calls that it delays or holds go on at once."""
+        """Remove one rule or all; calls that it delays or holds continue at once."""
         for removed in [rule_id] if rule_id is not None else list(self.rules):
             self.rules.pop(removed, None)
             self._held.let_go(removed)

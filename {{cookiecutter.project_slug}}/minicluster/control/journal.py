@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import YtError
 
 JOURNAL_SIZE = 100_000
-"""Entries kept; the counts go on beyond it."""
+"""Entries kept; the counts continue beyond it."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The parameters that a command knows; any other one is refused before the command runs.
 
-A parameter that nobody reads would be dropped without a word, and a test that relies on it would
+A parameter that no code reads would be dropped without a word, and a test that relies on it would
 prove nothing. So each protocol has a table: of each command (`http/parameters.py`) or method
 (`rpc/parameters.py`), what becomes of each parameter. A `Rule` says it.
 """

@@ -151,7 +151,7 @@ LACKING = frozenset(
         "zookeeper_shard",
     }
 )
-"""What only a real cluster can create (client/object_client/public.h, EObjectType)."""
+"""Types that only a real cluster can create (client/object_client/public.h, EObjectType)."""
 
 
 # Lists are kept as one value: real list nodes are deprecated (documentation, "Cypress"), and no

@@ -153,7 +153,7 @@ class Branch:
     added: tuple[Addition, ...] = ()
     """In the order of the commits; they go onto `payload`, or onto the node's if it is missing."""
     base: Any = MISSING
-    """What the transaction saw when it began to add to a payload of others, and goes on to see.
+    """The payload of others as the transaction saw it when it began to add to it.
 
     Source: integration/tables/test_tables.py, test_shared_locks_parallel_tx.
     """

@@ -23,7 +23,7 @@ from .options import Options, flag, symbol
 FORMAT_CANNOT_REPRESENT_ROW = 315
 
 _FORWARD = {0: b"0", 9: b"t", 10: b"n", 13: b"r"}
-"""What follows the escaping symbol for a byte; every other byte stands for itself."""
+"""The letter that follows the escaping symbol for a byte; every other byte stands for itself."""
 _BACKWARD = {letter: bytes([byte]) for byte, letter in _FORWARD.items()}
 
 _ANY_FIELD = (wire.ANY, wire.COMPOSITE)

@@ -1,4 +1,4 @@
-"""What becomes of each parameter of each HTTP command (names: client/driver/*_commands.cpp).
+"""The use of each parameter of each HTTP command (names: client/driver/*_commands.cpp).
 
 `EVERY` holds for all commands: clients add these to requests of any kind. A command's own rules
 override them. What is neither in `EVERY` nor among a command's own is refused.

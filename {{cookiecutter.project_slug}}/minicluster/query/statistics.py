@@ -1,4 +1,4 @@
-"""What a query has read and written, as clients may ask (client/query_client/query_statistics.cpp).
+"""Figures of a query's reading and writing, for clients (client/query_client/query_statistics.cpp).
 
 Times and memory are 0 (model), and a row that is read weighs what all its columns do (model: the
 server reads those that the query names).

@@ -1,4 +1,4 @@
-"""What becomes of each field of each RPC request (names: api_service.proto).
+"""The use of each field of each RPC request (names: api_service.proto).
 
 All fields of the messages in `PARTS` are named, with a dot. `EVERY` holds for all methods that have
 such fields. What is neither in `EVERY` nor among a method's own is refused if it is set, as is a

@@ -1,4 +1,4 @@
-"""What a path asks of `write_table`: to append, to sort, or to change the schema of a static table.
+"""The attributes of a path that `write_table` obeys: append, sort, change a static table's schema.
 
 The rules and the wording of refusals: ytlib/table_client/table_upload_options.cpp.
 """

@@ -1,4 +1,4 @@
-"""What the ledger tells of the demonstration: its batches, and how many rows they read."""
+"""The demonstration as the ledger has it: its batches, and how many rows they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What guarantees without SPYT's transaction share.
+"""The part that guarantees without SPYT's transaction share.
 
 The outputs of a batch are visible at once. After them one transaction of the runtime's own writes
 the ledger's head; a batch that was cut off before runs again from its first row. SPYT moves the

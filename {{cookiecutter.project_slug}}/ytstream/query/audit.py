@@ -1,4 +1,4 @@
-"""What a micro-batch has to read, and whether it did.
+"""The rows that a micro-batch has to read, compared with those that it has read.
 
 SPYT reads a queue by row numbers and does not look at the rows' own: below the first row that is
 left it takes as many later ones, without an error (YtQueueUtils). The audit looks after the rows

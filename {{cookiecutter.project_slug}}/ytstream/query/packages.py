@@ -22,7 +22,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 
 class Found(NamedTuple):
-    """What one Python process has of the packages: a line of versions, a line of problems."""
+    """The packages as one Python process has them: a line of versions, a line of problems."""
 
     host: str
     versions: str

@@ -22,7 +22,7 @@ from .source import events
 
 @dataclass(frozen=True)
 class Flow:
-    """What a query streams, and how its micro-batches become the rows of each output."""
+    """The rows that a query streams, and how its micro-batches become the rows of each output."""
 
     rows: DataFrame
     outputs: Outputs

@@ -1,4 +1,4 @@
-"""What Spark's state store tells: rows that came too late, a state that is large or unusable."""
+"""Remarks on Spark's state store: rows that came too late, a state that is large or unusable."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -81,7 +81,7 @@ class Life:
         """Run one query until stopped, or until the reference has to be read anew.
 
         Every other end of a query is an exception, and this is where it is judged: JobError for
-        what only a person can mend, OutageError, RestartableError for the rest.
+        what only a person can fix, OutageError, RestartableError for the rest.
         """
         self.has_progressed = False
         with explained(self.connection.settings), explained_spark():

@@ -81,7 +81,7 @@ class Watch:
         """Return why an answer is an error: mostly a tablet that is not mounted tells no bounds."""
         lines: list[str] = []
         if not isinstance(error, YtResponseError):
-            return lines  # nobody has answered
+            return lines  # the cluster has not answered
         for path in self.connection.settings.queues:
             with suppress(YtError, OSError):
                 found = facts(self.connection.client, path, ["tablet_state"])

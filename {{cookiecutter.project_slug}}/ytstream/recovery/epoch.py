@@ -31,23 +31,23 @@ def this_process() -> str:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What a process knows of its own epoch; 0: it has not raised one yet."""
+    """The epoch that a process has raised last; 0: none yet."""
 
     number: int = 0
     owner: str = field(default_factory=this_process)
 
 
-def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, mend: bool = False) -> Epoch:
+def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, repair: bool = False) -> Epoch:
     """Write the next epoch into the ledger at ``path``, and return it.
 
     A process raises it freely once, while it holds the lock; later from its own epoch alone. With
-    ``mend`` a damaged head is written anew, as one that no start has used. Raises SupersededError
+    ``repair`` a damaged head is written anew, as one that no start has used. Raises SupersededError
     when another process has raised it since, RestartableError when the cluster refuses.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with tablets.transaction() as transaction:
-                found = read_head(path, transaction.select, mend=mend)
+                found = read_head(path, transaction.select, repair=repair)
                 # Told by the owner: the reply to an earlier raise of our own may have been lost.
                 if mine.number and (found is None or found.owner != mine.owner):
                     raise superseded(found)
@@ -71,9 +71,9 @@ def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
     return head
 
 
-def read_head(path: str, select: Select, *, mend: bool = False) -> Head | None:
-    """Return the head row. Raises JobError for one that is not ours; with ``mend`` a new one."""
-    return ledger.head_of(path, iter(select(ledger.head_query(path))), mend=mend)
+def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None:
+    """Return the head row. Raises JobError for one that is not ours; with ``repair`` a new one."""
+    return ledger.head_of(path, iter(select(ledger.head_query(path))), repair=repair)
 
 
 def verify_epoch(head: Head | None, mine: Epoch) -> Head:

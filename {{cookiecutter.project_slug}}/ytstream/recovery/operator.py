@@ -22,13 +22,13 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
     partitions stay where they are. Raises JobError before any change.
     """
-    found = snapshot.read(connection.client, connection.settings, mend=True)
+    found = snapshot.read(connection.client, connection.settings, repair=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
     ownership.verify_owner(connection, found)
     _verify_partitions(connection.settings.consumer, found.queues)
     _targets(found, _stands(found), to, rows)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), mend=True)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True)
     # An older driver's batch may have committed until then.
     found = snapshot.read(connection.client, connection.settings)
     before = _stands(found)

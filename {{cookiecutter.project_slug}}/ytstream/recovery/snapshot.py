@@ -36,16 +36,16 @@ class Snapshot:
         return self.head if self.head is not None and self.head.folder is not None else None
 
 
-def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
-    """Read all positions. Raises JobError for a damaged head; with ``mend`` it is a new one.
+def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapshot:
+    """Read all positions. Raises JobError for a damaged head; with ``repair`` it is a new one.
 
     A batch that commits between two requests moves the consumer on from the head. So the head is
     read before and after, and everything again if it has changed.
     """
-    cluster, found = cluster_name(client), _head(client, settings, mend)
+    cluster, found = cluster_name(client), _head(client, settings, repair)
     for _ in range(_LOOKS):
         head, where = found, queues(client, settings, cluster)
-        found = _head(client, settings, mend)
+        found = _head(client, settings, repair)
         if found == head:
             break
     return Snapshot(
@@ -56,9 +56,9 @@ def read(client: Client, settings: Settings, *, mend: bool = False) -> Snapshot:
     )
 
 
-def _head(client: Client, settings: Settings, mend: bool) -> Head | None:
+def _head(client: Client, settings: Settings, repair: bool) -> Head | None:
     rows = client.select_rows(ledger.head_query(settings.ledger))
-    return ledger.head_of(settings.ledger, rows, mend=mend)
+    return ledger.head_of(settings.ledger, rows, repair=repair)
 
 
 def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:
