@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -141,6 +141,11 @@ MISTAKES = (
             "job.py cannot be read:\n  most_failures=0: wanted a positive number", DECLARED),
     Mistake("transform is no function", JOB, "transform=transform", "transform='transform'",
             "job.py and tables.py do not fit:\n  transform is not a function", DECLARED),
+    Mistake("no comma behind a column", TABLES, "OUTPUTS = {",
+            'OUTPUTS = {"output": (Column("a", "utf8")), "more": None}\n_ = {',
+            "job.py cannot be read:\n  outputs['output']=Column(name='a', type='utf8', "
+            "required=False, key=False): wanted a list\n  outputs['more']=None: wanted a list",
+            DECLARED),
     Mistake("two outputs", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',
             "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job "
@@ -429,6 +434,22 @@ def test_a_job_is_looked_at_and_stopped_though_its_tables_were_edited_since(
     assert run("run") == 1
     said = capsys.readouterr().err
     assert "the job cannot start:\nqueue //home/edited/bids: column more: missing" in said
+
+
+def test_a_job_is_stopped_though_a_queue_is_not_mounted(
+    project: Path, cluster: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may run, and say that the queue cannot be read. What `stop` itself needs is named."""
+    _edited_everywhere(project, TOML, "mistakes", "unmounted")
+    assert run("stop") == 1
+    said = capsys.readouterr().err
+    assert "the job cannot be asked to stop:" in said
+    assert "ledger //home/unmounted/ledger: missing" in said
+    assert run("provision") == 0
+    client: Any = connect(load(Path(TOML)))
+    client.unmount_table("//home/unmounted/bids", sync=True)
+    assert run("stop") == 0
+    assert "the job does not run" in capsys.readouterr().out
 
 
 def test_check_says_that_it_starts_spark(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
@@ -327,6 +327,15 @@ def test_latest_lets_one_row_of_each_key_through(stream_of: StreamOf) -> None:
     stream.publish(sorted(stream.sample.make(400), key=lambda row: str(row["event_id"])))
     stream.drain()
     assert stream.is_exact()
+
+
+def test_latest_lets_a_key_through_of_which_nothing_tells_what_is_latest(
+    spark: SparkSession,
+) -> None:
+    rows = [(7, None, "a"), (7, None, "a"), (8, 1, "b"), (8, None, "c"), (None, None, "d")]
+    frame = spark.createDataFrame(rows, "auction bigint, at bigint, event_id string")
+    found = {(row.auction, row.event_id) for row in latest(frame, ["auction"], "at").collect()}
+    assert found == {(7, "a"), (8, "b"), (None, "d")}
 
 
 def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: StreamOf) -> None:

@@ -106,7 +106,7 @@ def _ends(stream: Stream, queue: str) -> list[int]:
     return [int(info["total_row_count"]) for info in found]
 
 
-@pytest.mark.parametrize("what", ["join", "other", "alone"])
+@pytest.mark.parametrize("what", ["join", "other", "others", "alone"])
 def test_streams_beside_the_rows_are_refused(stream_of: StreamOf, what: str) -> None:
     stream = stream_of("at_least_once", "window")
     rate = stream.spark.readStream.format("rate").load()
@@ -118,8 +118,11 @@ def test_streams_beside_the_rows_are_refused(stream_of: StreamOf, what: str) -> 
             same = "mine.bidder = yours.bidder and mine.date_time = yours.date_time"
             return mine.join(yours, F.expr(same)).select("mine.*")
         other = rate.select(F.col("value").alias("auction"))
+        if what == "others":
+            second = stream.spark.readStream.format("rate").load()
+            other = other.union(second.select(F.col("value").alias("auction")))
         return other if what == "alone" else rows.select("auction").union(other)
 
     stream.redeclare(transform=transform)
     said = refusal(stream.flow)
-    assert ("as two streams" if what == "join" else "reads another stream") in said
+    assert ("joins the rows with themselves" if what == "join" else "reads another stream") in said

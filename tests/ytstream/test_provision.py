@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
-from ytstream import JobError, retention
+from ytstream import JobError, RestartableError, retention
 from ytstream.cluster import connect, explained
 from ytstream.columns import resolved
 from ytstream.config import Settings
@@ -184,6 +185,15 @@ def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
         explained(connection.settings),
     ):
         provision(connection)
+
+
+def test_a_mount_that_takes_too_long_is_no_outage(connection: Connection) -> None:
+    """The cluster has answered all the time: a running job would wait for ever for an outage."""
+    with (
+        pytest.raises(RestartableError, match="Timed out while waiting for tablets"),
+        explained(connection.settings),
+    ):
+        raise YtError("Timed out while waiting for tablets")
 
 
 def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) -> None:
@@ -411,7 +421,7 @@ def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
     large = replace(connection, settings=settings, job=replace(connection.job, outputs=outputs))
     (remark,) = remarks(large)
     assert remark.startswith(f"{settings.output} has a key, and a batch has up to 100004 rows")
-    assert "max_rows_per_partition = 25000 rules that out" in remark
+    assert "max_rows_per_partition = 25000 suffices" in remark
     settings = replace(settings, max_rows_per_partition=25_000)
     assert [*remarks(replace(large, settings=settings))] == []
     assert [*remarks(replace(large, job=connection.job))] == []

@@ -168,6 +168,17 @@ def test_a_row_that_json_cannot_hold_does_not_stop_the_job(rejecting: Rejecting,
     assert [found["id"] for found in _rows(stream, "output")] == ["good"]
 
 
+def test_bytes_in_a_map_are_no_exact_row_either(rejecting: Rejecting) -> None:
+    """Maps cannot be compared, so U+FFFD tells: what a reader of JSON makes of such bytes."""
+    columns = [Column("id", "utf8"), Column("texts", ti.Dict[ti.Utf8, ti.String])]
+    stream = rejecting(columns, {"all": "true"})
+    _send(stream, [{"id": "a", "texts": [["k", b"\xff\xfe"]]}, {"id": "b", "texts": [["k", "ы"]]}])
+    stream.drain()
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("1 rows went into the outputs; 1 stay")
+    assert [found["id"] for found in _rows(stream, "output")] == ["b"]
+
+
 DAMAGED = {
     "cut off": '{"id": "a", "n": 1',
     "empty": "",

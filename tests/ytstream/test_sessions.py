@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -235,6 +236,8 @@ def test_an_executor_without_a_package_is_named(
 def test_a_driver_without_a_package_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found(PACKAGES).problems
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pyarrow" in found(PACKAGES).problems
+    monkeypatch.setitem(sys.modules, "pyarrow", ModuleType("pyarrow"))  # of another build
     assert "pyarrow" in found(PACKAGES).problems
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-from pyspark.errors import AnalysisException, StreamingQueryException
+from types import SimpleNamespace
 
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import (
+    AnalysisException,
+    SparkRuntimeException,
+    StreamingQueryException,
+)
+from pyspark.sql import SparkSession
+
+from tests.ytstream.helpers import refusal, unconnected
 from ytstream import JobError, RestartableError
 from ytstream.guarantees.transactional import FENCE, FENCED
+from ytstream.query import session
 from ytstream.query.spark_errors import cause, explained_spark
 
 TRACE = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
@@ -67,12 +77,13 @@ def test_a_stream_that_ends_may_be_started_again() -> None:
         raise StreamingQueryException(TRACE)
 
 
-def test_a_task_that_the_fence_kept_out_may_be_started_again() -> None:
-    """The message as Spark 4 gives it: no mistake of transform()."""
+@pytest.mark.parametrize("kind", [StreamingQueryException, SparkRuntimeException])
+def test_a_task_that_the_fence_kept_out_may_be_started_again(kind: type[Exception]) -> None:
+    """As Spark 4 gives it, of the query or of a batch's own call: no mistake of transform()."""
     assert FENCED in FENCE
     said = f"[USER_RAISED_EXCEPTION] {FENCED}, its first attempt may have written rows"
     with pytest.raises(RestartableError, match="a second time"), explained_spark():
-        raise StreamingQueryException(said)
+        raise kind(said)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +103,37 @@ def test_a_failure_that_every_try_repeats_ends_the_job(said: str, remedy: str) -
         explained_spark(),
     ):
         raise StreamingQueryException(said)
+
+
+def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the cluster, nor the error of the session's end."""
+
+    def refuse() -> None:
+        raise ConnectionRefusedError("no")
+
+    monkeypatch.setattr(session, "open_session", lambda _: SimpleNamespace(stop=refuse))
+    with (
+        pytest.raises(JobError, match="Spark's JVM does not answer: no"),
+        session.opened(unconnected("transactional")),
+    ):
+        refuse()
+
+
+def test_a_session_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WrongConfError(Py4JJavaError):  # type: ignore[misc]
+        def __init__(self) -> None:
+            Exception.__init__(self, "org.apache.spark.SparkException: 8 cores, 12 wanted")
+
+        def __str__(self) -> str:
+            return str(self.args[0])
+
+    def refuse(_: object) -> None:
+        raise WrongConfError
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    said = refusal(lambda: session.open_session(unconnected("transactional")))
+    assert said.startswith("Spark does not start: org.apache.spark.SparkException: 8 cores")
+    assert said.endswith("correct `[spark]` in the configuration")
 
 
 def test_a_plan_that_spark_refuses_ends_the_job() -> None:

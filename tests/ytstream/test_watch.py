@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -120,6 +121,18 @@ def test_a_stall_is_said_and_then_ends_it(watched: Any, caplog: Any) -> None:
     assert said.startswith("watch: STALLED: rows wait and no batch ends (Spark: Getting offsets)")
     with pytest.raises(RestartableError, match="5 rows wait and no batch has ended for"):
         watch.look(connection.settings.stall_seconds + 1)
+
+
+def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: Any) -> None:
+    connection, watch = watched()
+    settings = replace(connection.settings, trigger_seconds=900.0)
+    watch.connection = replace(connection, settings=settings)
+    _send(connection, 5)
+    for now in (0.0, 899.0, 1_400.0):
+        watch.look(now)
+    assert len(caplog.messages) == 1  # once the trigger is over by a minute
+    with pytest.raises(RestartableError, match="5 rows wait and no batch has ended for 1500 s"):
+        watch.look(900.0 + settings.stall_seconds)
 
 
 def test_an_outage_is_said_once_and_waited_for(watched: Any, cluster: Running, caplog: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
+from yt.common import YtError
 
 from . import blame, describe, log, provision, retention, shipped, submit
 from .cluster import connect, explained
@@ -17,7 +18,6 @@ from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm
-from .query.spark_errors import explained_spark
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
@@ -38,14 +38,9 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
         print(f"at the next start: {note}")
     shipped.verify_imports(connection.job.package, connection.job.kind.packages)
     connection = provision.sized(connection)
-    print(session.STARTING, flush=True)
-    spark = session.open_session(connection)
-    try:
-        with explained_spark():
-            pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
-    finally:
+    with session.opened(connection) as spark:
+        pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
         version = spark.version
-        spark.stop()
     if wanted := connection.job.kind.packages:
         print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(
@@ -63,11 +58,15 @@ def _run(connection: Connection, _: argparse.Namespace) -> None:
 
 def _stop(connection: Connection, _: argparse.Namespace) -> None:
     """Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it."""
-    print(stopping.stop(connection, print))
+    try:
+        print(stopping.stop(connection, print))
+    except YtError:  # not before: a queue that is not mounted does not hinder it
+        provision.require(connection, "the job cannot be asked to stop", declared=False)
+        raise
 
 
 def _status(connection: Connection, _: argparse.Namespace) -> None:
-    """Show queues, offsets and lag as a table."""
+    """Show queues, offsets, lag and the last batches as tables."""
     print(status(connection))
 
 
@@ -87,15 +86,10 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
     connection = provision.sized(connection)
-    print(session.STARTING, flush=True)
-    spark = session.open_session(connection)
-    try:
-        with explained_spark():
-            known = supervisor.read_reference(spark, connection)
-            flow = pipeline.flow_of(spark, connection, known)
-            print(replay.replay(spark, connection, flow, log.say))
-    finally:
-        spark.stop()
+    with session.opened(connection) as spark:
+        known = supervisor.read_reference(spark, connection)
+        flow = pipeline.flow_of(spark, connection, known)
+        print(replay.replay(spark, connection, flow, log.say))
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
@@ -173,10 +167,9 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
             submit.verify_target(settings)
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
-            if given.command not in ("provision", "check"):
+            if given.command not in ("provision", "check", "stop"):
                 # The job that runs may be older than the tables.py that is edited here.
-                declared = given.command not in ("stop", "status")
-                provision.require(connection, declared=declared)
+                provision.require(connection, declared=given.command != "status")
             ON_THE_CLUSTER[given.command](connection, given)
     except (JobError, RestartableError) as error:
         hint = ""

@@ -112,7 +112,9 @@ def _explanation(error: Exception, proxy: str) -> Exception:
     if has_code(_AUTHORIZATION):
         remedy = "ask the owner of that path for the permission named"
         return JobError(f"not permitted on {proxy}: {line}", remedy)
-    if isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError):
+    has_answered = isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError)
+    # The client's own, of a mount that takes too long (dynamic_table_commands.py).
+    if has_answered or "Timed out while waiting for tablets" in line:
         return RestartableError(f"{proxy}: {line}")
     return OutageError(
         f"cannot reach the cluster at {proxy}: {line}",

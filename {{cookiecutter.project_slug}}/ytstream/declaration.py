@@ -104,8 +104,10 @@ def _verify_kinds(job: Job) -> None:
     texts = ("name", "processing", "guarantee", "made_for")
     whole = ("reference_rows", "shuffle_partitions", "large_state_bytes", "most_failures")
     seconds = ("failure_period_seconds", "first_pause_seconds", "longest_pause_seconds")
-    lists = {"queue": job.queue, "reference": job.reference}
     has_outputs = isinstance(job.outputs, Mapping)
+    outputs = job.outputs if has_outputs else {}
+    lists = {"queue": job.queue, "reference": job.reference}
+    lists |= {f"outputs[{name!r}]": columns for name, columns in outputs.items()}
     is_reject = isinstance(job.reject, Mapping)
     is_static = isinstance(job.static, tuple | list) and all(map(_is_line, job.static))
     _refuse(
@@ -125,7 +127,7 @@ def _verify_kinds(job: Job) -> None:
             (not has_outputs, "outputs: wanted a dict of names and lists of columns"),
             *(
                 (not isinstance(name, str), f"outputs: the name {name!r} is not a text")
-                for name in (job.outputs if has_outputs else ())
+                for name in outputs
             ),
             *(
                 (type(value := getattr(job, name)) is not int or value < 1, _wanted(name, value))

@@ -8,7 +8,6 @@ from yt.yson import yson_to_json
 from . import confs, ledger
 from .columns import Column
 from .config import Settings
-from .guarantees import guarantee_of
 from .job import Job, conf_values
 from .schema import table_schema
 from .table import table
@@ -31,7 +30,7 @@ def tables(job: Job, settings: Settings) -> str:
 
 def conf_table(job: Job, settings: Settings) -> str:
     """Return a table of every setting, its value and its reason."""
-    values = conf_values(settings, job, guarantee_of(job))
+    values = conf_values(settings, job)
     values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
     stateful, spark = job.kind.is_stateful, pyspark.__version__
     parts = {

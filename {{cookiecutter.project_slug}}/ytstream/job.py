@@ -159,10 +159,10 @@ class Connection:
     @property
     def values(self) -> dict[str, Any]:
         """The values that confs.filled() puts into braces."""
-        return conf_values(self.settings, self.job, self.guarantee)
+        return conf_values(self.settings, self.job)
 
 
-def conf_values(settings: Settings, job: Job, guarantee: Guarantee) -> dict[str, Any]:
+def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
     """Return the values that confs.filled() puts into braces."""
     return {
         **vars(settings),

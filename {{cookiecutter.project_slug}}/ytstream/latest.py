@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # a job can be declared without Spark
 
 
 def latest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
-    """Return, of the rows with the same ``key``, the one with the greatest ``by``.
+    """Return, of the rows with the same ``key``, the one with the greatest ``by``; null is least.
 
     Which of two rows with an equal ``by`` stays is not defined. ``rows`` are those of one
     micro-batch, as outputs() gets them; in a sorted table a row of a later batch replaces them,
@@ -18,5 +18,6 @@ def latest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
-    newest = rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("newest"))
-    return newest.select("newest.*")
+    # max_by leaves out what is null, and a struct of a null is none.
+    newest = F.max_by(F.struct(*rows.columns), F.struct(by)).alias("newest")
+    return rows.groupBy(*key).agg(newest).select("newest.*")

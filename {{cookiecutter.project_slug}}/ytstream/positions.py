@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from .errors import JobError
-
 #: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One entry of Spark's offset log; ``ends`` and ``sources`` are as by_queue() says."""
+    """One entry of Spark's offset log; ``ends`` and ``sources`` have an item for each source."""
 
     batch: int
     #: Partition -> the row after the batch's last one.
@@ -52,22 +50,6 @@ class Queue:
     upper: tuple[int, ...]
     #: Partition -> the row the consumer reads next; a partition never advanced is absent.
     consumed: Mapping[int, int]
-
-
-def by_queue(ends: Rows, queues: int) -> Rows:
-    """Return what an entry of Spark's offset log says of each queue, once.
-
-    It has an item for each place in the plan that reads a source (Spark, MicroBatchExecution:
-    ``sources``), so two rounds of all queues where transform() unites its rows with themselves.
-    Raises JobError for an entry of other sources.
-    """
-    if len(ends) % queues or any(ends[i] != ends[i % queues] for i in range(len(ends))):
-        raise JobError(
-            f"an entry of the checkpoint's offset log is of {len(ends)} sources, the job reads "
-            f"{queues} queues",
-            "restore the checkpoint, or use `rewind`, which starts a new one",
-        )
-    return ends[:queues]
 
 
 def behind(queue: Queue, ends: Mapping[int, int]) -> list[int]:

@@ -22,7 +22,7 @@ from .config import Settings, token
 from .errors import OutageError, RestartableError
 from .schema import table_schema
 
-#: Of one request, and of a transaction without pings.
+#: Of one request.
 _TIMEOUT_SECONDS = 300
 
 #: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).

@@ -56,9 +56,13 @@ class Process:
         return self._process.wait(seconds)
 
     def stop(self) -> int:
-        """Ask for a graceful stop (SIGTERM to Python alone) and return the exit code."""
+        """Ask for a graceful stop (SIGTERM to Python alone), kill if in vain; return the code."""
         self._process.send_signal(signal.SIGTERM)
-        return self.wait()
+        try:
+            return self.wait()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return -signal.SIGKILL
 
     def kill(self) -> None:
         """Kill the whole group with SIGKILL; harmless when it is gone."""

@@ -28,8 +28,7 @@ from ..errors import JobError, RestartableError
 from ..job import Connection
 from ..ledger import BatchRow, Head
 from ..plan import observed_name
-from ..positions import by_queue
-from ..recovery import snapshot
+from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, read_head, verify_epoch
 from ..recovery.snapshot import Select
 from ..tablets import Tablets, Transaction
@@ -154,7 +153,7 @@ class Batch:
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
         queues = self.connection.settings.queues
-        return head, ranges(number, queues, head.ends, by_queue(ends, len(queues)))
+        return head, ranges(number, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
 
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)

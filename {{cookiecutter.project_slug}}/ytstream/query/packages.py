@@ -37,7 +37,7 @@ def found(packages: Sequence[str]) -> Found:
             versions.append(f"{name} {import_module(name).__version__}")
             utils = import_module("pyspark.sql.pandas.utils")
             getattr(utils, f"require_minimum_{name}_version")()
-        except ImportError as error:
+        except Exception as error:  # a package built for another one raises anything
             problems.append(str(error) if name in str(error).lower() else f"{name}: {error}")
     return Found(socket.gethostname(), ", ".join(versions), "; ".join(problems))
 

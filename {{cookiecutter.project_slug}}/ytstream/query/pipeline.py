@@ -63,19 +63,6 @@ def flow_of(
 def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
     job = connection.job
-    read: dict[str | None, list[int]] = {}
-    for queue, ids in analysed(rows).sources():
-        if read.setdefault(queue, ids) != ids:
-            raise JobError(
-                f"transform() reads {queue} as two streams that Spark plans apart, as for a join "
-                "of its rows with themselves",
-                "group the rows by what they are joined by; their union is one stream",
-            )
-    if set(read) != {*connection.settings.queues}:
-        raise JobError(
-            "transform() reads another stream than the rows that it is given, or not those",
-            "name each queue in `queues` of the configuration: the ledger covers their rows alone",
-        )
     operator = stateful_operator(rows)
     if operator is not None and not job.kind.is_stateful:
         stateful = ", ".join(name for name, kind in PROCESSINGS.items() if kind.is_stateful)
@@ -84,6 +71,17 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
             f"{job.processing} keeps none",
             "move it to outputs(), which sees the rows of one micro-batch, or set another "
             f"processing in job.py: {stateful}",
+        )
+    read = analysed(rows).sources()
+    if {queue for queue, _ in read} != {*connection.settings.queues}:
+        raise JobError(
+            "transform() reads another stream than the rows that it is given, or not those",
+            "name each queue in `queues` of the configuration: the ledger covers their rows alone",
+        )
+    if any(ids != dict(read)[queue] for queue, ids in read):
+        raise JobError(
+            "transform() joins the rows with themselves: Spark reads their queues as two streams",
+            "group the rows by what they are joined by; to unite them with themselves is possible",
         )
     jvm: Any = spark._jvm
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, job.kind.output_mode.title())()

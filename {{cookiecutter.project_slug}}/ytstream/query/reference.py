@@ -36,7 +36,8 @@ def read(
 ) -> DataFrame:
     """Return the table's rows as they are now, with ``columns``.
 
-    Raises JobError for a type that is not read, more than ``most_rows`` rows, and a repeated key.
+    Raises JobError for a type that is not read, more than ``most_rows`` rows, a repeated key and a
+    text that is not UTF-8.
     """
     kinds = {column.name: type_name(column.type) for column in columns}
     if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:

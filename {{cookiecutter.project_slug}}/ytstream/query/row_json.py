@@ -24,6 +24,8 @@ BEGINNING = 1_000
 _OPTIONS: Mapping[str, str] = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 #: Where from_json puts a text that it cannot read; without it such a row is one of nulls.
 _DAMAGED = "$damaged"
+#: What Java reads where bytes are not UTF-8.
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def written(columns: StructType) -> Expression:
@@ -33,8 +35,13 @@ def written(columns: StructType) -> Expression:
     text = F.to_json(row, {**_OPTIONS})
     again = F.from_json(text, plain, {**_OPTIONS})
     # Of the other types JSON keeps every value.
-    texts = (field.name for field in plain if _is_of_texts(field.dataType))
-    same = (again.getField(name).eqNullSafe(row.getField(name)) for name in texts)
+    same = (
+        ~F.to_json(F.struct(row.getField(field.name))).contains(_REPLACED)
+        if _has(MapType, field.dataType)  # cannot be compared
+        else again.getField(field.name).eqNullSafe(row.getField(field.name))
+        for field in plain
+        if _has(StringType, field.dataType)
+    )
     beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
     return (
         F.when(F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning))
@@ -104,11 +111,8 @@ def _mapped(
     return change(kind)
 
 
-def _is_of_texts(kind: DataType) -> bool:
-    """Return whether it holds texts and can be compared, which a map cannot."""
-    kinds = [*_walk(kind)]
-    is_map = any(isinstance(inner, MapType) for inner in kinds)
-    return not is_map and any(isinstance(inner, StringType) for inner in kinds)
+def _has(part: type[DataType], kind: DataType) -> bool:
+    return any(isinstance(inner, part) for inner in _walk(kind))
 
 
 def _walk(kind: DataType) -> Iterator[DataType]:

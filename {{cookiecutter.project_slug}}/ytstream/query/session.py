@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
@@ -21,6 +23,7 @@ from ..job import Connection
 from ..tablets import Tablets
 from .jvm import explained_jvm
 from .packages import verify_packages
+from .spark_errors import cause, explained_spark
 
 STARTING = "starting Spark with SPYT (10 to 20 s)"
 
@@ -53,11 +56,34 @@ def open_session(connection: Connection) -> SparkSession:
     more = confs.filled(iter(confs.LOCAL if local else ()), {})
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
-    with explained_jvm():
-        spark = builder.getOrCreate()
+    try:
+        with explained_jvm():
+            spark = builder.getOrCreate()
+    except Py4JJavaError as error:
+        raise JobError(
+            f"Spark does not start: {cause(str(error))}", "correct `[spark]` in the configuration"
+        ) from error
     verify_session(spark, wanted)
     verify_packages(spark, connection.job.kind.packages)
     return spark
+
+
+@contextmanager
+def opened(connection: Connection) -> Iterator[SparkSession]:
+    """Give a session to a command, with Spark's errors explained."""
+    print(STARTING, flush=True)
+    spark = open_session(connection)
+    try:
+        with explained_spark():
+            yield spark
+    finally:
+        close(spark)
+
+
+def close(spark: SparkSession) -> None:
+    """End the session, unless the JVM is gone."""
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
 
 
 def open_tablets(connection: Connection) -> Tablets:

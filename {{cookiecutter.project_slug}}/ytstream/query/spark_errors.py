@@ -45,8 +45,8 @@ def explained_spark() -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
-        is_fatal = any(part in text for part in _FATAL) and FENCED not in text
-        if is_from_the_stream and not is_fatal:
+        is_fatal = any(part in text for part in _FATAL)
+        if FENCED in text or (is_from_the_stream and not is_fatal):
             raise RestartableError(cause(text)) from error
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
         if any(part in text for part in STATE_FAILURES):

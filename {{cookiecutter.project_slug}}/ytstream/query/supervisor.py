@@ -5,11 +5,9 @@ import signal
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
@@ -27,7 +25,7 @@ from . import pipeline, reference
 from .batch import Batch, ClosedError
 from .monitor import Monitor
 from .outage import Outage
-from .session import STARTING, open_session
+from .session import STARTING, close, open_session
 from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
 
@@ -56,8 +54,7 @@ def run(connection: Connection) -> None:
         raise
     finally:
         tell_end(connection, life.epoch, how)
-        with suppress(Py4JError, ConnectionError):  # the JVM may be gone
-            spark.stop()
+        close(spark)
 
 
 @dataclass

@@ -122,13 +122,15 @@ class Watch:
             self._number, self._since = head.number, now if waiting else None
             return []
         self._since = self._since if self._since is not None else now
-        seconds, limit = now - self._since, self.connection.settings.stall_seconds
+        settings, seconds = self.connection.settings, now - self._since
+        # Until the next trigger, rows have to wait.
+        limit = settings.stall_seconds + settings.trigger_seconds
         doing = f"Spark: {self.query.status['message']}"
         if seconds >= limit:
             raise RestartableError(
                 f"{waiting} rows wait and no batch has ended for {seconds:.0f} s ({doing})"
             )
-        if seconds < STALL_SECONDS:
+        if seconds < STALL_SECONDS + settings.trigger_seconds:
             return []
         return [
             f"STALLED: rows wait and no batch ends ({doing}); the query ends after {limit:.0f} s"

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
-from ..positions import Planned, Rows, by_queue
+from ..positions import Planned, Rows
 from . import checkpoint
 from .ownership import marker_of
 from .snapshot import MARKER, Snapshot
@@ -66,7 +66,7 @@ def _position(
     client, path = connection.client, connection.settings.checkpoint
     numbers = checkpoint.numbers(client, f"{path}/offsets")[-2:]
     entries = [checkpoint.planned(client, path, number) for number in numbers]
-    entries = [replace(e, ends=by_queue(e.ends, len(found.queues))) for e in entries]
+    entries = [replace(e, ends=checkpoint.by_queue(e.ends, len(found.queues))) for e in entries]
     committed = set(checkpoint.numbers(client, f"{path}/commits"))
     consumed = [queue.consumed for queue in found.queues]
     if numbers[:1] in ([], [0]):

@@ -9,7 +9,7 @@ import json
 
 from ..cluster import Client
 from ..errors import JobError
-from ..positions import Planned
+from ..positions import Planned, Rows
 
 
 def numbers(client: Client, folder: str) -> list[int]:
@@ -32,6 +32,22 @@ def planned(client: Client, path: str, batch: int) -> Planned:
             f"{path}/offsets/{batch} cannot be read: {error}",
             "restore the checkpoint, or use `rewind`, which starts a new one",
         ) from error
+
+
+def by_queue(ends: Rows, queues: int) -> Rows:
+    """Return what an entry of Spark's offset log says of each queue, once.
+
+    It has an item for each place in the plan that reads a source (Spark, MicroBatchExecution:
+    ``sources``), so two rounds of all queues where transform() unites its rows with themselves.
+    Raises JobError for an entry of other sources.
+    """
+    if len(ends) % queues or any(ends[i] != ends[i % queues] for i in range(len(ends))):
+        raise JobError(
+            f"an entry of the checkpoint's offset log is of {len(ends)} sources, the job reads "
+            f"{queues} queues",
+            "restore the checkpoint, or use `rewind`, which starts a new one",
+        )
+    return ends[:queues]
 
 
 def _planned(batch: int, text: str) -> Planned:

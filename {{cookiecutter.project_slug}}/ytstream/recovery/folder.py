@@ -9,7 +9,7 @@ from yt.common import YtError
 from ..cluster import Client
 from ..config import Settings
 from ..ledger import Head
-from ..positions import Rows, by_queue
+from ..positions import Rows
 from . import checkpoint
 
 #: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
@@ -91,7 +91,7 @@ def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
     ends = checkpoint.planned(client, path, number).ends
     return all(
         end.get(partition, row) >= row
-        for end, begins in zip(by_queue(ends, len(rows)), rows, strict=True)
+        for end, begins in zip(checkpoint.by_queue(ends, len(rows)), rows, strict=True)
         for partition, row in begins.items()
     )
 

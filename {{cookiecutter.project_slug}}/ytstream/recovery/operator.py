@@ -20,7 +20,7 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
     """Move the job to other rows, with an empty checkpoint; return what was done.
 
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
-    partitions stay where they are. Raises JobError before any change.
+    partitions stay where they are. Raises JobError before any row is moved.
     """
     found = snapshot.read(connection.client, connection.settings, repair=True)
     if found.begun is not None:

@@ -50,5 +50,7 @@ def _without_transactions(spark: SparkSession) -> Iterator[None]:
     key = "spark.yt.streaming.transactional"
     before = spark.conf.get(key, "false")
     spark.conf.set(key, "false")
-    yield
-    spark.conf.set(key, str(before))
+    try:
+        yield
+    finally:
+        spark.conf.set(key, str(before))
