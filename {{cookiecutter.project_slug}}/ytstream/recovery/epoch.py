@@ -18,8 +18,8 @@ from ..tablets import ConflictError, Tablets, Transaction
 from .snapshot import Select
 
 #: A conflict means that an older batch commits or has just committed; its next one will not.
-_ATTEMPTS = 6
-_PAUSE_SECONDS = 0.1
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.2
 
 
 def this_process() -> str:
