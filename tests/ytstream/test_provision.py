@@ -190,10 +190,11 @@ def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
 def test_a_mount_that_takes_too_long_is_no_outage(connection: Connection) -> None:
     """The cluster has answered all the time: a running job would wait for ever for an outage."""
     with (
-        pytest.raises(RestartableError, match="Timed out while waiting for tablets"),
+        pytest.raises(RestartableError, match="Timed out while waiting for tablets") as caught,
         explained(connection.settings),
     ):
         raise YtError("Timed out while waiting for tablets")
+    assert caught.type is not OutageError
 
 
 def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) -> None:
