@@ -125,4 +125,4 @@ def test_streams_beside_the_rows_are_refused(stream_of: StreamOf, what: str) -> 
 
     stream.redeclare(transform=transform)
     said = refusal(stream.flow)
-    assert ("joins the rows with themselves" if what == "join" else "reads another stream") in said
+    assert ("joins the rows with themselves" if what == "join" else "and no other stream") in said

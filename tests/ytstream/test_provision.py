@@ -422,7 +422,7 @@ def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
     large = replace(connection, settings=settings, job=replace(connection.job, outputs=outputs))
     (remark,) = remarks(large)
     assert remark.startswith(f"{settings.output} has a key, and a batch has up to 100004 rows")
-    assert "max_rows_per_partition = 25000 suffices" in remark
+    assert "with max_rows_per_partition = 25000 a batch reads no more" in remark
     settings = replace(settings, max_rows_per_partition=25_000)
     assert [*remarks(replace(large, settings=settings))] == []
     assert [*remarks(replace(large, job=connection.job))] == []

@@ -122,7 +122,8 @@ def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyP
 def test_a_session_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     class WrongConfError(Py4JJavaError):  # type: ignore[misc]
         def __init__(self) -> None:
-            Exception.__init__(self, "org.apache.spark.SparkException: 8 cores, 12 wanted")
+            said = "An error occurred while calling None.\n: java.lang.Error: 8 cores\n\tat a.B"
+            Exception.__init__(self, said)
 
         def __str__(self) -> str:
             return str(self.args[0])
@@ -132,7 +133,7 @@ def test_a_session_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
     said = refusal(lambda: session.open_session(unconnected("transactional")))
-    assert said.startswith("Spark does not start: org.apache.spark.SparkException: 8 cores")
+    assert said.startswith("Spark does not start: java.lang.Error: 8 cores\n")
     assert said.endswith("correct `[spark]` in the configuration")
 
 

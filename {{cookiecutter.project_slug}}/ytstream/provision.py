@@ -204,8 +204,8 @@ def remarks(connection: Connection) -> Iterator[str]:
             yield (
                 f"{settings.outputs[name]} has a key, and a batch has up to {rows} rows: if more "
                 f"than {ROWS_PER_TABLET_AND_TRANSACTION} of them belong into one tablet, the "
-                "cluster refuses the transaction each time; max_rows_per_partition = "
-                f"{ROWS_PER_TABLET_AND_TRANSACTION // partitions} suffices, a row for a row"
+                "cluster refuses the transaction each time; with max_rows_per_partition = "
+                f"{ROWS_PER_TABLET_AND_TRANSACTION // partitions} a batch reads no more"
             )
 
 

@@ -75,13 +75,13 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
     read = analysed(rows).sources()
     if {queue for queue, _ in read} != {*connection.settings.queues}:
         raise JobError(
-            "transform() reads another stream than the rows that it is given, or not those",
+            "transform() has to read the rows that it is given, and no other stream",
             "name each queue in `queues` of the configuration: the ledger covers their rows alone",
         )
     if any(ids != dict(read)[queue] for queue, ids in read):
         raise JobError(
             "transform() joins the rows with themselves: Spark reads their queues as two streams",
-            "group the rows by what they are joined by; to unite them with themselves is possible",
+            "group by the columns of that join; a union of the rows with themselves is possible",
         )
     jvm: Any = spark._jvm
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, job.kind.output_mode.title())()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
 
@@ -59,7 +60,7 @@ def open_session(connection: Connection) -> SparkSession:
     try:
         with explained_jvm():
             spark = builder.getOrCreate()
-    except Py4JJavaError as error:
+    except (Py4JJavaError, PySparkException) as error:
         raise JobError(
             f"Spark does not start: {cause(str(error))}", "correct `[spark]` in the configuration"
         ) from error

@@ -69,7 +69,8 @@ def cause(text: str) -> str:
         return _shortened(python[1]) + place_in(python[0])
     if crashed := _CRASH.search(text):
         return _shortened(crashed[0])
-    causes = re.findall(r"^Caused by:(.*)", text, re.MULTILINE)
+    # Py4J's first line says which call it was, the second one begins with a colon.
+    causes = re.findall(r"^(?:Caused by)?:(.*)", text, re.MULTILINE)
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
     said = [line.strip() for line in [*reversed(causes), *lines]]
     # Some messages of Spark's consist of their SQL state alone.
