@@ -74,25 +74,19 @@ def test_a_job_that_runs_is_asked_and_says_how_it_ended(
 
 
 def test_what_an_older_process_says_meanwhile_is_no_answer(
-    connection: Connection, tablets: Tablets
+    connection: Connection, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A frozen one thaws and ends while the newer one finishes its batch."""
+    """A frozen one thaws and ends between two looks, while the newer one finishes its batch."""
     older = before_start.claim(connection, tablets, Epoch())
-    answers: list[str] = []
     with _process(connection, tablets, hears=False) as epoch:
-        asking = threading.Thread(
-            target=lambda: answers.append(stopping.stop(connection, lambda _: None))
-        )
-        asking.start()
-        path, select = connection.settings.ledger, connection.client.select_rows
-        while (head := read_head(path, select)) is None or head.stopped != epoch.number:
-            time.sleep(0.05)
-        stopping.tell_end(connection, older, "failed: another instance of this job has started")
-        time.sleep(3 * stopping._POLL_SECONDS)
-        assert answers == []
-        stopping.tell_end(connection, epoch, supervisor.STOPPED)
-        asking.join()
-    assert answers == [f"the job has ended: {supervisor.STOPPED}"]
+        ends = iter([(older, "failed: another instance has started"), (epoch, supervisor.STOPPED)])
+
+        def between_looks(_: float) -> None:
+            stopping.tell_end(connection, *next(ends))
+
+        monkeypatch.setattr(stopping, "time", SimpleNamespace(sleep=between_looks))
+        ended = stopping.stop(connection, lambda _: None)
+    assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 
 def test_two_stops_at_once_hear_the_same(connection: Connection, tablets: Tablets) -> None:

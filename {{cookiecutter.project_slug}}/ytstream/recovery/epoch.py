@@ -59,7 +59,8 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, repair: bool = Fals
             return replace(mine, number=raised.epoch)
         except ConflictError as error:
             last = error
-            time.sleep(_PAUSE_SECONDS * 2**attempt if attempt + 1 < _ATTEMPTS else 0)
+            if attempt + 1 < _ATTEMPTS:
+                time.sleep(_PAUSE_SECONDS * 2**attempt)
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
 
 
