@@ -16,7 +16,7 @@ from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
 from ytstream.positions import Queue
 from ytstream.query import batch, pipeline
-from ytstream.recovery import before_start, epoch, folder
+from ytstream.recovery import before_start, epoch, folder, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.snapshot import Select
 from ytstream.tablets import Tablets, Transaction
@@ -28,7 +28,7 @@ def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def raised(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
         with tablets.transaction() as transaction:
-            head = epoch.read_head(path, transaction.select) or Head()
+            head = snapshot.read_head(path, transaction.select) or Head()
         return replace(mine, number=head.epoch + 1)
 
     def verified(head: Head | None, mine: Epoch) -> Head:
@@ -57,7 +57,7 @@ def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch follow whatever the head says, and wherever the consumer is."""
 
     def read(connection: Connection, select: Select, *_: Any) -> Head:
-        head = epoch.read_head(connection.settings.ledger, select)
+        head = snapshot.read_head(connection.settings.ledger, select)
         assert head is not None
         return head
 

@@ -17,7 +17,8 @@ from ytstream import RestartableError, ledger
 from ytstream.errors import SupersededError
 from ytstream.ledger import Head
 from ytstream.recovery import snapshot
-from ytstream.recovery.epoch import Epoch, raise_epoch, read_head, this_process, verify_epoch
+from ytstream.recovery.epoch import Epoch, raise_epoch, this_process, verify_epoch
+from ytstream.recovery.snapshot import read_head
 from ytstream.tablets import ConflictError, Tablets, Transaction
 
 needs_jvm = pytest.mark.spark

@@ -25,8 +25,9 @@ from ytstream.query.outage import Outage
 from ytstream.query.supervisor import Life, supervise
 from ytstream.recovery import before_start, stopping
 from ytstream.recovery import lock as locking
-from ytstream.recovery.epoch import Epoch, read_head
+from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock, alone
+from ytstream.recovery.snapshot import read_head
 from ytstream.tablets import Tablets
 
 pytestmark = pytest.mark.spark  # a JVM, without Spark

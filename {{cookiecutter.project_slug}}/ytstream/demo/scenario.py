@@ -16,8 +16,8 @@ from ..errors import JobError
 from ..guarantees import guarantee_of
 from ..job import Connection, Job
 from ..recovery import snapshot
-from ..recovery.epoch import read_head
 from ..recovery.lock import LOCK_SECONDS
+from ..recovery.snapshot import read_head
 from ..table import counted
 from . import fits, history, kill, tables
 from .process import PATIENCE_SECONDS, ROOT, Process, run_command, running

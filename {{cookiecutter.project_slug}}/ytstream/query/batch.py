@@ -29,8 +29,8 @@ from ..job import Connection
 from ..ledger import BatchRow, Head
 from ..plan import observed_name
 from ..recovery import checkpoint, snapshot
-from ..recovery.epoch import Epoch, read_head, verify_epoch
-from ..recovery.snapshot import Select
+from ..recovery.epoch import Epoch, verify_epoch
+from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges

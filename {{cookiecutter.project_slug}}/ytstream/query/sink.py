@@ -18,7 +18,7 @@ from ..cluster import first_line
 from ..errors import JobError
 from ..job import Connection
 from ..plan import observed_name
-from ..recovery.epoch import read_head
+from ..recovery.snapshot import read_head
 from ..tablets import Java, Tablets
 from .audit import observed
 from .outputs import Frames

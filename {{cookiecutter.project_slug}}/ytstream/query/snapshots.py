@@ -24,7 +24,8 @@ from ..job import Connection
 from ..log import say
 from ..recovery import aside
 from ..recovery.aside import Table, TakenError
-from ..recovery.epoch import Epoch, read_head
+from ..recovery.epoch import Epoch
+from ..recovery.snapshot import read_head
 from ..schema import table_schema
 from .outputs import Frames
 

@@ -18,7 +18,8 @@ from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
 from ..log import RUNNING, say
 from ..recovery import before_start
-from ..recovery.epoch import Epoch, read_head
+from ..recovery.epoch import Epoch
+from ..recovery.snapshot import read_head
 from ..recovery.stopping import tell_end
 from ..tablets import Tablets
 from . import pipeline, reference

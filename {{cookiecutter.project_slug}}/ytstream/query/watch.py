@@ -19,7 +19,8 @@ from ..ledger import Head
 from ..log import say
 from ..positions import Queue, ahead, behind
 from ..recovery import snapshot
-from ..recovery.epoch import Epoch, read_head, verify_epoch
+from ..recovery.epoch import Epoch, verify_epoch
+from ..recovery.snapshot import read_head
 from .outage import Outage
 
 LOOK_SECONDS = 15.0

@@ -103,7 +103,7 @@ def begin(
         client, settings, plan.head, mine.number, plan.rows, stateful=stateful
     )
     with tablets.transaction() as transaction:
-        head = epoch.verify_epoch(epoch.read_head(settings.ledger, transaction.select), mine)
+        head = epoch.verify_epoch(snapshot.read_head(settings.ledger, transaction.select), mine)
         after = Head(
             head.epoch,
             head.owner,

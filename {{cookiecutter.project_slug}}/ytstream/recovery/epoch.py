@@ -15,7 +15,7 @@ from .. import ledger
 from ..errors import RestartableError, SupersededError
 from ..ledger import Head
 from ..tablets import ConflictError, Tablets, Transaction
-from .snapshot import Select
+from .snapshot import read_head
 
 #: A conflict means that an older batch commits or has just committed; its next one will not.
 _ATTEMPTS = 5
@@ -70,11 +70,6 @@ def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
         epoch = max(head.epoch, int(row["epoch"]))
         head = replace(head, epoch=epoch, number=int(row["number"]))
     return head
-
-
-def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None:
-    """Return the head row. Raises JobError for one that is not ours; with ``repair`` a new one."""
-    return ledger.head_of(path, iter(select(ledger.head_query(path))), repair=repair)
 
 
 def verify_epoch(head: Head | None, mine: Epoch) -> Head:

@@ -42,10 +42,11 @@ def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapsho
     A batch that commits between two requests moves the consumer on from the head. So the head is
     read before and after, and everything again if it has changed.
     """
-    cluster, found = cluster_name(client), _head(client, settings, repair)
+    path, select, cluster = settings.ledger, client.select_rows, cluster_name(client)
+    found = read_head(path, select, repair=repair)
     for _ in range(_LOOKS):
         head, where = found, queues(client, settings, cluster)
-        found = _head(client, settings, repair)
+        found = read_head(path, select, repair=repair)
         if found == head:
             break
     return Snapshot(
@@ -56,9 +57,9 @@ def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapsho
     )
 
 
-def _head(client: Client, settings: Settings, repair: bool) -> Head | None:
-    rows = client.select_rows(ledger.head_query(settings.ledger))
-    return ledger.head_of(settings.ledger, rows, repair=repair)
+def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None:
+    """Return the head row. Raises JobError for one that is not ours; with ``repair`` a new one."""
+    return ledger.head_of(path, iter(select(ledger.head_query(path))), repair=repair)
 
 
 def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:

@@ -14,8 +14,9 @@ from yt.common import YtError
 from .. import ledger
 from ..errors import JobError
 from ..job import Connection
-from .epoch import Epoch, read_head
+from .epoch import Epoch
 from .lock import InstanceLock
+from .snapshot import read_head
 
 _POLL_SECONDS = 0.5
 
