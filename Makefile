@@ -32,8 +32,8 @@ OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup setup-4.1 setup-3.5 demo test test-quick journeys crash-matrix outages conformance \
-  fuzz bench lint
+.PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \
+  crash-matrix outages conformance fuzz bench lint
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,16 +42,20 @@ help: ## this list
 setup: ## make both environments with the pinned packages
 	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
-setup-4.1: SCOPE := template
-setup-3.5: SCOPE := sessions
 setup-4.1 setup-3.5: setup-%: prerequisites
+	@$(MAKE) --no-print-directory installed-$*
+
+# All that linters need: no Java.
+installed-4.1: SCOPE := template
+installed-3.5: SCOPE := sessions
+installed-4.1 installed-3.5: installed-%: git
 	@test -f "$(VENV_$*)/.pins-$(PINS)" || { \
 	  set -e; \
-	  test -x "$(VENV_$*)/bin/python" || { $(find-python); "$$python" -m venv "$(VENV_$*)"; }; \
+	  $(call make-environment,$(VENV_$*)); \
 	  echo "Installing the pinned packages for Spark $* into $(VENV_$*); the first time takes a few minutes."; \
 	  "$(VENV_$*)/bin/python" local_extensions/versions.py $(SCOPE) $* > "$(VENV_$*)/requirements.txt"; \
-	  "$(VENV_$*)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$(VENV_$*)/requirements.txt"; \
-	  rm -f "$(VENV_$*)"/.pins-*; \
+	  $(call install-packages,$(VENV_$*)); \
+	  rm -f "$(VENV_$*)"/.pins-* "$(VENV_$*)/.begun"; \
 	  touch "$(VENV_$*)/.pins-$(PINS)"; }
 
 demo: ## generate a project, run its demo: rows in, kill -9, restart, rows counted
@@ -93,7 +97,7 @@ fuzz: setup-4.1 ## damaged and random requests to the minicluster, for SECONDS
 bench: setup ## the benchmarks, as a table
 	@$(BIN)/python -m bench
 
-lint: setup-4.1 ## ruff, mypy --strict and a look for import circles, over the template's own sources
+lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over the template's own sources
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy

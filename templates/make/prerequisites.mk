@@ -1,7 +1,11 @@
 # What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this. Java 21 is
 # accepted, because SPYT and Spark 4.1 support it; what is installed and tested with is $(JAVA).
-prerequisites:
+prerequisites: git java
+
+git:
 	@command -v git > /dev/null || { echo "git is missing. Debian: apt install git. macOS: xcode-select --install" >&2; exit 1; }
+
+java:
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
 	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
 	case "$$version" in $(JAVA)|21) ;; *) \
@@ -16,3 +20,12 @@ find-python = for python in $(or $(PYTHON),python3.11 python3.12 python3.13 pyth
 	      "Debian: apt install python3 python3-venv. macOS: brew install python@3.11. Another place: PYTHON=FILE" >&2; exit 1; }; \
 	  "$$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && break; \
 	done
+
+# Makes the environment $(1) if it is not there; .begun is in it until all packages are, too.
+make-environment = test -x "$(1)/bin/python" || { $(find-python); "$$python" -m venv "$(1)" && touch "$(1)/.begun"; }
+
+# Installs what $(1)/requirements.txt lists. An environment that has never been whole goes: half of one would look like it.
+install-packages = "$(1)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$(1)/requirements.txt" || { \
+	  if test -f "$(1)/.begun"; then rm -rf "$(1)"; fi; \
+	  echo "The packages were not installed; the reason is above. Without a network: call this where a package index can be" \
+	    "reached, or name a mirror (pip config set global.index-url URL), then call it again." >&2; exit 1; }

@@ -19,8 +19,8 @@ OFFERED = {
         "conformance", "fuzz", "bench", "lint",
     ],
     "project": [
-        "help", "setup", "demo", "test", "lint", "tables", "confs", "rows", "provision", "check",
-        "run", "stop", "submit", "status",
+        "help", "setup", "demo", "test", "lint", "format", "tables", "confs", "rows", "provision",
+        "check", "run", "stop", "submit", "status", "rewind", "migrate", "replay-rejected",
     ],
 }  # fmt: skip
 
@@ -140,6 +140,61 @@ def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path
     assert "make demo" in make(tmp_path, "-C", str(project)).stdout
     done = make(tmp_path, "-f", str(project / "Makefile"))
     assert one_line(done) == (
-        f"{project}/Makefile:8: *** This is not the folder of bids_stream: cd there, or make -C "
+        f"{project}/Makefile:10: *** This is not the folder of bids_stream: cd there, or make -C "
         "FOLDER.  Stop."
     )
+
+
+#: An interpreter whose environments have a pip that reaches no index.
+OFFLINE = """case "$*" in
+  *"-m venv"*) for last; do :; done; mkdir -p "$last/bin"; cp "$0" "$last/bin/python" ;;
+  *"-m pip"*) echo "ERROR: no network" >&2; exit 1 ;;
+esac"""
+
+
+@pytest.mark.parametrize("had", [False, True])
+def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment(
+    generate: Generate, tmp_path: Path, had: bool
+) -> None:
+    path, venv = tools(tmp_path, java=JAVA_17, **{"python3.11": OFFLINE}), tmp_path / "venv"
+    (path / "cp").symlink_to(str(shutil.which("cp")))
+    if had:  # it was whole before a version was raised
+        (venv / "bin").mkdir(parents=True)
+        shutil.copy(path / "python3.11", venv / "bin" / "python")
+    done = make(generate(), "setup", f"VENV={venv}", path=path)
+    assert done.returncode == 2
+    assert "ERROR: no network" in done.stderr
+    assert "The packages were not installed; the reason is above. Without a network:" in done.stderr
+    assert venv.exists() is had
+
+
+def test_linters_need_no_java(generate: Generate, tmp_path: Path) -> None:
+    path = tools(tmp_path, **{"python3.11": OFFLINE})
+    for target in ("lint", "format"):
+        done = make(generate(), "-n", target, path=path)
+        assert done.returncode == 0
+        assert "java" not in done.stdout.replace("java_", "")
+
+
+def test_rewind_asks_where_to(generate: Generate) -> None:
+    done = make(generate(), "rewind")
+    assert one_line(done).endswith(
+        'TO is missing: TO=earliest, TO=latest or TO="rows QUEUE:PARTITION=ROW ...".  Stop.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("rows", "COUNT=5"), 'rows --config "config/local.toml" --count "5"'),
+        (("rows",), 'rows --config "config/local.toml"'),
+        (("rewind", "TO=latest"), 'rewind --config "config/local.toml" latest'),
+        (
+            ("rewind", "TO=rows //home/a:0=4 //home/a:1=5", "CONFIG=config/production.toml"),
+            'rewind --config "config/production.toml" rows //home/a:0=4 //home/a:1=5',
+        ),
+    ],
+)
+def test_words_reach_the_command(generate: Generate, words: tuple[str, ...], wanted: str) -> None:
+    said = [line.rstrip() for line in make(generate(), "-n", *words).stdout.splitlines()]
+    assert f'".venv/bin/python" -m bids_stream {wanted}' in said

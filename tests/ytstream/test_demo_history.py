@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from tests.ytstream.examples import example
 from tests.ytstream.helpers import ConnectionOf
 from ytstream.demo import history, screen
 from ytstream.demo.scenario import Result
-from ytstream.demo.tables import compare
+from ytstream.demo.tables import Outcome, compare
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row
 
@@ -123,3 +124,30 @@ def test_a_job_without_a_batch_has_read_nothing(connection: Connection) -> None:
         ).rows_read
         == 0
     )
+
+
+def test_demos_beside_each_other_have_logs_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "build"
+    with screen.own_log(folder) as first:
+        first.write_text("the first one\n")
+        with screen.own_log(folder) as second:
+            second.write_text("the second one\n")
+        assert (first.name, second.name) == ("demo.log", "demo-2.log")
+        assert first.read_text() == "the first one\n"
+    with screen.own_log(folder) as again:
+        assert again == first
+        assert again.read_text() == ""
+
+
+def test_the_result_has_the_rows_of_every_output() -> None:
+    none = Counter[tuple[object, ...]]()
+    names = {"output": 5, "rejected": 2, "alarms": 3}
+    outcomes = {name: Outcome(rows, none, none) for name, rows in names.items()}
+    assert screen.further(outcomes) == {"rejected": 2, "rows_alarms": 3}
+
+
+def test_the_progress_is_that_of_the_rows_read(connection: Connection) -> None:
+    client, ledger = connection.client, connection.settings.ledger
+    assert history.rows_read(client, ledger) == 0
+    fill(connection, 3)
+    assert history.rows_read(client, ledger) == 18

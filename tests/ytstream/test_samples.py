@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -28,6 +29,18 @@ def test_samples_are_equal_in_every_run_and_make_output(guarantee: str, processi
     wanted = made.sample.wanted(made.job, [*rows, *made.sample.closing(made.job, rows)])
     assert wanted
     assert bool(made.sample.closing(made.job, rows)) == (processing in ("window", "sessions"))
+
+
+def test_what_brings_the_last_rows_out_closes_a_window_of_any_length_and_is_not_ahead() -> None:
+    made = example("transactional", "window")
+    assert made.sample.event_time is not None
+    for start_us in (0, 1_704_067_200_000_000, time.time_ns() // 1_000 - 172_800_000_000):
+        rows = made.sample.make(20, start_us=start_us)
+        first, second = (row["date_time"] for row in made.sample.closing(made.job, rows))
+        assert first == second
+        assert type(first) is type(rows[0]["date_time"])
+        assert max(row["date_time"] for row in rows) < first < time.time_ns() // 1_000
+        assert time.time_ns() // 1_000 - first < 2 * 86_400_000_000
 
 
 def test_the_position_of_a_row_is_not_compared() -> None:

@@ -13,6 +13,7 @@ from tests.ytstream import all_types
 from tests.ytstream.examples import example
 from tests.ytstream.helpers import ConnectionOf
 from ytstream import Column
+from ytstream.columns import resolved
 from ytstream.demo.sample import counted
 from ytstream.demo.screen import differences
 from ytstream.demo.tables import compare
@@ -36,6 +37,23 @@ def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:
     outcome = compare(wanted, found)
     assert (outcome.rows_out, outcome.lost, outcome.duplicated) == (3, 1, 1)
     assert set(outcome.missing) == {("b", 1.0, ())}
+
+
+def test_a_nan_is_equal_to_any_other() -> None:
+    described = [Column("a", "double"), Column("b", ti.List[ti.Optional[ti.Double]])]
+    columns = resolved("", described)
+
+    def rows() -> list[dict[str, object]]:  # each time with objects of its own
+        odd = float("nan"), float("inf"), -float("inf")
+        return [{"a": value, "b": [0.1, value, None]} for value in odd]
+
+    outcome = compare(counted(rows(), columns), counted(rows() + rows(), columns))
+    assert (outcome.rows_out, outcome.lost, outcome.duplicated) == (6, 0, 3)
+    nearly = [{**row, "b": [0.1 + 1e-12, *row["b"][1:]]} for row in rows()]  # type: ignore[index]
+    outcome = compare(counted(rows(), columns), counted(nearly, columns))
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+    other = compare(counted(rows()[:1], columns), counted([{"a": 1.0, "b": None}], columns))
+    assert (other.lost, other.duplicated) == (1, 1)
 
 
 def test_lists_and_maps_can_be_counted() -> None:

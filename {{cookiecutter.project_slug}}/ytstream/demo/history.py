@@ -42,6 +42,14 @@ def read(client: Client, ledger: str, outputs: Sequence[str]) -> History:
     )
 
 
+def rows_read(client: Client, ledger: str) -> int:
+    """Return how many rows the batches of the ledger have read."""
+    answer = client.select_rows(
+        f'sum(rows_read) as read from [{ledger}] where kind = "batch" group by 1'
+    )
+    return int(next(iter(answer), {}).get("read", 0))
+
+
 def table_of(history: History, outputs: Sequence[str]) -> Table:
     """Return the last batches and the sums of all for the screen."""
     count, shown = len(history.batches), history.batches[-SHOWN:]

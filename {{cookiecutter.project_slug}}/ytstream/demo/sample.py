@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ Row = Mapping[str, Any]
 Counted = Counter[tuple[Any, ...]]
 
 _HOUR = 3_600_000_000
+_DAY = 24 * _HOUR
 _START = 1_704_067_200_000_000  # 2024-01-01T00:00:00Z
 
 
@@ -72,13 +75,15 @@ class Sample:
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.
 
-        The first one moves the watermark on, and the batch of the second one runs under it.
+        The first one moves the watermark on, and the batch of the second one runs under it. They
+        are of yesterday, which closes a window of any length; a later row could be from the future.
         """
         if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
-        last = rows[-1]
-        later = type(last[self.event_time])(max(int(row[self.event_time]) for row in rows) + _HOUR)
-        return [{**last, self.event_time: later} for _ in range(2)]
+        times = [row[self.event_time] for row in rows if row[self.event_time] is not None]
+        newest, now = max(map(int, times)), time.time_ns() // 1_000
+        later = type(times[0])(max(newest + _HOUR, now - now % _DAY - _DAY))
+        return [{**rows[-1], self.event_time: later} for _ in range(2)]
 
 
 def _rows(what: str, made: object) -> list[dict[str, Any]]:
@@ -91,6 +96,10 @@ def _rows(what: str, made: object) -> list[dict[str, Any]]:
             raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
         rows.append(dict(row))
     return rows
+
+
+#: One object for all: a NaN equals itself alone, and in a counter by its identity.
+_NAN = math.nan
 
 
 #: The reason beside the columns of a rejected row; no column of a queue begins with $.
@@ -153,7 +162,7 @@ def _untyped(value: Any) -> Any:
         return value
     for kind in (int, float, str):
         if isinstance(value, kind):
-            return kind(value)
+            return _NAN if value != value else kind(value)
     if isinstance(value, Mapping):
         return tuple((str(name), _untyped(item)) for name, item in sorted(value.items()))
     if isinstance(value, Sequence):

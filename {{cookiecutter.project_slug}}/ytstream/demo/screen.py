@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,24 +25,38 @@ from .tables import Outcome
 
 #: Rows that are shown of each side.
 DIFFERENCES = 3
-LOG = Path("build/demo.log")
+LOGS = Path("build")
 
 console = Console(width=100, highlight=False)
 
 
 def main(job: Job, sample: Sample) -> int:
     """Return 0 when the guarantee held, else 1. Raises JobError when the crash cannot be played."""
-    LOG.parent.mkdir(exist_ok=True)
-    LOG.unlink(missing_ok=True)
-    with testing.start() as cluster:
-        console.print(f"minicluster at {cluster.http}; the job's own log: {LOG}")
-        result = play(job, sample, cluster, LOG, console.print, _bar)
+    with own_log(LOGS) as log, testing.start() as cluster:
+        console.print(f"minicluster at {cluster.http}; the job's own log: {log}")
+        result = play(job, sample, cluster, log, console.print, _bar)
     _show(job, result)
     is_right = all(
         one.lost == 0 and (one.duplicated == 0 or may_repeat(job, name))
         for name, one in result.outcomes.items()
     )
     return int(not is_right or result.history.rows_read != result.rows_in)
+
+
+@contextmanager
+def own_log(folder: Path) -> Iterator[Path]:
+    """Give an empty file demo.log in ``folder``, or demo-2.log ... while other demos run there."""
+    folder.mkdir(exist_ok=True)
+    names = (f"demo-{number}.log" if number > 1 else "demo.log" for number in itertools.count(1))
+    for name in names:
+        with (folder / name).open("a") as log:
+            try:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            log.truncate(0)
+            yield folder / name
+            return
 
 
 def may_repeat(job: Job, output: str = "output") -> bool:
@@ -54,17 +69,17 @@ def may_repeat(job: Job, output: str = "output") -> bool:
 
 
 @contextmanager
-def _bar(title: str, goal: int) -> Iterator[Callable[[int], None]]:
+def _bar(title: str, goal: int) -> Iterator[Callable[[int, int], None]]:
     columns = (
         TextColumn("{task.description:14}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("output rows"),
+        TextColumn("rows read, {task.fields[written]} in output"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(title, total=goal)
-        yield lambda rows: progress.update(task, completed=rows)
+        task = progress.add_task(title, total=goal, written=0)
+        yield lambda read, written: progress.update(task, completed=read, written=written)
 
 
 def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | None:
@@ -88,7 +103,7 @@ def _show(job: Job, result: Result) -> None:
     figures = {
         "rows_in": result.rows_in,
         "rows_out": result.outcome.rows_out,
-        **({"rejected": result.outcomes[REJECTED].rows_out} if REJECTED in result.outcomes else {}),
+        **further(result.outcomes),
         "lost": result.outcome.lost,
         "duplicated": result.outcome.duplicated,
         "kills": result.kills,
@@ -116,6 +131,13 @@ def _show(job: Job, result: Result) -> None:
         f"{line}",
         flush=True,
     )
+
+
+def further(outcomes: Mapping[str, Outcome]) -> dict[str, int]:
+    """Return the rows of the outputs besides the first: `rejected`, and `rows_NAME` of others."""
+    rows = {name: one.rows_out for name, one in outcomes.items() if name != "output"}
+    more = {f"rows_{name}": count for name, count in rows.items() if name != REJECTED}
+    return {name: rows[name] for name in rows if name == REJECTED} | more
 
 
 def show_history(job: Job, result: Result) -> None:

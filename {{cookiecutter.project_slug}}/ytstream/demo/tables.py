@@ -169,7 +169,8 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
 
 def _is_close(value: Any, other: Any) -> bool:
     if isinstance(value, float) and isinstance(other, float):
-        return math.isclose(value, other, rel_tol=FLOAT_TOLERANCE) or value == other
+        is_close = math.isclose(value, other, rel_tol=FLOAT_TOLERANCE)
+        return is_close or value == other or (math.isnan(value) and math.isnan(other))
     if isinstance(value, tuple) and isinstance(other, tuple):
         return len(value) == len(other) and all(map(_is_close, value, other))
     return bool(value == other)
