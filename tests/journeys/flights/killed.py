@@ -99,8 +99,8 @@ def look(client: Client, settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int], None]]:
-    yield lambda _rows: None
+def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
+    yield lambda _read, _written: None
 
 
 def main(place: str, outcome_file: str) -> None:

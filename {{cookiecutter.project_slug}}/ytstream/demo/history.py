@@ -47,7 +47,7 @@ def rows_read(client: Client, ledger: str) -> int:
     answer = client.select_rows(
         f'sum(rows_read) as read from [{ledger}] where kind = "batch" group by 1'
     )
-    return int(next(iter(answer), {}).get("read", 0))
+    return sum(int(row["read"]) for row in answer)
 
 
 def table_of(history: History, outputs: Sequence[str]) -> Table:
