@@ -98,6 +98,20 @@ def test_queues_of_others_are_not_created(connection: Connection) -> None:
     assert not connection.client.exists(queue)
 
 
+def test_a_path_that_is_nearly_right_is_shown_before_it_is_created(connection: Connection) -> None:
+    queue = connection.settings.queues[0]
+    folder, _, name = queue.rpartition("/")
+    connection.client.create("map_node", f"{folder}/{name[:-1]}", recursive=True)
+    text = refusal(lambda: check(connection))
+    said = f"queue {queue}: missing\n  -> {folder}/{name[:-1]} is there: correct the configuration"
+    assert said in text
+    assert "is there" not in text.replace(said, "")
+    provision(connection)
+    connection.client.remove(queue)
+    text = refusal(lambda: check(connection))
+    assert f"{folder}/{name[:-1]} is there" in text
+
+
 def test_a_registration_that_is_not_permitted_prints_the_command(
     connection: Connection, cluster: Running
 ) -> None:

@@ -1,14 +1,17 @@
-"""The table of `status`; no JVM."""
+"""The tables of `status`, and a command that is refused before Spark starts; no JVM."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from yt.yson import YsonUint64
 
 from tests.ytstream.driver import BID
 from tests.ytstream.helpers import ConnectionOf, refusal
+from ytstream import cli
 from ytstream.demo.tables import produce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row
@@ -74,11 +77,11 @@ def test_status_shows_what_the_last_batches_did_and_how_fast(provisioned_of: Con
         row |= {name: YsonUint64(row[name]) for name in ("started", "ended")}
         connection.client.insert_rows(connection.settings.ledger, [row])
     lines = _lines(connection)
-    header = ["batch", "epoch", "ended", "(UTC)", "rows", "read", "output", "rejected", "seconds"]
+    header = ["batch", "ended", "(UTC)", "rows", "read", "output", "rejected", "seconds"]
     first = lines.index(header) + 2
-    assert lines[first] == ["3", "3", "2024-02-04", "00:00:22", "100", "100", "0", "2.5"]
-    assert lines[first + 1] == ["4", "3", "2024-02-04", "00:00:32", "100", "99", "1", "2.5"]
-    assert lines[first + SHOWN - 1][0] == str(SHOWN + 2)
+    assert lines[first] == ["3-2", "2024-02-04", "00:00:22", "100", "100", "0", "2.5"]
+    assert lines[first + 1] == ["3-3", "2024-02-04", "00:00:32", "100", "99", "1", "2.5"]
+    assert lines[first + SHOWN - 1][0] == f"3-{SHOWN + 1}"
     said = "the last 10 batches: 1000 rows in 25.0 s of work (40 rows/s), 92.5 s with the pauses"
     assert f"{said} (11 rows/s)" in status(connection)
 
@@ -88,3 +91,14 @@ def test_status_refuses_a_damaged_ledger(provisioned_of: ConnectionOf) -> None:
     row = {**head_row(replace(Head(), epoch=1)), "queues": 5}
     connection.client.insert_rows(connection.settings.ledger, [row])
     assert "is not as the job writes it" in refusal(lambda: status(connection))
+
+
+def test_a_replay_beside_a_static_output_is_refused_before_sparks_start(
+    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = provisioned_of("transactional", rejects=True)
+    job = replace(connection.job, static=("output",))
+    monkeypatch.setattr("ytstream.query.session.opened", lambda _: pytest.fail("Spark was started"))
+    command = cli.ON_THE_CLUSTER["replay-rejected"]
+    text = refusal(lambda: command(replace(connection, job=job), Namespace()))
+    assert "the outputs output are static" in text

@@ -85,6 +85,7 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
 
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
+    replay.verify_job(connection.job)  # before Spark's start
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         known = supervisor.read_reference(spark, connection)

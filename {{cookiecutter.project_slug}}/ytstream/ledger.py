@@ -82,6 +82,11 @@ class BatchRow:
         return sum(end - first for rows in self.ranges.values() for first, end in rows.values())
 
 
+def batch_name(epoch: int, batch: int) -> str:
+    """Return the name of a batch in the log, in messages and in `status`: epoch and number."""
+    return f"{epoch}-{batch}"
+
+
 def head_query(ledger: str) -> str:
     """Return the query that reads the head row, and the one that asks the job to stop."""
     return f'kind, epoch, batch, queues, state from [{ledger}] where kind in ("head", "stop")'

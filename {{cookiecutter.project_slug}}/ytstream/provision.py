@@ -5,6 +5,7 @@ One list of findings serves `check` and `run`, which refuse, and `provision`, wh
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -47,9 +48,13 @@ class Finding:
     problem: str
     remedy: str
     repair: Callable[[], Any] | None = None
+    #: A path that is there and may be the one that is meant.
+    near: str | None = None
 
     def __str__(self) -> str:
         remedy = "run `provision`" if self.repair is not None else self.remedy
+        if self.near is not None:
+            remedy = f"{self.near} is there: correct the configuration if you mean it; or {remedy}"
         return f"{self.object}: {self.problem}\n  -> {remedy}"
 
 
@@ -221,10 +226,11 @@ def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Fin
     attribute, value, kind = _KINDS[wanted.type]
     found = facts(client, wanted.path, ("path", attribute, "schema", "tablet_state"))
     if found is None and wanted.is_ours:
-        yield Finding(label, "missing", "created", partial(_create, client, settings, wanted))
+        create = partial(_create, client, settings, wanted)
+        yield Finding(label, "missing", "created", create, _near(client, settings, wanted.path))
     elif found is None:
         remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
-        yield Finding(label, "missing", remedy)
+        yield Finding(label, "missing", remedy, near=_near(client, settings, wanted.path))
     elif found["path"] != wanted.path:
         remedy = "name that path in the configuration: SPYT goes by the text of paths"
         yield Finding(label, f"is a link to {found['path']}", remedy)
@@ -234,6 +240,19 @@ def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Fin
         if wanted.columns:
             yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
         yield from _mounted(client, label, found["tablet_state"], wanted)
+
+
+def _near(client: Client, settings: Settings, path: str) -> str | None:
+    """Return a sibling of ``path`` with a name like its, which the configuration does not name."""
+    folder, _, name = path.rpartition("/")
+    ours = {settings.consumer, settings.checkpoint, settings.ledger, settings.reference}
+    ours |= {*settings.queues, *settings.outputs.values()}
+    try:
+        beside = sorted(str(sibling) for sibling in client.list(folder))
+    except YtError:  # no such folder, or no right to look into it
+        return None
+    foreign = [sibling for sibling in beside if f"{folder}/{sibling}" not in ours]
+    return next((f"{folder}/{found}" for found in get_close_matches(name, foreign, 1, 0.8)), None)
 
 
 def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:

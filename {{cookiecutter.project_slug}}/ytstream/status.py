@@ -54,7 +54,7 @@ def _batches(connection: Connection) -> Iterator[str]:
     if not batches:
         return
     outputs = list(connection.job.outputs)
-    header = ("batch", "epoch", "ended (UTC)", "rows read", *outputs, "seconds")
+    header = ("batch", "ended (UTC)", "rows read", *outputs, "seconds")
     yield ""
     yield table(header, [_line(batch, outputs) for batch in batches])
     yield ""
@@ -64,7 +64,8 @@ def _batches(connection: Connection) -> Iterator[str]:
 def _line(batch: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Cell, ...]:
     ended = datetime.fromtimestamp(batch["ended"] / _MICROSECONDS, UTC)
     return (
-        *(int(batch["number"]), int(batch["epoch"]), f"{ended:%Y-%m-%d %H:%M:%S}"),
+        ledger.batch_name(int(batch["epoch"]), int(batch["batch"])),
+        f"{ended:%Y-%m-%d %H:%M:%S}",
         int(batch["rows_read"]),
         # An output that was added later has no number in older rows.
         *(int(batch["rows_written"].get(name, 0)) for name in outputs),

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from .. import ledger
 from ..columns import key_of
 from ..errors import JobError
-from ..job import REJECTED, Connection
+from ..job import REJECTED, Connection, Job
 from ..tablets import Java, Tablets, Transaction
 from . import reject
 from .outputs import computed
@@ -40,19 +40,9 @@ def replay(
 ) -> str:
     """Replay all rejected rows; return how many passed and how many stay.
 
-    Raises JobError for a job that rejects no rows or has a static output. What was done before an
-    error stays done.
+    Raises JobError as verify_job() does. What was done before an error stays done.
     """
-    if not connection.job.reject:
-        raise JobError(
-            "this job rejects no rows", "REJECT in transform.py and job.py would say which"
-        )
-    if connection.job.static:
-        raise JobError(
-            f"the outputs {', '.join(connection.job.static)} are static: their tables are those of "
-            "micro-batches, and a replay is none",
-            "put the rows that transform.py accepts now into a queue of the job again",
-        )
+    verify_job(connection.job)
     tablets = Tablets(spark._jvm, connection.settings)
     passed = stayed = inexact = 0
     last: tuple[Any, ...] = ()
@@ -70,6 +60,20 @@ def replay(
     if inexact:
         said += f", {inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
     return said
+
+
+def verify_job(job: Job) -> None:
+    """Raise JobError for a job that rejects no rows or has a static output."""
+    if not job.reject:
+        raise JobError(
+            "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+        )
+    if job.static:
+        raise JobError(
+            f"the outputs {', '.join(job.static)} are static: their tables are those of "
+            "micro-batches, and a replay is none",
+            "put the rows that transform.py accepts now into a queue of the job again",
+        )
 
 
 def _replay(
