@@ -351,6 +351,9 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
         return totals.drop("channel")
 
     stream.redeclare(transform=transform)
+    (remark,) = stream.flow().outputs.remarks()  # of `check`, before any row
+    assert "(auction) of 'output', as far as the plan shows" in remark
+    assert remark.endswith("group by the key in transform(), by nothing else: auction")
     stream.send(400)
     with pytest.raises(
         JobError, match=r"is chance\n  -> group by the key .* nothing else: auction"
@@ -358,6 +361,7 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
         stream.drain()
     stream.redeclare(transform=job.transform)
     assert stream.flow().outputs.unproven == frozenset()  # the plan shows it, no look at the rows
+    assert not [*stream.flow().outputs.remarks()]
 
 
 # -- rejected rows -------------------------------------------------------------------------------

@@ -39,8 +39,10 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
     shipped.verify_imports(connection.job.package, connection.job.kind.packages)
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
-        pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
+        flow = pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
         version = spark.version
+    for remark in flow.outputs.remarks():
+        print(f"remark: {remark}")
     if wanted := connection.job.kind.packages:
         print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(

@@ -40,6 +40,16 @@ class Outputs:
         job = self.connection.job
         return job.split is None and not (job.reject or job.static or self.unproven)
 
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each output in which two rows of a batch may have one key."""
+        for name in sorted(self.unproven):
+            job = self.connection.job
+            key = ", ".join(key_of(job.output_columns[name]))
+            yield (
+                f"two rows of a micro-batch may have the same key ({key}) of {name!r}, as far as "
+                f"the plan shows, and such a batch ends the job: {_for_one_row(job, name)}"
+            )
+
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
@@ -179,12 +189,19 @@ def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
     twice = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1").head(1)
     if twice:
         values = ", ".join(f"{column}={twice[0][column]!r}" for column in key)
-        is_total = job.kind.output_mode == "update" and job.split is None
         raise JobError(
             f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
             "of them would stay is chance",
-            f"group by the key in transform(), by nothing else: {', '.join(key)}"
-            if is_total
-            else "let one row of each key through in outputs() of transform.py, for instance "
-            "latest(rows, key, by) of ytstream",
+            _for_one_row(job, name),
         )
+
+
+def _for_one_row(job: Job, name: str) -> str:
+    """Return what to do so that a batch has one row of each key of the output."""
+    if job.kind.output_mode == "update" and job.split is None:
+        key = ", ".join(key_of(job.output_columns[name]))
+        return f"group by the key in transform(), by nothing else: {key}"
+    return (
+        "let one row of each key through in outputs() of transform.py, for instance "
+        "latest(rows, key, by) of ytstream"
+    )
