@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..columns import Column, key_of
+from ..columns import Column
 from ..config import Settings
 from .replaying import Replaying
 
@@ -38,5 +38,5 @@ class AtLeastOnce(Replaying):
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Give an ordered output as many tablets as the queues have; `rejected` has a key."""
-        return {} if key_of(columns) else {"tablet_count": sum(tablets.values())}
+        """Give an output as many tablets as the queues have."""
+        return {"tablet_count": sum(tablets.values())}
