@@ -94,6 +94,17 @@ def test_a_wrong_java_is_named_with_its_version(folder: Path, tmp_path: Path, ve
     assert "JAVA_HOME" in message
 
 
+def test_a_java_that_refuses_its_options_says_so_itself(folder: Path, tmp_path: Path) -> None:
+    java = """echo 'Picked up JAVA_TOOL_OPTIONS: -Dx=secret -Xno' >&2
+      echo 'Unrecognized option: -Xno'
+      exit 1"""
+    message = one_line(make(folder, "prerequisites", path=tools(tmp_path, java=java)))
+    assert message.strip() == (
+        "'java' does not start, it ends with code 1: Options are in JAVA_TOOL_OPTIONS. "
+        "Unrecognized option: -Xno"
+    )
+
+
 @pytest.mark.parametrize("java", [JAVA_17, JAVA_21])
 def test_a_supported_java_is_accepted(folder: Path, tmp_path: Path, java: str) -> None:
     done = make(folder, "prerequisites", path=tools(tmp_path, java=java))

@@ -154,14 +154,24 @@ def _require_java() -> None:
     java = f"{home}/bin/java" if home else "java"
     hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     try:
-        command = [java, "-version"]
-        printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+        command, pipe = [java, "-version"], subprocess.PIPE
+        done = subprocess.run(
+            command, stdout=pipe, stderr=subprocess.STDOUT, text=True, check=False
+        )
     except OSError as error:
         raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
-    match = re.search(r'version "(\d+)', printed)
-    if not match or match[1] not in ("17", "21"):
-        found = match[1] if match else printed.strip()[:80]
-        raise JobError(f"{java} is Java {found}; Spark with SPYT runs on 17 or 21", hint)
+    match = re.search(r'version "(\d+)', done.stdout)
+    if done.returncode or not match:
+        # It repeats the options of the environment first, and one of them may hold a secret.
+        said = [line for line in done.stdout.splitlines() if line and "Picked up " not in line]
+        read = re.findall(r"Picked up (\w+):", done.stdout)
+        raise JobError(
+            f"{java} does not start, it ends with code {done.returncode}:"
+            + "".join(f"\n  {line}" for line in said),
+            f"correct {' and '.join(read)} in the environment" if read else hint,
+        )
+    if match[1] not in ("17", "21"):
+        raise JobError(f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21", hint)
 
 
 def folders_of_sources() -> list[str]:
