@@ -34,7 +34,7 @@ def test_a_jvm_that_refuses_its_options_says_so_itself(
 ) -> None:
     monkeypatch.setenv(name, f"-Dpassword=secret {option}")
     text = refusal(_require_java)
-    assert "java does not start, it ends with code 1:\n" in text
+    assert "java does not start, it ends with code 1\n" in text
     assert said in text
     assert "secret" not in text
     assert text.endswith(f"\n  -> correct {name} in the environment")
@@ -54,7 +54,7 @@ def test_another_java_and_one_that_says_nothing_are_named(
         f"HOME/bin/java is Java 11; Spark with SPYT runs on 17 or 21\n  -> {_HINT}"
     )
     assert _refused(mute, monkeypatch, "exit 9") == (
-        f"HOME/bin/java does not start, it ends with code 9:\n  -> {_HINT}"
+        f"HOME/bin/java does not start, it ends with code 9\n  -> {_HINT}"
     )
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     assert "none/bin/java cannot be run: No such file or directory" in refusal(_require_java)

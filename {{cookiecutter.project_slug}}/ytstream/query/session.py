@@ -154,20 +154,17 @@ def _require_java() -> None:
     java = f"{home}/bin/java" if home else "java"
     hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     try:
-        command, pipe = [java, "-version"], subprocess.PIPE
-        done = subprocess.run(
-            command, stdout=pipe, stderr=subprocess.STDOUT, text=True, check=False
-        )
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
         raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
-    match = re.search(r'version "(\d+)', done.stdout)
+    printed = done.stderr + done.stdout  # a JVM that does not start says why on either
+    match = re.search(r'version "(\d+)', printed)
     if done.returncode or not match:
         # It repeats the options of the environment first, and one of them may hold a secret.
-        said = [line for line in done.stdout.splitlines() if line and "Picked up " not in line]
-        read = re.findall(r"Picked up (\w+):", done.stdout)
+        said = [line for line in printed.splitlines() if line and "Picked up " not in line]
+        read = re.findall(r"Picked up (\w+):", printed)
         raise JobError(
-            f"{java} does not start, it ends with code {done.returncode}:"
-            + "".join(f"\n  {line}" for line in said),
+            "\n  ".join([f"{java} does not start, it ends with code {done.returncode}", *said]),
             f"correct {' and '.join(read)} in the environment" if read else hint,
         )
     if match[1] not in ("17", "21"):
