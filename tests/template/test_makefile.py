@@ -138,10 +138,19 @@ def test_a_missing_python_is_named(generate: Generate, tmp_path: Path, python: s
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("QUEUES=3", "QUEUES=3: give 1 or 2"), ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5")],
+    [
+        ("QUEUES=3", "QUEUES=3: give 1 or 2"),
+        ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5"),
+        ("GUARANTEE=none", "GUARANTEE=none: give one of transactional,idempotent,at_least_once"),
+        (
+            "GUARANTEE=at_least_once PROCESSING=aggregate",
+            "processing aggregate goes with guarantee transactional only, not with at_least_once: ",
+        ),
+        ("GUARANTEE=idempotent PROCESSING=window", "-> give GUARANTEE=transactional"),
+    ],
 )
 def test_a_demo_of_something_else_is_refused(word: str, message: str) -> None:
-    done = make(ROOT, "demo", word)
+    done = make(ROOT, "demo", *word.split())
     assert done.returncode == 2
     assert message in done.stderr
 
