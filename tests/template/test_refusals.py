@@ -132,8 +132,10 @@ def test_a_total_needs_the_transaction() -> None:
     given = {**DEFAULTS, "guarantee": "at_least_once", "processing": "aggregate"}
     (problem,) = answers.problems(given)
     assert problem.startswith(
-        "processing aggregate goes with guarantee transactional only, not with at_least_once: a "
-        "paused driver, or a task of a batch that failed, may write after later batches"
+        "processing aggregate goes with guarantee transactional only, not with at_least_once: an "
+        "output with a key of your own needs the transaction; without it a paused driver, or a "
+        "task of a batch that failed, may write after later batches, and its older values would "
+        "replace theirs; transactional is exactly once for aggregate too, so type: cookiecutter "
     )
     assert problem.endswith(f"so type: {answers.command({**given, 'guarantee': 'transactional'})}")
 

@@ -20,6 +20,7 @@ from ytstream.columns import Described, key_of
 from ytstream.declaration import verify, verify_configuration
 from ytstream.guarantees import GUARANTEES, guarantee_of
 from ytstream.job import PROCESSINGS
+from ytstream.pairs import KEYED
 from ytstream.table import counted
 
 PLAIN = Column("price", "int64")
@@ -76,17 +77,16 @@ def test_another_pair_is_refused_with_the_guarantee_that_fits(
     assert 'set guarantee="transactional" in job.py' in text
 
 
-KEYED = [Column("auction", "int64", key=True), PLAIN]
-_TABLES = {"output": [PLAIN], "newest": KEYED}
+_NEWEST = [Column("auction", "int64", key=True), PLAIN]
+_TABLES = {"output": [PLAIN], "newest": _NEWEST}
 
 
 def test_a_key_of_the_users_own_is_refused_under_at_least_once() -> None:
     job = _job(guarantee="at_least_once", outputs=_TABLES, split=lambda rows: {})
     assert _refused_configuration(job) == (
         "the configuration and the job do not fit:\n"
-        "  OUTPUTS['newest'] has the key auction, which at_least_once cannot keep right: a paused "
-        "driver, or a task of a batch that failed, may write after later batches, and its older "
-        'values would replace theirs; set guarantee="transactional" in job.py, or leave the key '
+        f"  OUTPUTS['newest'] has the key auction under at_least_once: {KEYED}; "
+        'set guarantee="transactional" in job.py, or leave the key '
         "out\n  -> correct the configuration or tables.py; nothing was started"
     )
     settings = settings_of(job, "//home/job")

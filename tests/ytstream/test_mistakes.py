@@ -433,9 +433,10 @@ def test_a_key_without_the_transaction_is_refused_before_the_cluster_is_asked(
     assert run(command) == 1
     assert capsys.readouterr().err == (
         "error: the configuration and the job do not fit:\n"
-        "  OUTPUTS['output'] has the key id, which at_least_once cannot keep right: a paused "
-        "driver, or a task of a batch that failed, may write after later batches, and its older "
-        'values would replace theirs; set guarantee="transactional" in job.py, or leave the key '
+        "  OUTPUTS['output'] has the key id under at_least_once: an output with a key of your own "
+        "needs the transaction; without it a paused driver, or a task of a batch that failed, may "
+        "write after later batches, and its older values would replace theirs; "
+        'set guarantee="transactional" in job.py, or leave the key '
         f"out\n  -> {CONFIGURED}\n"
     )
 

@@ -83,4 +83,4 @@ def test_a_declaration_that_the_commands_refuse_is_refused_here_too(
     cluster = SimpleNamespace(http="")
     assert found(cluster, job) is settings
     keyed = replace(job, processing="window", guarantee="at_least_once")
-    assert "has the key auction, which at_least_once" in refusal(lambda: found(cluster, keyed))
+    assert "has the key auction under at_least_once: " in refusal(lambda: found(cluster, keyed))

@@ -9,7 +9,7 @@ from .columns import Column, key_of, rejected_columns, type_name
 from .config import Settings
 from .errors import JobError
 from .job import PROCESSINGS, REJECTED, Guarantee, Job
-from .pairs import LATE
+from .pairs import KEYED
 from .schema import never_written
 from .table import counted
 from .version import __version__
@@ -203,8 +203,8 @@ def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[tuple[bool
             f"{guarantee.name} with {counted(queues, 'queue')} needs the key columns "
             f"{', '.join(wanted)} in front of OUTPUTS[{name!r}]; it has {', '.join(key) or 'none'}"
             if wanted
-            else f"OUTPUTS[{name!r}] has the key {', '.join(key)}, which {guarantee.name} cannot "
-            f'keep right: {LATE}; set guarantee="transactional" in job.py, or leave the key out',
+            else f"OUTPUTS[{name!r}] has the key {', '.join(key)} under {guarantee.name}: {KEYED}; "
+            'set guarantee="transactional" in job.py, or leave the key out',
         )
 
 

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 #: at_least_once allows; under a key older values replace newer ones for good. To wait for old tasks
 #: is no cure: an executor may be cut off from its driver alone. One transaction with the head is
 #: the cure, and that is `transactional`.
-LATE = (
-    "a paused driver, or a task of a batch that failed, may write after later batches, and its "
-    "older values would replace theirs"
+KEYED = (
+    "an output with a key of your own needs the transaction; without it a paused driver, or a task "
+    "of a batch that failed, may write after later batches, and its older values would replace "
+    "theirs"
 )
 
 #: Why an upsert by position is not exactly once for the other kinds of processing.
@@ -39,6 +40,6 @@ def problem(guarantee: str, processing: str) -> str | None:
     if guarantee == "at_least_once" and processing == "aggregate":
         return (
             "processing aggregate goes with guarantee transactional only, not with at_least_once: "
-            f"{LATE}"
+            f"{KEYED}"
         )
     return None

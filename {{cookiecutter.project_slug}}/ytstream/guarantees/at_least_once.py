@@ -26,7 +26,7 @@ class AtLeastOnce(Replaying):
     position: Mapping[str, str] = {}
 
     def key(self, queues: int) -> tuple[str, ...]:
-        """Return no column: a key of the user's own needs the transaction (LATE in pairs.py)."""
+        """Return no column: a key of the user's own needs the transaction (KEYED in pairs.py)."""
         return ()
 
     def admit(self, rows: DataFrame, settings: Settings) -> None:
