@@ -23,10 +23,13 @@ DEMO := build/demo
 PATHS_1 := //home/ytstream/bids
 PATHS_2 := //home/ytstream/bids-east //home/ytstream/bids-west
 
-OFFERED = import json, sys; offered = json.load(open("cookiecutter.json")); \
-  asked = (argument.split("=", 1) for argument in sys.argv[1:]); \
-  sys.exit("\n".join(f"{name}={value}: give one of {chr(44).join(offered[name.lower()])}" \
-    for name, value in asked if value and value not in offered[name.lower()]) or 0)
+OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")); \
+  problem = runpy.run_path("{{cookiecutter.project_slug}}/ytstream/pairs.py")["problem"]; \
+  asked = [argument.split("=", 1) for argument in sys.argv[1:]]; \
+  wrong = [f"{name}={value}: give one of {chr(44).join(offered[name.lower()])}" \
+    for name, value in asked if value and value not in offered[name.lower()]]; \
+  why = problem(*(value or offered[name.lower()][0] for name, value in asked)); \
+  sys.exit("\n".join(wrong) or why and f"{why}\n  -> give GUARANTEE=transactional" or 0)
 
 # One stamp per state of the list of pins: a second set-up finds nothing to do.
 PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)

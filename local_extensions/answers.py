@@ -6,9 +6,10 @@ import difflib
 import json
 import keyword
 import re
+import runpy
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -64,14 +65,9 @@ _INSTALLED = frozenset(_MODULES.split()) | {
 # The interpreter's own list leaves its test package out.
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"test"}
 
-# Why an upsert by position is not exactly once for the other kinds of processing.
-_NOT_IDEMPOTENT = {
-    "window": "a window is made of many queue rows, so no one position in a queue can be its key",
-    "join": "the reference may change between a write and its replay, and the row with it",
-    "deduplicate": "which of several rows is kept depends on state, so a replay may keep another",
-    "aggregate": "a total is made of many queue rows, so no one position in a queue can be its key",
-    "sessions": "a session is made of many queue rows: no one position in a queue can be its key",
-}
+# The runtime's own rule, of a module that needs no package.
+_RULE = TEMPLATE / "{{cookiecutter.project_slug}}" / "ytstream" / "pairs.py"
+_pair_problem: Callable[[str, str], str | None] = runpy.run_path(str(_RULE))["problem"]
 
 
 def slug(project_name: str) -> str:
@@ -234,14 +230,10 @@ def pair_problems(options: Answers, *, prompts: bool = False) -> Iterator[str]:
     With ``prompts``, the command asks the rest.
     """
     processing = options["processing"]
-    if options["guarantee"] == "idempotent" and processing != "map":
+    if why := _pair_problem(options["guarantee"], processing):
         answered = {name: value for name, value in options.items() if not name.startswith("_")}
         fitting = command({**answered, "guarantee": "transactional"}, prompts=prompts)
-        yield (
-            f"guarantee idempotent goes with processing map only, not with {processing}:"
-            f" {_NOT_IDEMPOTENT[processing]}; transactional is exactly once for {processing} too,"
-            f" so type: {fitting}"
-        )
+        yield (f"{why}; transactional is exactly once for {processing} too, so type: {fitting}")
 
 
 def _shown(value: str) -> str:

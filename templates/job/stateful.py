@@ -8,7 +8,7 @@ from .transform import transform
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
     processing="{{ cookiecutter.processing }}",
-    # transactional or at_least_once; the README says what a change needs.
+    # transactional or, with no key in OUTPUTS, at_least_once; the README says what a change needs.
     guarantee="{{ cookiecutter.guarantee }}",
     queue=QUEUE,
     outputs=OUTPUTS,

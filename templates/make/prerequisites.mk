@@ -7,7 +7,11 @@ git:
 
 java:
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
-	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	said=$$("$$java" -version 2>&1); code=$$?; \
+	version=$$(echo "$$said" | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	case "$$code" in 0|126|127) ;; *) \
+	  echo "'$$java' does not start, it ends with code $$code:" \
+	    "$$(echo "$$said" | sed 's/Picked up \([A-Z_]*\): .*/Options are in \1./' | awk '{ printf "%s ", $$0 }')" >&2; exit 1;; esac; \
 	case "$$version" in $(JAVA)|21) ;; *) \
 	  echo "Java $(JAVA) or 21 is missing: '$$java' is $${version:+version }$${version:-not there}." \
 	    "Debian: apt install openjdk-$(JAVA)-jre-headless. macOS: brew install openjdk@$(JAVA)." \

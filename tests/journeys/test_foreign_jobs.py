@@ -43,8 +43,8 @@ JOBS = (
     Foreign("quakes", "map", "transactional", "4.1", *QUAKES),
     Foreign("quakes", "window", "transactional", "3.5", *QUAKES),
     Foreign("penguins", "join", "at_least_once", "4.1", *PENGUINS),
-    Foreign("penguins", "deduplicate", "transactional", "4.1", *PENGUINS),
-    Foreign("quakes", "aggregate", "at_least_once", "3.5", *QUAKES),
+    Foreign("penguins", "deduplicate", "at_least_once", "4.1", *PENGUINS),
+    Foreign("quakes", "aggregate", "transactional", "3.5", *QUAKES),
     Foreign("quakes", "sessions", "transactional", "4.1", *QUAKES),
 )
 

@@ -94,6 +94,17 @@ def test_a_wrong_java_is_named_with_its_version(folder: Path, tmp_path: Path, ve
     assert "JAVA_HOME" in message
 
 
+def test_a_java_that_refuses_its_options_says_so_itself(folder: Path, tmp_path: Path) -> None:
+    java = """echo 'Picked up JAVA_TOOL_OPTIONS: -Dx=secret -Xno' >&2
+      echo 'Unrecognized option: -Xno'
+      exit 1"""
+    message = one_line(make(folder, "prerequisites", path=tools(tmp_path, java=java)))
+    assert message.strip() == (
+        "'java' does not start, it ends with code 1: Options are in JAVA_TOOL_OPTIONS. "
+        "Unrecognized option: -Xno"
+    )
+
+
 @pytest.mark.parametrize("java", [JAVA_17, JAVA_21])
 def test_a_supported_java_is_accepted(folder: Path, tmp_path: Path, java: str) -> None:
     done = make(folder, "prerequisites", path=tools(tmp_path, java=java))
@@ -127,10 +138,19 @@ def test_a_missing_python_is_named(generate: Generate, tmp_path: Path, python: s
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("QUEUES=3", "QUEUES=3: give 1 or 2"), ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5")],
+    [
+        ("QUEUES=3", "QUEUES=3: give 1 or 2"),
+        ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5"),
+        ("GUARANTEE=none", "GUARANTEE=none: give one of transactional,idempotent,at_least_once"),
+        (
+            "GUARANTEE=at_least_once PROCESSING=aggregate",
+            "processing aggregate goes with guarantee transactional only, not with at_least_once: ",
+        ),
+        ("GUARANTEE=idempotent PROCESSING=window", "-> give GUARANTEE=transactional"),
+    ],
 )
 def test_a_demo_of_something_else_is_refused(word: str, message: str) -> None:
-    done = make(ROOT, "demo", word)
+    done = make(ROOT, "demo", *word.split())
     assert done.returncode == 2
     assert message in done.stderr
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from local_extensions import answers
-from tests.project import DEFAULTS, OPTIONS, ROOT, generate, user_config
+from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, generate, user_config
+from tests.ytstream.examples import PAIRS
 
 NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
 
@@ -126,10 +127,22 @@ def test_idempotent_goes_with_map_only(processing: str) -> None:
     assert problem.endswith(answers.command({**given, "guarantee": "transactional"}))
 
 
-@pytest.mark.parametrize("processing", ["map", *NOT_IDEMPOTENT])
-@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
-def test_the_other_guarantees_go_with_everything(guarantee: str, processing: str) -> None:
-    assert answers.problems({**DEFAULTS, "guarantee": guarantee, "processing": processing}) == []
+def test_a_total_needs_the_transaction() -> None:
+    """Its key is the user's own: older totals written late would stay."""
+    given = {**DEFAULTS, "guarantee": "at_least_once", "processing": "aggregate"}
+    (problem,) = answers.problems(given)
+    assert problem.startswith(
+        "processing aggregate goes with guarantee transactional only, not with at_least_once: an "
+        "output with a key of your own needs the transaction; without it a paused driver, or a "
+        "task of a batch that failed, may write after later batches, and its older values would "
+        "replace theirs; transactional is exactly once for aggregate too, so type: cookiecutter "
+    )
+    assert problem.endswith(f"so type: {answers.command({**given, 'guarantee': 'transactional'})}")
+
+
+def test_the_other_pairs_are_offered() -> None:
+    """Those that the runtime accepts, by its own list and test_declaration.py."""
+    assert {variant[:2] for variant in VARIANTS} == {*PAIRS}
 
 
 @pytest.mark.slow
@@ -219,28 +232,46 @@ def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_pair_that_cannot_be_is_refused_before_the_next_question(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pair", "said", "processing"),
+    [
+        ("2\n2", "goes with processing map only, not with window", "window"),
+        ("5\n3", "goes with guarantee transactional only, not with at_least_once", "aggregate"),
+    ],
+)
+def test_a_pair_that_cannot_be_is_refused_before_the_next_question(
+    tmp_path: Path, pair: str, said: str, processing: str
+) -> None:
     (tmp_path / "out").mkdir()
-    # Answers up to the guarantee: name, slug, description, author, window, idempotent.
+    # Answers up to the guarantee: name, slug, description, author, processing, guarantee.
     done = subprocess.run(
         [*COOKIECUTTER, str(ROOT), "-o", tmp_path / "out", "--config-file", user_config(tmp_path)],
-        input="\n\n\n\n2\n2\n",
+        input=f"\n\n\n\n{pair}\n",
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
     assert done.returncode == 1
-    assert "goes with processing map only, not with window" in done.stderr
+    assert said in done.stderr
     assert "queues to read" not in done.stdout
     (command,) = re.findall("so type: (.*)", done.stderr)
     assert "--no-input" not in command  # the rest was not asked yet
-    assert {"processing=window", "guarantee=transactional"} <= {*shlex.split(command)}
+    assert {f"processing={processing}", "guarantee=transactional"} <= {*shlex.split(command)}
 
 
-def test_a_pair_that_cannot_be_keeps_the_answers_to_later_questions(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("guarantee=idempotent", "processing=window"),
+        ("guarantee=at_least_once", "processing=aggregate"),
+    ],
+)
+def test_a_pair_that_cannot_be_keeps_the_answers_to_later_questions(
+    tmp_path: Path, pair: tuple[str, str]
+) -> None:
     later = ["cypress_root=//home/x", "yt_proxy=hahn", "ci=gitlab"]
-    given = ["guarantee=idempotent", "processing=window", *later]
+    given = [*pair, *later]
     done = run(tmp_path, str(ROOT), "--no-input", *given)
     assert done.returncode == 1
     (command,) = re.findall("so type: (.*)", done.stderr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +96,30 @@ def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
     # cruft leaves what it could not apply beside the file.
     assert '+    made_for="1.0.1",' in mine.with_name("job.py.rej").read_text()
     assert "# of the template" not in (project / "src/bids_stream/tables.py").read_text()
+
+
+@pytest.mark.slow
+def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
+    tmp_path: Path, template: Path
+) -> None:
+    """By the command of docs/upgrading.md."""
+    rule = template / "{{cookiecutter.project_slug}}/ytstream/pairs.py"
+    today = rule.read_text()
+    rule.write_text("def problem(guarantee, processing):\n    return None\n")
+    git(template, "commit", "--quiet", "--all", "--message", "before the rule")
+    answers = json.dumps({"guarantee": "at_least_once", "processing": "aggregate"})
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)), "--extra-context", answers)
+    cruft(tmp_path, "create", str(template), *words)
+    project = tmp_path / "bids-stream"
+    git(project, "init", "--quiet")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "generated")
+    rule.write_text(today)
+    git(template, "commit", "--quiet", "--all", "--message", "the rule")
+
+    page = (ROOT / "docs/upgrading.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ *cruft (update .*variables.*)$", page, re.MULTILINE)
+    cruft(project, *shlex.split(line), "--skip-apply-ask")
+    assert (project / "ytstream/pairs.py").read_text() == today
+    assert 'guarantee="transactional"' in (project / "src/bids_stream/job.py").read_text()
+    assert "exactly once, by transaction" in (project / "README.md").read_text()

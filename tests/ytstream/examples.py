@@ -24,7 +24,8 @@ STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
 PAIRS = (
     *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
     ("idempotent", "map"),
-    *(("at_least_once", processing) for processing in (*STATELESS, *STATEFUL)),
+    *(("at_least_once", processing) for processing in ("map", "join")),
+    *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
 )
 
 _SAMPLE_ROWS = {"window": "bids", "aggregate": "bids"}

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from tests.ytstream.helpers import refusal
 from ytstream import Job, JobError
@@ -42,6 +43,37 @@ def test_a_package_that_is_not_there_is_no_wrong_line(
     text = _importing(tmp_path / "transform.py", "import pandas as pd\n")
     assert "(transform.py:1)" in text
     assert f"-> {BRING}; a job of another processing" in text
+
+
+_NO_SESSION = "SparkContext or SparkSession should be created first."
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ('F.udf("long")(lambda price: price)', _NO_SESSION),
+        ('F.udf(lambda url: [url], "array<string>")', _NO_SESSION),
+        ('F.col("price") > 3', "imported: AssertionError (transform.py:2)"),
+    ],
+    ids=["decorator", "function", "column"],
+)
+def test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str, said: str
+) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)  # as in a new process
+    file = tmp_path / "transform.py"
+    text = _importing(file, f"from pyspark.sql import functions as F\nMADE = {made}\n")
+    assert said in text
+    assert "(transform.py:2)\n  -> Spark is not there yet when a module is imported: " in text
+    assert "an object, @F.udf(LongType()) of pyspark.sql.types" in text
+    cured = "from pyspark.sql import functions as F, types as T\n"
+    cured += "MADE = F.udf(T.LongType())(lambda price: price)\n"
+    assert _run(file, cured) is None
+
+
+def test_an_assertion_of_the_users_own_is_theirs(tmp_path: Path) -> None:
+    text = _importing(tmp_path / "tables.py", "assert 1 > 2, 'no'\n")
+    assert "AssertionError: no (tables.py:1)\n  -> correct that line" in text
 
 
 def test_a_line_of_a_compiled_module_is_not_the_users() -> None:

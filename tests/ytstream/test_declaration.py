@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from tests.ytstream.helpers import refusal
 from ytstream import Column, Job, __version__
 from ytstream.columns import Described, key_of
 from ytstream.declaration import verify, verify_configuration
-from ytstream.guarantees import guarantee_of
+from ytstream.guarantees import GUARANTEES, guarantee_of
+from ytstream.job import PROCESSINGS
+from ytstream.pairs import KEYED
 from ytstream.table import counted
 
 PLAIN = Column("price", "int64")
@@ -58,14 +61,49 @@ def test_a_job_for_another_major_version_is_refused() -> None:
     assert "cruft update" in text
 
 
-@pytest.mark.parametrize("processing", ["window", "join", "deduplicate"])
-def test_idempotent_with_anything_but_map_is_refused_with_the_guarantee_that_fits(
-    processing: str,
+@pytest.mark.parametrize(
+    ("guarantee", "processing"),
+    [pair for pair in product(GUARANTEES, PROCESSINGS) if pair not in PAIRS],
+)
+def test_another_pair_is_refused_with_the_guarantee_that_fits(
+    guarantee: str, processing: str
 ) -> None:
-    job = _job(processing=processing, guarantee="idempotent")
-    text = refusal(lambda: guarantee_of(job))
-    assert f"map only, not with {processing}" in text
-    assert 'guarantee="transactional"' in text
+    text = refusal(lambda: guarantee_of(_job(processing=processing, guarantee=guarantee)))
+    assert text.startswith(
+        f"guarantee idempotent goes with processing map only, not with {processing}: "
+        if guarantee == "idempotent"
+        else f"processing {processing} goes with guarantee transactional only, not with {guarantee}"
+    )
+    assert 'set guarantee="transactional" in job.py' in text
+
+
+_NEWEST = [Column("auction", "int64", key=True), PLAIN]
+_TABLES = {"output": [PLAIN], "newest": _NEWEST}
+
+
+def test_a_key_of_the_users_own_is_refused_under_at_least_once() -> None:
+    job = _job(guarantee="at_least_once", outputs=_TABLES, split=lambda rows: {})
+    assert _refused_configuration(job) == (
+        "the configuration and the job do not fit:\n"
+        f"  OUTPUTS['newest'] has the key auction under at_least_once: {KEYED}; "
+        'set guarantee="transactional" in job.py, or leave the key '
+        "out\n  -> correct the configuration or tables.py; nothing was started"
+    )
+    settings = settings_of(job, "//home/job")
+    fitting = replace(job, guarantee="transactional")
+    verify_configuration(fitting, settings, guarantee_of(fitting))
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_rejected_rows_have_their_key_under_at_least_once_and_no_other_table_of_that_name(
+    queues: int,
+) -> None:
+    """A rejected row does not change: what is written late is what is there."""
+    job = example("at_least_once", "map", queues, rejects=True).job
+    settings = settings_of(job, "//home/job", queues=queues)
+    verify_configuration(job, settings, guarantee_of(job))
+    own = replace(job, reject={}, split=lambda rows: {})
+    assert "OUTPUTS['rejected'] has the key " in _refused_configuration(own, queues=queues)
 
 
 @pytest.mark.parametrize(

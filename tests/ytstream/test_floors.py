@@ -11,7 +11,7 @@ RUNTIME = Path(ytstream.__file__).parent
 
 #: The lowest first; "" is what a job imports, `from ytstream import Job`.
 FLOORS = (
-    ("confs", "entry", "errors", "latest", "log", "plan", "positions", "table", "version"),
+    ("confs", "entry", "errors", "latest", "log", "pairs", "plan", "positions", "table", "version"),
     ("columns", "config", "shipped"),
     ("cluster", "schema"),
     ("ledger", "tablets"),

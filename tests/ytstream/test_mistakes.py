@@ -421,6 +421,26 @@ def test_a_changed_guarantee_is_refused_before_spark_starts(
     assert "the job's guarantee was at_least_once and is transactional now" in said
 
 
+@pytest.mark.parametrize("command", ["provision", "check", "run", "migrate", "replay-rejected"])
+def test_a_key_without_the_transaction_is_refused_before_the_cluster_is_asked(
+    project: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Whether the job has run as `transactional` or not: `migrate` does not take it over either."""
+    _edited(project, TABLES, '"output": [', '"output": [\n        Column("id", "utf8", key=True),')
+    assert run("tables") == 0  # under `transactional` it may have one
+    capsys.readouterr()
+    _edited(project, JOB, '"transactional"', '"at_least_once"')
+    assert run(command) == 1
+    assert capsys.readouterr().err == (
+        "error: the configuration and the job do not fit:\n"
+        "  OUTPUTS['output'] has the key id under at_least_once: an output with a key of your own "
+        "needs the transaction; without it a paused driver, or a task of a batch that failed, may "
+        "write after later batches, and its older values would replace theirs; "
+        'set guarantee="transactional" in job.py, or leave the key '
+        f"out\n  -> {CONFIGURED}\n"
+    )
+
+
 def test_a_job_is_looked_at_and_stopped_though_its_tables_were_edited_since(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,8 @@ SAMPLE = (
     "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
     "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
+    "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
+    "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 

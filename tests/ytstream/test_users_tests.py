@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +10,8 @@ from typing import Any, cast
 import pytest
 from pyspark.errors import AnalysisException
 
+from tests.ytstream.examples import example, settings_of
+from tests.ytstream.helpers import refusal
 from ytstream import JobError
 from ytstream.testing import fixtures
 
@@ -67,3 +70,17 @@ def test_a_test_that_passes_returns_what_it_did() -> None:
     with pytest.raises(StopIteration) as caught:
         call.send("done")
     assert caught.value.value == "done"
+
+
+def test_a_declaration_that_the_commands_refuse_is_refused_here_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = example("transactional", "aggregate").job
+    settings = settings_of(job, "//home/job")
+    monkeypatch.setattr(fixtures, "load", lambda *_: settings)
+    fixture: Any = fixtures.base_settings
+    found = fixture.__wrapped__
+    cluster = SimpleNamespace(http="")
+    assert found(cluster, job) is settings
+    keyed = replace(job, processing="window", guarantee="at_least_once")
+    assert "has the key auction under at_least_once: " in refusal(lambda: found(cluster, keyed))

@@ -11,7 +11,7 @@ go down only:
     tablets  ledger
     schema  cluster
     columns  config  shipped
-    confs  plan  positions  latest  table  log  errors  entry  version
+    confs  pairs  plan  positions  latest  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """

@@ -22,6 +22,13 @@ BRING = (
 )
 
 
+_WITHOUT_SPARK = (
+    "Spark is not there yet when a module is imported: give a function's type as an object, "
+    '@F.udf(LongType()) of pyspark.sql.types and not @F.udf("long"), or make the function, or '
+    "the column, inside transform()"
+)
+
+
 def place(error: BaseException) -> str:
     """Return " (transform.py:12)" for the innermost line of the user's, or nothing."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -65,4 +72,18 @@ def user_code(what: str) -> Iterator[None]:
         remedy = f"correct {'that line' if place(error) else 'it'}; nothing was started"
         if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
             remedy = f"{BRING}; a job of another processing has to do without"
-        raise JobError(f"{what}: {type(error).__name__}: {text}{place(error)}", remedy) from error
+        if _is_for_want_of_spark(error):
+            remedy = f"{_WITHOUT_SPARK}; nothing was started"
+        kind = type(error).__name__ + (f": {text}" if text else "")
+        raise JobError(f"{what}: {kind}{place(error)}", remedy) from error
+
+
+def _is_for_want_of_spark(error: BaseException) -> bool:
+    """Return whether PySpark has asked for a session where there is none.
+
+    It says so where it parses a type; where it makes a column, it asserts without a word.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    is_in_pyspark = bool(frames) and "pyspark" in Path(frames[-1].filename).parts
+    is_said = "SparkContext or SparkSession should be created first" in str(error)
+    return is_in_pyspark and (is_said or isinstance(error, AssertionError))

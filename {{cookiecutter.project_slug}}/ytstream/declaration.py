@@ -9,6 +9,7 @@ from .columns import Column, key_of, rejected_columns, type_name
 from .config import Settings
 from .errors import JobError
 from .job import PROCESSINGS, REJECTED, Guarantee, Job
+from .pairs import KEYED
 from .schema import never_written
 from .table import counted
 from .version import __version__
@@ -155,9 +156,6 @@ def _wanted(name: str, value: object) -> str:
 def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
     """Raise JobError unless the configuration has what this job and its guarantee need."""
     is_join, has_reference = job.kind.has_reference, settings.reference is not None
-    queues = counted(len(settings.queues), "queue")
-    key = guarantee.key(len(settings.queues))
-    found = {name: key_of(columns) for name, columns in job.output_columns.items()}
     added = [*guarantee.position, *(["queue_id"] if len(settings.queues) > 1 else [])]
     taken = sorted({column.name.lower() for column in job.queue_columns} & {*added})
     _refuse(
@@ -178,16 +176,7 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
                 has_reference and not is_join,
                 f"processing {job.processing} does not use the key `reference`",
             ),
-            *(
-                (
-                    bool(key) and has_key != key,
-                    f"{guarantee.name} with {queues} needs the key columns "
-                    f"{', '.join(key)} in front of OUTPUTS[{name!r}]; it has "
-                    f"{', '.join(has_key) or 'none'}",
-                )
-                for name, has_key in found.items()
-                if not (job.reject and name == REJECTED) and name not in job.static
-            ),
+            *_of_keys(job, guarantee, len(settings.queues)),
             *_of_rejected(job, len(settings.queues)),
             (
                 bool(taken),
@@ -196,6 +185,27 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
             ),
         ),
     )
+
+
+def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[tuple[bool, str]]:
+    """Yield which outputs have another key than the guarantee has; None of its own: any.
+
+    A static output has none; that of `rejected` is a position, and such a row does not change.
+    """
+    wanted = guarantee.key(queues)
+    for name, columns in job.output_columns.items():
+        is_kept = name in job.static or (bool(job.reject) and name == REJECTED)
+        key = key_of(columns)
+        if wanted is None or key == wanted or is_kept:
+            continue
+        yield (
+            True,
+            f"{guarantee.name} with {counted(queues, 'queue')} needs the key columns "
+            f"{', '.join(wanted)} in front of OUTPUTS[{name!r}]; it has {', '.join(key) or 'none'}"
+            if wanted
+            else f"OUTPUTS[{name!r}] has the key {', '.join(key)} under {guarantee.name}: {KEYED}; "
+            'set guarantee="transactional" in job.py, or leave the key out',
+        )
 
 
 def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:

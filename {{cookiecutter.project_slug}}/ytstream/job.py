@@ -121,8 +121,8 @@ class Guarantee(Protocol):
     #: Columns that a source adds to the queue's own: name -> SPYT's name (StreamingUtils).
     position: Mapping[str, str]
 
-    def key(self, queues: int) -> tuple[str, ...]:
-        """Return the key columns every output must have with that many queues."""
+    def key(self, queues: int) -> tuple[str, ...] | None:
+        """Return the key columns that every output has with that many queues; None: any."""
 
     def admit(self, rows: DataFrame, settings: Settings) -> None:
         """Raise JobError for a stream whose plan breaks the guarantee."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..columns import Column, key_of
+from ..columns import Column
 from ..config import Settings
 from .replaying import Replaying
 
@@ -26,7 +26,7 @@ class AtLeastOnce(Replaying):
     position: Mapping[str, str] = {}
 
     def key(self, queues: int) -> tuple[str, ...]:
-        """Return no column: outputs have the keys that tables.py gives them."""
+        """Return no column: a key of the user's own needs the transaction (KEYED in pairs.py)."""
         return ()
 
     def admit(self, rows: DataFrame, settings: Settings) -> None:
@@ -38,5 +38,5 @@ class AtLeastOnce(Replaying):
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Give an ordered output as many tablets as the queues have."""
-        return {} if key_of(columns) else {"tablet_count": sum(tablets.values())}
+        """Give an output as many tablets as the queues have."""
+        return {"tablet_count": sum(tablets.values())}

@@ -45,9 +45,8 @@ class Transactional:
     acceptable: Sequence[str] = ()
     position: Mapping[str, str] = {}
 
-    def key(self, queues: int) -> tuple[str, ...]:
-        """Return no column: outputs have the keys that tables.py gives them."""
-        return ()
+    def key(self, queues: int) -> None:
+        """Return None: outputs have the keys that tables.py gives them, if any."""
 
     def admit(self, rows: DataFrame, settings: Settings) -> None:
         """Raise JobError when this driver was submitted with a job proxy of its own."""

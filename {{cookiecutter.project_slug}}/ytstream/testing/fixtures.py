@@ -17,6 +17,7 @@ from .. import log, provision
 from ..blame import place
 from ..cluster import Client, connect
 from ..config import Settings, load
+from ..declaration import verify, verify_configuration
 from ..demo.process import ROOT
 from ..demo.sample import Sample
 from ..demo.tables import fill_reference
@@ -56,9 +57,15 @@ def cluster() -> Iterator[minicluster.Running]:
 
 
 @pytest.fixture(scope="session")
-def base_settings(cluster: minicluster.Running) -> Settings:
-    """Read config/local.toml, for the minicluster of the tests."""
-    return load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
+def base_settings(cluster: minicluster.Running, job: Job) -> Settings:
+    """Read config/local.toml, for the minicluster of the tests.
+
+    Raises JobError for a declaration that the commands refuse.
+    """
+    verify(job)
+    settings = load(ROOT / "config" / "local.toml", {"YT_PROXY": cluster.http})
+    verify_configuration(job, settings, guarantee_of(job))
+    return settings
 
 
 @pytest.fixture(scope="session")
