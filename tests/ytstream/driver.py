@@ -202,7 +202,10 @@ class Driver:
         with self.tablets.transaction() as transaction:
             head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
             done = BatchRow(pairs, {"output": 0}, now, now)
-            write_head(transaction, self.settings.ledger, moved(head, number, planned), done)
+            is_stateful = self.connection.job.kind.is_stateful
+            state = len(self._state(number + 1)) if is_stateful else None
+            after = moved(head, number, planned, state)
+            write_head(transaction, self.settings.ledger, after, done)
             if self.connection.guarantee.in_transaction:
                 for path, partition, first, end in _listed(planned):
                     transaction.advance(self.settings.consumer, path, partition, first, end)

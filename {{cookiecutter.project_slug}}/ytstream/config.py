@@ -217,6 +217,11 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
     )
 
 
+def late_rows_of(queue: str) -> str:
+    """Return the entry of `accept` that lets a queue join a state though its rows may be late."""
+    return f"late:{queue}"
+
+
 def is_loopback(proxy: str) -> bool:
     """Return whether the proxy is on this machine, as the minicluster is."""
     return _LOOPBACK.fullmatch(proxy) is not None and _is_proxy(proxy)

@@ -6,6 +6,7 @@ SPYT stores the index of the LAST row of each partition (YtQueueOffset).
 """
 
 import json
+import re
 
 from ..cluster import Client
 from ..errors import JobError
@@ -32,6 +33,18 @@ def planned(client: Client, path: str, batch: int) -> Planned:
             f"{path}/offsets/{batch} cannot be read: {error}",
             "restore the checkpoint, or use `rewind`, which starts a new one",
         ) from error
+
+
+def watermark(client: Client, path: str, batch: int) -> int:
+    """Return the watermark after the batch, in milliseconds since 1970; 0 without one.
+
+    Raises JobError for an entry that cannot be read.
+    """
+    if batch not in numbers(client, f"{path}/commits"):  # the driver has died before
+        return int(planned(client, path, batch).metadata.get("batchWatermarkMs", 0))
+    text = bytes(client.read_file(f"{path}/commits/{batch}").read()).decode()
+    found = re.search(r'"nextBatchWatermarkMs":\s*(\d+)', text)
+    return int(found[1]) if found else 0
 
 
 def by_queue(ends: Rows, queues: int) -> Rows:

@@ -1,0 +1,63 @@
+"""What `rewind` tells: the state that it drops, and the rows that come out a second time."""
+
+from collections.abc import Iterator
+
+from ..columns import key_of
+from ..job import Connection
+from ..positions import ByQueue, Rows
+from .snapshot import Snapshot
+
+#: The rows of the state, by processing.
+_ROWS = {
+    "window": "groups in open windows",
+    "sessions": "keys with open sessions",
+    "aggregate": "totals",
+    "deduplicate": "ids by which repeats are known",
+}
+
+
+def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator[str]:
+    """Yield how much state is dropped, and from which rows on nothing of it is lost."""
+    job, head = connection.job, found.begun
+    if not job.kind.is_stateful or head is None or head.batch < 0 or head.state_rows == 0:
+        return
+    held = "an unknown number" if head.state_rows is None else str(head.state_rows)
+    yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
+    now = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
+    first = {queue.path: dict(enumerate(queue.lower)) for queue in found.queues}
+    since = head.state_since
+    if since and _reaches(now, since):
+        yield "all rows that it was made of are read again"
+        return
+    yield "what comes out from now on is made of the rows that are read from now on alone"
+    if not since:
+        yield "`rewind earliest` reads all rows that are left"
+    elif _reaches(first, since):
+        places = " ".join(f"{q}:{p}={row}" for q, rows in since.items() for p, row in rows.items())
+        yield f"`rewind rows {places}` loses nothing of it"
+    else:
+        yield (
+            "some rows that it was made of are trimmed, or of a queue that the configuration does "
+            "not name; `rewind earliest` reads all others"
+        )
+
+
+def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
+    """Return whether reading from ``begins`` reads all that is read from ``rows``."""
+    return all(
+        queue in begins and begins[queue].get(partition, 0) <= row
+        for queue, partitions in rows.items()
+        for partition, row in partitions.items()
+    )
+
+
+def written_again(connection: Connection) -> list[str]:
+    """Return which outputs will hold rows twice: in a table with a key they are replaced."""
+    job, paths = connection.job, connection.settings.outputs
+    twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
+    if not twice:
+        return []
+    where = f"{', '.join(twice)} will hold it twice"
+    if job.kind.is_stateful:  # groups that were open are not there yet
+        return [f"what had come out of the rows that are read again comes out again: {where}"]
+    return [f"what is read again comes out again: {where}"]
