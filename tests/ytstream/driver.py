@@ -46,6 +46,10 @@ class Driver:
     connection: Connection
     tablets: Tablets
     epoch: Epoch = field(default_factory=Epoch)
+    #: The watermark after a batch, in milliseconds.
+    watermark: int = 0
+    #: Whether a batch leaves no row in the state, by Spark's count.
+    is_emptied: bool = False
 
     @property
     def client(self) -> Client:
@@ -86,9 +90,9 @@ class Driver:
         """Migrate the job, which is stopped."""
         return operator.migrate(self.connection, self.tablets)
 
-    def send(self, count: int) -> None:
-        """Append ``count`` rows to each partition of each queue."""
-        for queue in self.settings.queues:
+    def send(self, count: int, *queues: str) -> None:
+        """Append ``count`` rows to each partition of each queue, or of the queues given."""
+        for queue in queues or self.settings.queues:
             tablets = int(self.client.get(f"{queue}/@tablet_count"))
             produce(self.client, queue, [BID] * (count * tablets), tablets)
 
@@ -103,7 +107,8 @@ class Driver:
             if step == "head":
                 self._commit(number, planned)
             if step == "commits":
-                self._set(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}')
+                text = f'v1\n{{"nextBatchWatermarkMs":{self.watermark}}}'
+                write(self.client, f"{self.folder}/commits/{number}", text)
             if step == last_step:
                 return
 
@@ -204,6 +209,7 @@ class Driver:
             done = BatchRow(pairs, {"output": 0}, now, now)
             is_stateful = self.connection.job.kind.is_stateful
             state = len(self._state(number + 1)) if is_stateful else None
+            state = 0 if self.is_emptied else state
             after = moved(head, number, planned, state)
             write_head(transaction, self.settings.ledger, after, done)
             if self.connection.guarantee.in_transaction:
