@@ -112,9 +112,9 @@ class Driver:
             if step == last_step:
                 return
 
-    def run(self, count: int) -> None:
+    def run(self, count: int, *, anew: bool = False) -> None:
         """Start, and read ``count`` more rows of each partition in one batch."""
-        self.start()
+        self.start(anew=anew)
         self.send(count)
         self.batch()
 

@@ -132,10 +132,10 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     first = f"`rewind rows {queue}:0=0 {queue}:1=0` loses nothing of it"
     said = ["the job was there already; its checkpoint is empty now", dropped, alone, first]
     assert driver.rewind("latest") == said
-    driver.run(2)
+    driver.run(2, anew=True)
     second = f"`rewind rows {queue}:0=2 {queue}:1=2` loses nothing of it"
     assert driver.rewind("rows", f"{queue}:0=3")[1:] == [dropped, alone, second, *_twice(driver)]
-    driver.run(1)
+    driver.run(1, anew=True)
     assert driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=2")[2:] == [
         "the state is dropped: groups in open windows, 2 of them",
         "all rows that it was made of are read again",

@@ -351,7 +351,7 @@ def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver.run(3)
     driver.configure(queues=both[1:])
     driver.rewind("latest")
-    driver.run(3)
+    driver.run(3, anew=True)
     driver.configure(queues=both, start_from="latest")
     driver.run(3)
     assert driver.outcome() == (0, 0)

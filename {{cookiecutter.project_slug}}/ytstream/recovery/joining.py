@@ -6,7 +6,7 @@ rows may be left out.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ..config import late_rows_of
 from ..errors import JobError
@@ -14,6 +14,10 @@ from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows
 from . import checkpoint, folder
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The last day that Python can name; a wrong date may have moved the watermark beyond it.
+_LATEST_MS = 253_370_764_800_000
 
 
 def verify_late_rows(
@@ -37,7 +41,7 @@ def verify_late_rows(
     watermark = checkpoint.watermark(connection.client, path, head.batch)
     if not watermark:  # a state without event time, or no row with one yet
         return []
-    at = f"{datetime.fromtimestamp(watermark / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    at = f"{_EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS)):%Y-%m-%d %H:%M:%S} UTC"
     notes = []
     for queue, count in waiting.items():
         told = (
