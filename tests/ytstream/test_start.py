@@ -407,7 +407,7 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     driver.send(4, first)
     driver.configure(queues=(first, second))
     before = driver.standing()
-    text = refusal(lambda: driver.start(anew=True))
+    text = refusal(driver.start)
     assert f"{first} comes to a state whose watermark is at 2024-01-01 00:00:00 UTC, and " in text
     assert "has 8 rows that the job has not read" in text
     assert driver.standing() == before
