@@ -220,7 +220,7 @@ def test_an_accepted_refusal_that_does_not_exist_is_refused(
     queue = connection.settings.queues[0]
     assert f"no such refusal\n  -> {remedy.format(queue=queue)}" in text
     if processing == "window":
-        provision.require(_configured(connection, accept=(f"late:{queue}",)))
+        require(_configured(connection, accept=(f"late:{queue}",)))
 
 
 def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> None:
