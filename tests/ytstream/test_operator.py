@@ -85,10 +85,13 @@ def _twice(driver: Driver) -> list[str]:
     """Return what `rewind` says of rows that come out again; a key replaces them."""
     if driver.connection.guarantee.name == "idempotent":
         return []
-    again = f"comes out again: {driver.settings.output} will hold it twice"
+    output = driver.settings.output
     if driver.connection.job.kind.is_stateful:
-        return [f"what had come out of the rows that are read again {again}"]
-    return [f"what is read again {again}"]
+        return [
+            "a result that has come out comes out again if its rows are read again, and is twice "
+            f"in {output} then; one that was open comes out once"
+        ]
+    return [f"what is read again comes out again: {output} will hold it twice"]
 
 
 # -- rewind --------------------------------------------------------------------------------------

@@ -52,12 +52,15 @@ def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
 
 
 def written_again(connection: Connection) -> list[str]:
-    """Return which outputs will hold rows twice: in a table with a key they are replaced."""
+    """Return which outputs may hold rows twice: in a table with a key they are replaced."""
     job, paths = connection.job, connection.settings.outputs
     twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
     if not twice:
         return []
-    where = f"{', '.join(twice)} will hold it twice"
-    if job.kind.is_stateful:  # groups that were open are not there yet
-        return [f"what had come out of the rows that are read again comes out again: {where}"]
-    return [f"what is read again comes out again: {where}"]
+    where = ", ".join(twice)
+    if not job.kind.is_stateful:
+        return [f"what is read again comes out again: {where} will hold it twice"]
+    return [
+        "a result that has come out comes out again if its rows are read again, and is twice in "
+        f"{where} then; one that was open comes out once"
+    ]
