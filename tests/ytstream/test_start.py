@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from minicluster.testing import Running
 from tests.ytstream import mutants
 from tests.ytstream.driver import STEPS, Driver, write
-from tests.ytstream.helpers import MIGRATED, STRIDES, DriverOf, cut_off_at_writes, refusal
+from tests.ytstream.helpers import MIGRATED, STRIDES, DriverOf, cut_off_at_writes, refusal, sampled
 from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.snapshot import MARKER
@@ -325,6 +326,28 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
         assert (driver.by_ledger() == (0, 0)) == is_exact
 
 
+@pytest.mark.parametrize("step", STEPS[True])
+@for_each
+def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
+    driver_of: DriverOf, guarantee: str, step: str
+) -> None:
+    driver = driver_of(guarantee, "map", 2)
+    both = driver.settings.queues
+    driver.run(2)
+    driver.send(2)
+    driver.batch(step)
+    driver.configure(queues=both[1:])
+    driver.migrate()
+    driver.start(anew=True)
+    driver.send(2)
+    driver.batch(step)
+    driver.configure(queues=both, start_from="latest")
+    driver.start(anew=True)
+    for _ in range(2):
+        driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
 @for_each
 def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     driver_of: DriverOf, guarantee: str
@@ -366,11 +389,19 @@ _CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", _CHANGES)
-@pytest.mark.parametrize("step", ["offsets", "state", "commits", "head", None])
-@for_stateful
+_DEATHS = (*STEPS[True], None)
+_CASES = [*product(("transactional", "at_least_once"), _CHANGES)]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "change", "step"),
+    sampled(
+        [(*case, step) for case in _CASES for step in _DEATHS],
+        [(*case, step) for case, step in zip(_CASES, cycle(_DEATHS), strict=False)],
+    ),
+)
 def test_a_state_goes_on_with_other_queues(
-    driver_of: DriverOf, guarantee: str, step: str | None, change: str
+    driver_of: DriverOf, guarantee: str, change: str, step: str | None
 ) -> None:
     """Wherever the driver died: a batch was planned of the queues that it had."""
     driver = driver_of(guarantee, "window", 2)
