@@ -368,6 +368,21 @@ def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     assert driver.read()[-2:] == [(both[0], 0, 0, 9), (both[0], 1, 0, 9)]
 
 
+def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "map", 2)
+    both = driver.settings.queues
+    driver.run(3)
+    driver.configure(queues=both[1:])
+    driver.migrate()
+    for partition in (0, 1):
+        driver.client.advance_queue_consumer(driver.settings.consumer, both[0], partition, 3, 1)
+    driver.run(3, anew=True)
+    driver.configure(queues=both)
+    assert "was behind the ledger" in driver.start(anew=True)[0]
+    driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
 def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver = driver_of("at_least_once", "map", 2)
     both = driver.settings.queues
