@@ -138,9 +138,12 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     driver.run(2, anew=True)
     second = f"`rewind rows {queue}:0=2 {queue}:1=2` loses nothing of it"
     assert driver.rewind("rows", f"{queue}:0=3")[1:] == [dropped, alone, second, *_twice(driver)]
+    driver.watermark = 1_704_067_200_000
     driver.run(1, anew=True)
     assert driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=2")[2:] == [
         "the state is dropped: groups in open windows, 2 of them",
+        "its watermark was at 2024-01-01 00:00:00 UTC: it was made of rows with later event times, "
+        "and of earlier ones as far as a window, a session or `WITHIN` is long",
         "all rows that it was made of are read again",
         *_twice(driver),
     ]

@@ -7,10 +7,15 @@ SPYT stores the index of the LAST row of each partition (YtQueueOffset).
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 
 from ..cluster import Client
 from ..errors import JobError
 from ..positions import Planned, Rows
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The last year that Python can name; a wrong date may have moved the watermark beyond it.
+_LATEST_MS = 253_370_764_800_000
 
 
 def numbers(client: Client, folder: str) -> list[int]:
@@ -45,6 +50,11 @@ def watermark(client: Client, path: str, batch: int) -> int:
     text = bytes(client.read_file(f"{path}/commits/{batch}").read()).decode()
     found = re.search(r'"nextBatchWatermarkMs":\s*(\d+)', text)
     return int(found[1]) if found else 0
+
+
+def named(watermark: int) -> str:
+    """Return the watermark as a date and a time."""
+    return f"{_EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS)):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def by_queue(ends: Rows, queues: int) -> Rows:

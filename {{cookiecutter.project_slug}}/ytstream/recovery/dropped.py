@@ -1,10 +1,16 @@
 """What `rewind` tells: the state that it drops, and the rows that come out a second time."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+
+from yt.common import YtError
 
 from ..columns import key_of
+from ..errors import JobError
 from ..job import Connection
+from ..ledger import Head
 from ..positions import ByQueue, Rows
+from . import checkpoint, folder
 from .snapshot import Snapshot
 
 #: The rows of the state, by processing.
@@ -23,6 +29,11 @@ def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator
         return
     held = "an unknown number" if head.state_rows is None else str(head.state_rows)
     yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
+    if watermark := _watermark(connection, head):
+        yield (
+            f"its watermark was at {checkpoint.named(watermark)}: it was made of rows with later "
+            "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
+        )
     now = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
     first = {queue.path: dict(enumerate(queue.lower)) for queue in found.queues}
     since = head.state_since
@@ -40,6 +51,14 @@ def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator
             "some rows that it was made of are trimmed, or of a queue that the configuration does "
             "not name; `rewind earliest` reads all others"
         )
+
+
+def _watermark(connection: Connection, head: Head) -> int:
+    """Return the watermark of the state, 0 if it is not known."""
+    path = folder.path_of(connection.settings, head.folder or 0)
+    with suppress(JobError, YtError):
+        return checkpoint.watermark(connection.client, path, head.batch)
+    return 0
 
 
 def _reaches(begins: ByQueue, rows: ByQueue) -> bool:

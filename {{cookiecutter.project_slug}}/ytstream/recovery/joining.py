@@ -6,7 +6,6 @@ rows may be left out.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 
 from ..config import late_rows_of
 from ..errors import JobError
@@ -14,10 +13,6 @@ from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows
 from . import checkpoint, folder
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: The last day that Python can name; a wrong date may have moved the watermark beyond it.
-_LATEST_MS = 253_370_764_800_000
 
 
 def verify_late_rows(
@@ -41,7 +36,7 @@ def verify_late_rows(
     watermark = checkpoint.watermark(connection.client, path, head.batch)
     if not watermark:  # a state without event time, or no row with one yet
         return []
-    at = f"{_EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS)):%Y-%m-%d %H:%M:%S} UTC"
+    at = checkpoint.named(watermark)
     notes = []
     for queue, count in waiting.items():
         told = (
