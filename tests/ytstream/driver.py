@@ -46,6 +46,10 @@ class Driver:
     connection: Connection
     tablets: Tablets
     epoch: Epoch = field(default_factory=Epoch)
+    #: The watermark after a batch, in milliseconds.
+    watermark: int = 0
+    #: Whether a batch leaves no row in the state, by Spark's count.
+    is_emptied: bool = False
 
     @property
     def client(self) -> Client:
@@ -86,9 +90,9 @@ class Driver:
         """Migrate the job, which is stopped."""
         return operator.migrate(self.connection, self.tablets)
 
-    def send(self, count: int) -> None:
-        """Append ``count`` rows to each partition of each queue."""
-        for queue in self.settings.queues:
+    def send(self, count: int, *queues: str) -> None:
+        """Append ``count`` rows to each partition of each queue, or of the queues given."""
+        for queue in queues or self.settings.queues:
             tablets = int(self.client.get(f"{queue}/@tablet_count"))
             produce(self.client, queue, [BID] * (count * tablets), tablets)
 
@@ -103,13 +107,14 @@ class Driver:
             if step == "head":
                 self._commit(number, planned)
             if step == "commits":
-                self._set(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}')
+                text = f'v1\n{{"nextBatchWatermarkMs":{self.watermark}}}'
+                write(self.client, f"{self.folder}/commits/{number}", text)
             if step == last_step:
                 return
 
-    def run(self, count: int) -> None:
+    def run(self, count: int, *, anew: bool = False) -> None:
         """Start, and read ``count`` more rows of each partition in one batch."""
-        self.start()
+        self.start(anew=anew)
         self.send(count)
         self.batch()
 
@@ -202,7 +207,11 @@ class Driver:
         with self.tablets.transaction() as transaction:
             head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
             done = BatchRow(pairs, {"output": 0}, now, now)
-            write_head(transaction, self.settings.ledger, moved(head, number, planned), done)
+            is_stateful = self.connection.job.kind.is_stateful
+            state = len(self._state(number + 1)) if is_stateful else None
+            state = 0 if self.is_emptied else state
+            after = moved(head, number, planned, state)
+            write_head(transaction, self.settings.ledger, after, done)
             if self.connection.guarantee.in_transaction:
                 for path, partition, first, end in _listed(planned):
                     transaction.advance(self.settings.consumer, path, partition, first, end)

@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from ytstream.cluster import Client
 from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
-from ytstream.positions import Queue
+from ytstream.positions import ByQueue, Queue
 from ytstream.query import batch, pipeline
 from ytstream.recovery import before_start, epoch, folder, snapshot
+from ytstream.recovery.before_start import Plan
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.snapshot import Select
+from ytstream.recovery.snapshot import Select, Snapshot
 from ytstream.tablets import Tablets, Transaction
 from ytstream.testing.stream import Stream
 
@@ -98,6 +100,42 @@ def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(before_start, "_first_rows", zero)
     monkeypatch.setattr(before_start, "_after_gaps", lambda settings, found, plan: plan)
+
+
+def forget_removed_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a start write a head of the queues alone that the configuration names."""
+    whole = before_start._begun
+
+    def named(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:
+        after = whole(connection, found, plan, head)
+        paths = {path: after.ids[path] for path in after.queues}
+        return replace(after, ids=paths, ends={path: after.ends[path] for path in paths})
+
+    monkeypatch.setattr(before_start, "_begun", named)
+
+
+def keep_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the copied offset log with the queues that it had."""
+    monkeypatch.setattr(folder, "_move", lambda *_: False)
+
+
+def keep_the_sources_of_the_batch_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move the last entry of the copied offset log alone."""
+    whole = folder._move
+
+    def moved(client: Client, path: str, head: Head, rows: ByQueue) -> bool:
+        name, former = f"offsets/{head.batch - 1}", f"{path.rpartition('/')[0]}/{head.folder}"
+        is_moved = whole(client, path, head, rows)
+        client.remove(f"{path}/{name}")
+        client.copy(f"{former}/{name}", f"{path}/{name}")
+        return is_moved
+
+    monkeypatch.setattr(folder, "_move", moved)
+
+
+def keep_later_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave versions of the state that a batch has made which did not happen."""
+    monkeypatch.setattr(folder, "_remove_states", lambda *_: None)
 
 
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

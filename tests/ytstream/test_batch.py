@@ -39,6 +39,18 @@ def test_a_batch_reads_from_where_the_last_one_ended() -> None:
     assert after == Head(batch=7, number=42, ends={"//q": {0: 8, 1: 2, 2: 4}})
 
 
+@pytest.mark.parametrize("state", [None, 0, 3])
+def test_a_batch_leaves_a_removed_queue_where_it_is(state: int | None) -> None:
+    """After a batch with an empty state nothing before it matters to a state."""
+    planned = ranges(7, ["//q"], {"//q": {0: 5}}, [{0: 8}])
+    since = {"//q": {0: 1}, "//gone": {0: 2}}
+    head = Head(batch=6, ends={"//q": {0: 5}, "//gone": {0: 9}}, state_since=since)
+    after = moved(head, 7, planned, state)
+    assert after.ends == {"//q": {0: 8}, "//gone": {0: 9}}
+    assert after.state_rows == state
+    assert after.state_since == (after.ends if state == 0 else since)
+
+
 def test_a_queue_that_has_had_no_row_is_not_read() -> None:
     begins: dict[str, dict[int, int]] = {"//a": {}, "//b": {0: 1}}
     planned = ranges(0, ["//a", "//b"], begins, [{}, {0: 2}])

@@ -85,7 +85,7 @@ def test_start_from_is_for_queues_that_are_new_to_the_consumer(kind: Kind) -> No
 
 
 @pytest.mark.parametrize(("consumed", "row"), [({}, 100), ({0: 5}, 5)])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1] == "map"], ids="-".join)
+@for_all
 def test_the_same_holds_for_a_queue_that_the_ledger_does_not_know(
     kind: Kind, consumed: dict[int, int], row: int
 ) -> None:
@@ -171,25 +171,35 @@ def test_the_ledger_of_another_job_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("ids", "map_", "window"),
+    ("ids", "said"),
     [
-        ({QUEUE: "9-9-9-9"}, "was dropped and recreated", "was dropped and recreated"),
-        ({QUEUE: "1-2-3-4", OTHER: "5-6-7-8"}, "run `migrate`", "knows its queues by position"),
-        ({OTHER: "5-6-7-8"}, "run `migrate`", "knows its queues by position"),
-        ({}, None, "knows its queues by position"),
+        ({QUEUE: "9-9-9-9"}, "was dropped and recreated"),
+        ({QUEUE: "1-2-3-4", OTHER: "5-6-7-8"}, f"the job has read {OTHER}, which"),
+        ({OTHER: "5-6-7-8"}, f"the job has read {OTHER}, which"),
+        ({}, None),
     ],
     ids=["recreated", "removed", "replaced", "added"],
 )
 @for_all
-def test_the_ledger_is_of_certain_queues(
-    kind: Kind, ids: dict[str, str], map_: str | None, window: str
-) -> None:
-    connection, said = _connection(kind), map_ if kind[1] == "map" else window
+def test_the_ledger_is_of_certain_queues(kind: Kind, ids: dict[str, str], said: str | None) -> None:
+    connection = _connection(kind)
     found = Snapshot((_queue(),), _head(connection, {0: 0, 1: 0}, ids=ids), None)
     if said is None:
         assert decide(connection, found).rows == [{0: 0, 1: 0}]
     else:
         assert said in refusal(lambda: decide(connection, found))
+
+
+@for_all
+def test_a_removed_queue_is_at_its_rows_whatever_the_consumer_and_start_from_say(
+    kind: Kind,
+) -> None:
+    connection = _connection(kind, 2, start_from="latest")
+    ends = {QUEUE: {0: 20, 1: 0}, OTHER: {0: 30, 1: 0}}
+    ids = dict.fromkeys(ends, "1-2-3-4")
+    head = replace(_head(connection, {}), ends=ends, ids=ids, removed=frozenset({OTHER}))
+    queues = (_queue({0: 20}), _queue({0: 10}, path=OTHER))
+    assert decide(connection, Snapshot(queues, head, None)).rows == [*ends.values()]
 
 
 @pytest.mark.parametrize(

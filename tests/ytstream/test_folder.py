@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from minicluster.testing import Running
+from tests.ytstream import mutants
 from tests.ytstream.driver import offsets_text, put, write
 from tests.ytstream.helpers import ConnectionOf, cut_off
 from ytstream.cluster import Client
@@ -45,6 +47,14 @@ def _lay(
         put(client, f"{path}/commits/{number}")
     for name in states:
         put(client, f"{path}/state/{name}")
+
+
+def _make_of(connection: Connection, was: Sequence[str], now: Mapping[str, Ends]) -> None:
+    """Make the folder of epoch 2, for the queues ``now``, after batch 4 of those before."""
+    ends = {queue: {0: 10 + place} for place, queue in enumerate(was)}
+    head = Head(2, "x", 1, 4, ends=ends, ids=dict.fromkeys(was, "1-2-3-4"))
+    settings = replace(connection.settings, queues=tuple(now))
+    new_folder(connection.client, settings, head, 2, [*now.values()], stateful=True)
 
 
 def _make(connection: Connection, batch: int, ends: Ends, rows: Ends, folder: int = 1) -> int:
@@ -167,6 +177,71 @@ def test_a_gap_moves_the_last_batchs_end_and_drops_what_came_after(connection: C
         "_metadata": {"9"},
     }
     assert state["1"] == {"0": {}}
+
+
+_LINE = '{{"cluster":"minicluster","path":"{0}","partitions":{{"0":{1}}}}}'
+
+
+@pytest.mark.parametrize("rounds", [1, 2], ids=["plain", "united with themselves"])
+@pytest.mark.parametrize(
+    ("now", "ends", "before"),
+    [
+        ({"//b": 10, "//d": 11, "//e": 7}, (9, 10, 6), (4, 5, 6)),
+        ({"//a": 7, "//b": 10, "//d": 11}, (6, 9, 10), (6, 4, 5)),
+        ({"//d": 11}, (10,), (5,)),
+        ({"//c": 7, "//d": 11}, (6, 10), (6, 5)),
+        ({"//c": 0, "//d": 15}, (-1, 14), (-1, 5)),
+    ],
+    ids=["behind", "in front", "removed", "replaced", "replaced, and a gap"],
+)
+def test_the_log_is_of_the_queues_that_the_job_reads_now(
+    connection: Connection,
+    now: Mapping[str, int],
+    ends: tuple[int, ...],
+    before: tuple[int, ...],
+    rounds: int,
+) -> None:
+    """SPYT moves the consumer of the path in a line (YtQueueOffset.advance), so paths are right."""
+    _lay(connection, {}, (3, 4), states=("0/0/5.delta", "0/0/6.delta"))
+    client = connection.client
+    first, second = (path_of(connection.settings, epoch) for epoch in (1, 2))
+    for number, rows in ((3, (4, 5)), (4, (9, 10)), (5, (19, 20))):
+        lines = [_LINE.format(*pair) for pair in zip(("//b", "//d"), rows, strict=True)] * rounds
+        metadata = '{"batchWatermarkMs":0,"conf":{}}'
+        write(client, f"{first}/offsets/{number}", "\n".join(["v1", metadata, *lines]))
+    _make_of(connection, ("//b", "//d"), {queue: {0: row} for queue, row in now.items()})
+    assert _names(connection, "offsets") == [3, 4]  # 5 was planned with other sources
+    for number, wanted in ((4, ends), (3, before)):
+        lines = [_LINE.format(*pair) for pair in zip(now, wanted, strict=True)]
+        text = client.read_file(f"{second}/offsets/{number}").read().decode()
+        assert text.splitlines()[2:] == lines * rounds
+    assert set(_tree(client, connection.settings)["state"]["0"]["0"]) == {"5.delta"}
+
+
+def test_a_source_that_has_not_had_a_row_has_none_still(connection: Connection) -> None:
+    _lay(connection, {}, (4,))
+    folder = path_of(connection.settings, 1)
+    write(connection.client, f"{folder}/offsets/4", 'v1\n{"conf":{}}\n-')
+    _make_of(connection, ("//b",), {"//a": {0: 7}, "//b": {0: 10}})
+    entry = checkpoint.planned(connection.client, path_of(connection.settings, 2), 4)
+    assert entry.sources == (_LINE.format("//a", 6), "-")
+
+
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+def test_a_batch_that_runs_again_finds_no_state_of_its_own(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, cured: bool
+) -> None:
+    """With other code it makes another one, and Spark prefers a snapshot that it finds."""
+    if not cured:
+        mutants.keep_later_states(monkeypatch)
+    _lay(
+        *(connection, {4: {0: 10}, 5: {0: 20}}, (4,)),
+        states=("0/0/5.delta", "0/0/6.delta", "0/0/6.snapshot"),
+    )
+    _make(connection, 4, {0: 10}, {0: 10})
+    assert _names(connection, "offsets") == [4, 5]
+    left = set(_tree(connection.client, connection.settings)["state"]["0"]["0"])
+    assert (left == {"5.delta"}) == cured
 
 
 def test_files_that_spark_was_writing_when_it_died_are_gone(connection: Connection) -> None:

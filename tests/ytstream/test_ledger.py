@@ -24,6 +24,12 @@ HEADS = {
         {A: "1-2-3-4", B: "5-6-7-8"},
         {"job": 'имя "и" \\ \n', "outputs": {"output": B}},
     ),
+    "a queue removed": Head(
+        *(3, "x", 3, 1, 2, {B: {0: 7}, A: {0: 5}}, {B: "5-6-7-8", A: "1-2-3-4"}, {"job": "x"}),
+        removed=frozenset({A}),
+        state_rows=41,
+        state_since={B: {0: 2}, A: {0: 0}},
+    ),
 }
 
 
@@ -37,6 +43,14 @@ def _read(head: Head) -> dict[str, Any]:
 def test_a_head_comes_back_as_it_was_written(head: Head) -> None:
     assert head_of(LEDGER, iter([_read(head)])) == head
     assert head_row(head)["kind"] == "head"
+
+
+def test_a_head_that_an_older_runtime_wrote_has_no_removed_queue() -> None:
+    row = _read(HEADS["two queues"])
+    found = head_of(LEDGER, iter([row]))
+    assert found is not None
+    assert (found.queues, found.state_rows, found.state_since) == ((A, B), None, {})
+    assert HEADS["a queue removed"].queues == (B,)
 
 
 def test_a_request_to_stop_is_read_with_the_head() -> None:
@@ -78,10 +92,6 @@ def test_a_damaged_head_is_refused_in_one_line_and_can_be_mended(damage: dict[st
 def test_mending_changes_nothing_that_is_whole() -> None:
     head = HEADS["two queues"]
     assert head_of(LEDGER, iter([_read(head)]), repair=True) == head
-
-
-def test_ends_come_in_the_order_of_the_queues() -> None:
-    assert HEADS["two queues"].rows((B, A, "//home/c")) == [{}, {0: 2**62, 11: 0, 2: 5}, {}]
 
 
 def test_a_batch_row_says_what_was_read_and_written() -> None:

@@ -85,7 +85,13 @@ def _twice(driver: Driver) -> list[str]:
     """Return what `rewind` says of rows that come out again; a key replaces them."""
     if driver.connection.guarantee.name == "idempotent":
         return []
-    return [f"what is read again comes out again: {driver.settings.output} will hold it twice"]
+    output = driver.settings.output
+    if driver.connection.job.kind.is_stateful:
+        return [
+            "a result that has come out comes out again if its rows are read again, and is twice "
+            f"in {output} then; one that was open comes out once"
+        ]
+    return [f"what is read again comes out again: {output} will hold it twice"]
 
 
 # -- rewind --------------------------------------------------------------------------------------
@@ -105,11 +111,46 @@ def test_rewind_moves_ledger_and_consumer_and_empties_the_state(
     driver.send(2)
     driver.client.trim_rows(queue, 1, 2)
     said = [f"{queue}, partition {p}: from row 4 to row {row}" for p, row in rows.items()]
+    if processing == "window":
+        said += [
+            "the state is dropped: groups in open windows, 2 of them",
+            "what comes out from now on is made of the rows that are read from now on alone",
+            "some rows that it was made of are trimmed, or of a queue that the configuration does "
+            "not name; `rewind earliest` reads all others",
+        ]
     if to == "earliest":
         said += _twice(driver)
     assert driver.rewind(to) == said
     assert driver.rewind(to) == ["the job was there already; its checkpoint is empty now"]
     assert _is_at(driver, rows)
+
+
+def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) -> None:
+    """The state is empty in the beginning, and again after a batch that has closed all windows."""
+    driver = driver_of("transactional", "window")
+    queue = driver.settings.queues[0]
+    driver.run(2)
+    dropped = "the state is dropped: groups in open windows, 2 of them"
+    alone = "what comes out from now on is made of the rows that are read from now on alone"
+    first = f"`rewind rows {queue}:0=0 {queue}:1=0` loses nothing of it"
+    said = ["the job was there already; its checkpoint is empty now", dropped, alone, first]
+    assert driver.rewind("latest") == said
+    driver.run(2, anew=True)
+    second = f"`rewind rows {queue}:0=2 {queue}:1=2` loses nothing of it"
+    assert driver.rewind("rows", f"{queue}:0=3")[1:] == [dropped, alone, second, *_twice(driver)]
+    driver.watermark = 1_704_067_200_000
+    driver.run(1, anew=True)
+    assert driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=2")[2:] == [
+        "the state is dropped: groups in open windows, 2 of them",
+        "its watermark was at 2024-01-01 00:00:00 UTC: it was made of rows with later event times, "
+        "and of earlier ones as far as a window, a session or `WITHIN` is long",
+        "all rows that it was made of are read again",
+        *_twice(driver),
+    ]
+    driver.start(anew=True)
+    driver.is_emptied = True
+    driver.batch()
+    assert driver.rewind("latest") == ["the job was there already; its checkpoint is empty now"]
 
 
 def test_rewind_before_the_first_start_counts_before_start_from(driver_of: DriverOf) -> None:

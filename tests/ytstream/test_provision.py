@@ -219,17 +219,22 @@ def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) ->
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "remedy"),
+    ("guarantee", "processing", "remedy"),
     [
-        ("transactional", "remove it"),
-        ("idempotent", "name one of: join:unique-key, subquery:constant"),
+        ("transactional", "map", "remove it"),
+        ("idempotent", "map", "name one of: join:unique-key, subquery:constant"),
+        ("transactional", "window", "name one of: late:{queue}"),
     ],
 )
 def test_an_accepted_refusal_that_does_not_exist_is_refused(
-    provisioned_of: ConnectionOf, guarantee: str, remedy: str
+    provisioned_of: ConnectionOf, guarantee: str, processing: str, remedy: str
 ) -> None:
-    text = _required(_configured(provisioned_of(guarantee), accept=("nonsense",)))
-    assert f"no such refusal\n  -> {remedy}" in text
+    connection = provisioned_of(guarantee, processing)
+    text = _required(_configured(connection, accept=("nonsense",)))
+    queue = connection.settings.queues[0]
+    assert f"no such refusal\n  -> {remedy.format(queue=queue)}" in text
+    if processing == "window":
+        require(_configured(connection, accept=(f"late:{queue}",)))
 
 
 def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> None:

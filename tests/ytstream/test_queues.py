@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.ytstream import mutants
 from tests.ytstream.examples import example
 from tests.ytstream.helpers import MIGRATED, StreamOf, another_process, refusal
 from ytstream import provision
@@ -41,6 +42,7 @@ def test_queues_in_another_order(
             return new_folder(*given, stateful=True)
 
         monkeypatch.setattr(folder, "new_folder", copied)
+        mutants.keep_the_sources(monkeypatch)
     stream.drain()
     assert stream.outcome().duplicated == 0
     assert (stream.outcome().lost > 0) == (not cured)

@@ -23,6 +23,7 @@ from tests.ytstream.driver import Driver
 from tests.ytstream.helpers import MIGRATED, DriverOf, StreamOf, another_process, refusal
 from ytstream import provision
 from ytstream.cluster import connect
+from ytstream.config import late_rows_of
 from ytstream.errors import SupersededError
 from ytstream.recovery import lock as locking
 from ytstream.recovery import operator, snapshot, stopping
@@ -127,6 +128,25 @@ def _former_queues(driver: Driver) -> None:
     driver.configure(queues=(queue.replace("queue-1", "queue-0"), queue))
 
 
+def _one_more_queue(driver: Driver) -> None:
+    """Name a queue with older rows in front of the first one, which has moved the watermark."""
+    driver.watermark = 1_704_067_200_000
+    driver.run(1)
+    (queue,) = driver.settings.queues
+    more = queue.replace("queue-0", "queue-")
+    driver.configure(queues=(more, queue))
+    provision.provision(driver.connection)
+    driver.send(3, more)
+
+
+def _accept_late_rows(driver: Driver) -> None:
+    driver.configure(accept=(late_rows_of(driver.settings.queues[0]),))
+
+
+def _begin_with_the_latest(driver: Driver) -> None:
+    driver.configure(start_from="latest")
+
+
 def _lose_the_checkpoint(driver: Driver) -> None:
     client, path = driver.client, driver.settings.checkpoint
     client.copy(path, f"{path}-saved")
@@ -193,8 +213,12 @@ def _migrate(driver: Driver) -> None:
 ANEW = "give this job its own: configure a new consumer, checkpoint and ledger"
 OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = "run `migrate` with the job stopped, or go back to the former one"
-PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread"
-PUT_STATE_BACK = "put them back, or use `rewind`, which starts with an empty state"
+PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
+JOINS = (
+    'accept = ["late:{queues[0]}"] in the configuration reads them all the same; start_from = '
+    '"latest" begins with its next rows; `rewind earliest` reads the rows of all queues again into '
+    "an empty state"
+)
 PARTITIONS = (
     "set shuffle_partitions=2 in job.py, or use `rewind`, which starts a new checkpoint with an "
     "empty state"
@@ -255,11 +279,17 @@ CASES = {
         _fewer_queues, "which the configuration does not name any more", PUT_BACK, _migrate,
         queues=2),
     "a queue of a state removed, put back": Case(
-        _fewer_queues, "a checkpoint knows its queues by position", PUT_STATE_BACK, _former_queues,
+        _fewer_queues, "which the configuration does not name any more", PUT_BACK, _former_queues,
         processing="window", queues=2),
-    "a queue of a state removed, rewound": Case(
-        _fewer_queues, "a checkpoint knows its queues by position", PUT_STATE_BACK,
-        _rewind("latest"), processing="window", queues=2),
+    "a queue of a state removed, migrated": Case(
+        _fewer_queues, "which the configuration does not name any more", PUT_BACK, _migrate,
+        processing="window", queues=2),
+    "older rows of a queue that joins a state, accepted": Case(
+        _one_more_queue, "and has 6 rows that the job has not read", JOINS, _accept_late_rows,
+        processing="window"),
+    "older rows of a queue that joins a state, left out": Case(
+        _one_more_queue, "and has 6 rows that the job has not read", JOINS, _begin_with_the_latest,
+        (6, 0), "window"),
     "the checkpoint lost, restored": Case(
         _lose_the_checkpoint, "the ledger is at batch 0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),
@@ -297,7 +327,7 @@ def test_a_remedy_leads_to_a_job_that_runs(driver_of: DriverOf, case: Case) -> N
     case.mistake(driver)
     message, _, remedy = refusal(lambda: _start(driver)).partition("\n  -> ")
     assert case.said.format(**vars(driver.settings)) in message
-    assert remedy == case.remedy
+    assert remedy == case.remedy.replace("{queues[0]}", driver.settings.queues[0])
     case.follow(driver)
     _start(driver)
     driver.send(3)

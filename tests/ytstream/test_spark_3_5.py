@@ -12,14 +12,15 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 PATIENCE_SECONDS = 900
 
-#: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables;
-#: the types and the plans that Spark 3.5 handles in its own way.
+#: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables,
+#: a queue that comes to a state; the types and the plans that Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
     "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
     "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
     "test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
+    "test_queues_of_a_state.py::test_a_queue_comes_in_front_where_a_batch_was_planned[cured]",
     "test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
     "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
     "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicluster.testing import Running
+from tests.ytstream import mutants
 from tests.ytstream.driver import STEPS, Driver, write
-from tests.ytstream.helpers import MIGRATED, STRIDES, DriverOf, cut_off_at_writes, refusal
+from tests.ytstream.helpers import MIGRATED, STRIDES, DriverOf, cut_off_at_writes, refusal, sampled
 from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.snapshot import MARKER
@@ -143,6 +145,16 @@ def _trimmed(driver: Driver) -> None:
     driver.configure(on_data_loss="skip")
 
 
+def _joined(driver: Driver) -> None:
+    driver.configure(queues=driver.settings.queues[1:])
+    driver.run(3)
+    driver.send(3)
+    driver.batch("commits")
+    driver.configure(
+        queues=(driver.settings.queues[0].replace("e-1", "e-0"), *driver.settings.queues)
+    )
+
+
 def _moved_back(driver: Driver) -> None:
     driver.run(3)
     _move(driver, -2)
@@ -155,6 +167,7 @@ def _moved_back(driver: Driver) -> None:
         ("at_least_once", "map", _first),
         ("transactional", "window", _died_in_a_batch),
         ("transactional", "window", _trimmed),
+        ("transactional", "window", _joined),
         ("transactional", "map", _moved_back),
     ],
 )
@@ -167,7 +180,7 @@ def test_a_start_cut_off_at_any_write_is_made_good_by_the_next(
     scene: Callable[[Driver], None],
     stride: int,
 ) -> None:
-    driver = driver_of(guarantee, processing)
+    driver = driver_of(guarantee, processing, 2 if scene is _joined else 1)
     scene(driver)
 
     def standing(writes: int) -> tuple[Any, ...]:
@@ -275,33 +288,201 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     assert driver.outcome() == (0, 0)
 
 
-@for_each
+@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("rows", [0, 3], ids=["empty", "read"])
+@for_all
 def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
-    driver_of: DriverOf, guarantee: str
+    driver_of: DriverOf,
+    monkeypatch: pytest.MonkeyPatch,
+    guarantee: str,
+    processing: str,
+    rows: int,
+    cured: bool,
+) -> None:
+    """Its consumer may be a batch behind, and has no offset of a queue that was empty."""
+    if not cured:
+        mutants.forget_removed_queues(monkeypatch)
+    driver = driver_of(guarantee, processing, 2)
+    both = driver.settings.queues
+    driver.configure(start_from="latest")
+    driver.run(rows)
+    driver.configure(queues=both[1:])
+    assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+    gone = f"{both[0]} is not read any more; back, it continues where it was"
+    assert driver.migrate() == [gone, MIGRATED]
+    assert driver.migrate()[0].startswith("nothing to do")
+    driver.run(3)
+    driver.send(2, both[0])
+    driver.configure(queues=both)
+    notes = driver.start(anew=True)
+    driver.send(3)
+    for _ in range(2):
+        driver.batch()
+    if cured:
+        assert notes == []
+        assert driver.outcome() == (0, 0)
+    else:
+        is_exact = rows > 0 and guarantee == "transactional"
+        assert (driver.by_ledger() == (0, 0)) == is_exact
+
+
+@pytest.mark.parametrize("step", STEPS[True])
+@for_each
+def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
+    driver_of: DriverOf, guarantee: str, step: str
 ) -> None:
     driver = driver_of(guarantee, "map", 2)
     both = driver.settings.queues
-    driver.run(3)
-    driver.start()  # the consumer is where the ledger is
+    driver.run(2)
+    driver.send(2)
+    driver.batch(step)
     driver.configure(queues=both[1:])
-    assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
-    assert driver.migrate() == [f"{both[0]} is not read any more", MIGRATED]
-    driver.run(3)
+    driver.migrate()
+    driver.start(anew=True)
+    driver.send(2)
+    driver.batch(step)
     driver.configure(queues=both, start_from="latest")
-    assert driver.start(anew=True) == []
-    driver.send(3)
+    driver.start(anew=True)
     for _ in range(2):
         driver.batch()
     assert driver.outcome() == (0, 0)
 
 
-def test_a_state_is_of_certain_queues(driver_of: DriverOf) -> None:
-    driver = driver_of("at_least_once", "window", 2)
+@for_each
+def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    driver = driver_of(guarantee, "map", 2)
     both = driver.settings.queues
     driver.run(3)
     driver.configure(queues=both[1:])
-    assert "knows its queues by position" in refusal(lambda: driver.start(anew=True))
-    assert "knows its queues by position" in refusal(driver.migrate)
+    driver.migrate()
+    driver.client.remove(both[0])
+    driver.configure(queues=both)
+    provision.provision(driver.connection)
+    driver.send(9, both[0])
+    assert "was dropped and recreated" in refusal(lambda: driver.start(anew=True))
+    driver.rewind("rows", *(f"{both[0]}:{partition}=0" for partition in (0, 1)))
+    driver.start(anew=True)
+    driver.batch()
+    assert driver.read()[-2:] == [(both[0], 0, 0, 9), (both[0], 1, 0, 9)]
+
+
+def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "map", 2)
+    both = driver.settings.queues
+    driver.run(3)
+    driver.configure(queues=both[1:])
+    driver.migrate()
+    for partition in (0, 1):
+        driver.client.advance_queue_consumer(driver.settings.consumer, both[0], partition, 3, 1)
+    driver.run(3, anew=True)
+    driver.configure(queues=both)
+    assert "was behind the ledger" in driver.start(anew=True)[0]
+    driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
+def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
+    driver = driver_of("at_least_once", "map", 2)
+    both = driver.settings.queues
+    driver.run(3)
+    driver.configure(queues=both[1:])
+    driver.rewind("latest")
+    driver.run(3, anew=True)
+    driver.configure(queues=both, start_from="latest")
+    driver.run(3)
+    assert driver.outcome() == (0, 0)
+
+
+#: The queues of a job, before and after; the harness has two, the first in front of the second.
+_CHANGES = {
+    "one added behind": ("first", "first second"),
+    "one added in front": ("second", "first second"),
+    "one removed": ("first second", "second"),
+    "one renamed": ("first", "second"),
+}
+
+
+_DEATHS = (*STEPS[True], None)
+_CASES = [*product(("transactional", "at_least_once"), _CHANGES)]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "change", "step"),
+    sampled(
+        [(*case, step) for case in _CASES for step in _DEATHS],
+        [(*case, step) for case, step in zip(_CASES, cycle(_DEATHS), strict=False)],
+    ),
+)
+def test_a_state_goes_on_with_other_queues(
+    driver_of: DriverOf, guarantee: str, change: str, step: str | None
+) -> None:
+    """Wherever the driver died: a batch was planned of the queues that it had."""
+    driver = driver_of(guarantee, "window", 2)
+    names = dict(zip(("first", "second"), driver.settings.queues, strict=True))
+    before, after = (tuple(map(names.__getitem__, names_.split())) for names_ in _CHANGES[change])
+    driver.configure(queues=before)
+    for last_step in (None, None, step):
+        driver.start()
+        driver.send(2)
+        driver.batch(last_step)
+    driver.configure(queues=after)
+    if not set(before) <= set(after):
+        assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+        assert driver.migrate()[-1] == MIGRATED
+    driver.send(3)
+    driver.start(anew=True)
+    driver.batch()
+    for _ in range(2):
+        driver.start(anew=True)
+        driver.send(1)
+        driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
+@for_stateful
+def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    driver = driver_of(guarantee, "window", 2)
+    first, second = driver.settings.queues
+    driver.configure(queues=(second,))
+    driver.watermark = 1_704_067_200_000
+    driver.run(3)
+    driver.send(4, first)
+    driver.configure(queues=(first, second))
+    before = driver.standing()
+    text = refusal(driver.start)
+    assert f"{first} comes to a state whose watermark is at 2024-01-01 00:00:00 UTC, and " in text
+    assert "has 8 rows that the job has not read" in text
+    assert driver.standing() == before
+    driver.configure(accept=(f"late:{first}",))
+    notes = driver.start(anew=True)
+    assert "first read of" in notes[0]
+    assert "has 8 rows" in notes[1]
+    assert driver.start() == []
+    driver.batch()
+    assert driver.outcome() == (0, 0)
+
+
+@pytest.mark.parametrize("sent", [0, 4])
+def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
+    driver_of: DriverOf, sent: int
+) -> None:
+    driver = driver_of("transactional", "window", 2)
+    first, second = driver.settings.queues
+    driver.configure(queues=(second,))
+    driver.watermark = 1_704_067_200_000
+    driver.run(3)
+    driver.configure(queues=(first, second))
+    if sent:
+        driver.send(sent, first)
+        driver.configure(start_from="latest")
+    assert len(driver.start(anew=True)) == 1
+    driver.send(1)
+    driver.batch()
+    assert driver.outcome() == (2 * sent, 0)
 
 
 @for_all

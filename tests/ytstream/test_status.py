@@ -56,6 +56,9 @@ def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
     assert "epoch 7 of process 1 on host: it has not said that it ended; 42 batches" in text
     tell_end(connection, Epoch(7, "process 1 on host"), "stopped")
     assert "epoch 7 of process 1 on host: stopped; 42 batches" in status(connection)
+    gone = replace(head, ids={first: "1-2-3-4", "//home/x": "1-2"}, removed=frozenset({"//home/x"}))
+    connection.client.insert_rows(connection.settings.ledger, [head_row(gone)])
+    assert "//home/x is not read any more" in status(connection)
     one = head_row(replace(head, number=1, ends={first: {0: 20, 1: 20, 2: 19, 3: 20}}))
     connection.client.insert_rows(connection.settings.ledger, [one])
     text = status(connection)

@@ -73,7 +73,7 @@ def _status(connection: Connection, _: argparse.Namespace) -> None:
 
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
-    """After the guarantee or the outputs were changed: take ledger and checkpoint over."""
+    """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
     with alone(connection), explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 

@@ -217,6 +217,11 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
     )
 
 
+def late_rows_of(queue: str) -> str:
+    """Return the entry of `accept` that lets a queue join a state though its rows may be late."""
+    return f"late:{queue}"
+
+
 def is_loopback(proxy: str) -> bool:
     """Return whether the proxy is on this machine, as the minicluster is."""
     return _LOOPBACK.fullmatch(proxy) is not None and _is_proxy(proxy)
@@ -231,8 +236,8 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         if name not in raw:
             problems += [f"missing key {name!r}"] if _is_needed(key) else []
         elif key.metadata["is_good"](raw[name]):
-            # Sorted, because a checkpoint knows its queues by their position alone: SPYT ignores
-            # the path in a stored offset, and swapped queues lose and repeat rows.
+            # Sorted: a checkpoint knows its queues by their position alone, and a start has to
+            # move it for those in another order.
             values[name] = tuple(sorted(raw[name])) if isinstance(raw[name], list) else raw[name]
         else:
             problems.append(f"{name} = {raw[name]!r}: wanted {key.metadata['wanted']}")

@@ -15,7 +15,6 @@ import yt.type_info as ti
 
 from .columns import Column
 from .errors import JobError
-from .positions import Rows
 
 #: Batch rows that stay; each batch removes the one that is older by so many.
 KEPT = 500_000
@@ -51,16 +50,24 @@ class Head:
     number: int = 0
     #: Queue -> partition -> the row that the next batch reads first.
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    #: Queue -> its object id.
+    #: Queue -> its object id. First those that the job reads, in the order in which the folder's
+    #: offset log has them.
     ids: Mapping[str, str] = field(default_factory=dict)
     #: Whose ledger this is: see ownership.
     marker: Mapping[str, Any] = field(default_factory=dict)
     #: The epoch whose process is asked to stop; a row of its own, so that it disturbs no batch.
     stopped: int = 0
+    #: Queues that the job reads no more. One that comes back continues where it was.
+    removed: frozenset[str] = frozenset()
+    #: The rows of the state after the batch, as Spark counts them; None: not known, or no state.
+    state_rows: int | None = None
+    #: Queue -> partition -> the first row that the state may have to do with: it was empty before.
+    state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
-    def rows(self, queues: tuple[str, ...]) -> Rows:
-        """Return ``ends`` in the order of ``queues``."""
-        return [self.ends.get(path, {}) for path in queues]
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the job reads, in the order in which the folder's offset log has them."""
+        return tuple(path for path in self.ids if path not in self.removed)
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,9 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             {str(q["path"]): str(q["id"]) for q in row["queues"]},
             {str(key): value for key, value in state["marker"].items()},
             int(found["stop"]["epoch"]) if "stop" in found else 0,
+            frozenset(str(q["path"]) for q in row["queues"] if q.get("removed")),
+            None if state.get("rows") is None else int(state["rows"]),
+            {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -156,13 +166,20 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
 
 def head_row(head: Head) -> dict[str, Any]:
     """Return the table's row of ``head``."""
+    since = head.state_since
     return {
         "kind": "head",
         "number": 0,
         "epoch": head.epoch,
         "batch": head.batch,
         "queues": [
-            {"path": path, "id": head.ids[path], "ends": _texts(head.ends.get(path, {}))}
+            {
+                "path": path,
+                "id": head.ids[path],
+                "ends": _texts(head.ends.get(path, {})),
+                **({"removed": True} if path in head.removed else {}),
+                **({"since": _texts(since[path])} if path in since else {}),
+            }
             for path in head.ids
         ],
         "ended": _microseconds(datetime.now(UTC)),
@@ -171,6 +188,7 @@ def head_row(head: Head) -> dict[str, Any]:
             "folder": head.folder,
             "number": head.number,
             "marker": dict(head.marker),
+            **({"rows": head.state_rows} if head.state_rows is not None else {}),
         },
     }
 

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 #: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
+#: Queue -> partition -> row.
+ByQueue = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
@@ -22,17 +23,17 @@ class Planned:
     #: The source lines of the file, unchanged.
     sources: tuple[str, ...] = ()
 
-    def moved(self, ends: Rows) -> str:
-        """Return the entry's text with other ends, which moves the checkpoint when written."""
-        lines = [
-            # A source that has not had a row yet has no line to move.
-            json.loads(source) | {"partitions": {str(p): row - 1 for p, row in sorted(to.items())}}
-            if source != "-"
-            else source
-            for source, to in zip(self.sources, cycle(ends), strict=False)
-        ]
-        texts = [line if isinstance(line, str) else _json(line) for line in lines]
-        return "\n".join(["v1", _json(self.metadata), *texts])
+    def moved(self, queues: Sequence[str], to: ByQueue, cluster: str) -> str:
+        """Return the text of this entry, which is of ``queues``, for those of ``to`` at their rows.
+
+        Written, it moves the checkpoint. A union of the rows with themselves has a line for each
+        queue more than once: see checkpoint.by_queue().
+        """
+        lines = []
+        for start in range(0, len(self.sources), len(queues)):
+            was = dict(zip(queues, self.sources[start:], strict=False))
+            lines += [_source(was.get(path), cluster, path, rows) for path, rows in to.items()]
+        return "\n".join(["v1", _json(self.metadata), *lines])
 
     def commit_text(self) -> str:
         """Return the commit log's entry; its older watermark only closes windows later."""
@@ -60,6 +61,14 @@ def behind(queue: Queue, ends: Mapping[int, int]) -> list[int]:
 def ahead(queue: Queue, ends: Mapping[int, int]) -> list[int]:
     """Return the partitions in which the consumer is beyond ``ends``."""
     return [p for p, row in queue.consumed.items() if row > ends.get(p, 0)]
+
+
+def _source(was: str | None, cluster: str, path: str, rows: Mapping[int, int]) -> str:
+    """Return the line of a queue; SPYT takes the place in its consumer from it, and the rows."""
+    if was == "-":  # a source that has not had a row yet has no line to move
+        return was
+    place = {"cluster": cluster, "path": path} if was is None else json.loads(was)
+    return _json(place | {"partitions": {str(p): row - 1 for p, row in sorted(rows.items())}})
 
 
 def _json(value: Mapping[str, Any]) -> str:

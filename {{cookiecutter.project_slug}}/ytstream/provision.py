@@ -16,7 +16,7 @@ from yt.wrapper.schema import TableSchema
 from . import ledger
 from .cluster import Client, facts, first_line
 from .columns import Column, key_of
-from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings
+from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings, late_rows_of
 from .errors import JobError
 from .job import REJECTED, Connection
 from .schema import differences, split_by_position, table_schema
@@ -140,7 +140,8 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     Not ``declared``: without what tables.py says, which may be about the next version of the job.
     """
     client, settings, job = connection.client, connection.settings, connection.job
-    yield from _unknown_waivers(settings, connection.guarantee.acceptable)
+    late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
+    yield from _unknown_waivers(settings, [*connection.guarantee.acceptable, *late])
     inspect = partial(_inspect, client, settings)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()

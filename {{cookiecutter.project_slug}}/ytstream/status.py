@@ -45,6 +45,8 @@ def _queues(connection: Connection, found: Snapshot) -> Iterator[str]:
     yield ""
     where = f"cluster {cluster_name(connection.client)} at {connection.settings.proxy}"
     yield f"{where}; lag: {counted(lag, 'row')}"
+    for path in sorted(head.removed) if head else ():
+        yield f"{path} is not read any more; back, it continues where it was"
 
 
 def _batches(connection: Connection) -> Iterator[str]:

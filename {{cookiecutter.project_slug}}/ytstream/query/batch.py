@@ -38,6 +38,7 @@ from .outputs import Outputs
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
+from .state_store import state_rows
 from .tasks import Tasks
 
 _START_SECONDS = 60.0
@@ -132,7 +133,8 @@ class Batch:
         }
         tables = self.shelf.tables(number)
         done = BatchRow(pairs, written, started, datetime.now(UTC), tables)
-        after, path = moved(head, number, planned), connection.settings.ledger
+        count = state_rows(plan) if is_stateful else None
+        after, path = moved(head, number, planned, count), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
             return
@@ -195,7 +197,8 @@ def verify_head(
         )
     if connection.guarantee.in_transaction:  # elsewhere SPYT moves the consumer one batch behind
         found = snapshot.consumed(select, cluster, settings.consumer)
-        for path, ends in head.ends.items():
+        for path in head.queues:
+            ends = head.ends[path]
             for partition in sorted({*ends, *found.get(path, {})}):
                 row, end = found.get(path, {}).get(partition, 0), ends.get(partition, 0)
                 if row != end:
@@ -206,13 +209,15 @@ def verify_head(
     return head
 
 
-def moved(head: Head, number: int, planned: Ranges) -> Head:
-    """Return the head after the batch."""
+def moved(head: Head, number: int, planned: Ranges, state: int | None = None) -> Head:
+    """Return the head after the batch, which leaves so many rows in the state."""
     ends = {
-        path: {**rows, **{partition: range_.end for partition, range_ in planned[path].items()}}
+        path: {**rows, **{p: range_.end for p, range_ in planned.get(path, {}).items()}}
         for path, rows in head.ends.items()
     }
-    return replace(head, batch=number, number=head.number + 1, ends=ends)
+    since = ends if state == 0 else head.state_since
+    after = replace(head, batch=number, number=head.number + 1, ends=ends)
+    return replace(after, state_rows=state, state_since=since)
 
 
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:

@@ -3,11 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..plan import Node
+
 #: Parts of messages about a state that another transform() made, or that is missing.
 FAILURES: Sequence[str] = (
     *("[STATE_STORE_", "[CANNOT_LOAD_STATE_STORE", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH"),
     "Error reading delta file",
 )
+#: Of each operator with state (Spark, StateStoreWriter).
+_ROWS = "numTotalStateRows"
+
+
+def state_rows(execution: Any) -> int:
+    """Return how many rows the state has after a batch that was computed, by Spark's own count."""
+    counts = [n.jvm.metrics().get(_ROWS) for n in Node(execution.executedPlan()).walk()]
+    return sum(int(count.get().value()) for count in counts if count.isDefined())
 
 
 def remarks(progress: Mapping[str, Any], large_state_bytes: int) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows, ahead, behind
 from ..tablets import Tablets
-from . import before_ledger, epoch, folder, ownership, snapshot, state
+from . import before_ledger, epoch, folder, joining, ownership, snapshot, state
 from .epoch import Epoch
 from .snapshot import Snapshot
 
@@ -65,12 +65,13 @@ def preview(connection: Connection) -> tuple[str, ...]:
     return decide(connection, snapshot.read(connection.client, connection.settings)).notes
 
 
-def decide(connection: Connection, found: Snapshot) -> Plan:
+def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> Plan:
     """Return where the next batch begins; writes nothing.
 
+    ``migrating``: with another guarantee, other outputs or without some queue.
     Raises JobError for a ledger or a consumer of another job, for a state that does not fit, for a
-    queue that is shorter than the job has read, and, under ``on_data_loss = "fail"``, for rows
-    trimmed before they were read.
+    queue that is shorter than the job has read or whose rows may come late, and, under
+    ``on_data_loss = "fail"``, for rows trimmed before they were read.
     """
     settings = connection.settings
     head = found.begun or before_ledger.head_of(connection, found)
@@ -81,13 +82,16 @@ def decide(connection: Connection, found: Snapshot) -> Plan:
     else:
         ownership.verify_job(connection, head)
         ownership.verify_owner(connection, found)
-        ownership.verify_declaration(connection, head)
+        if not migrating:
+            ownership.verify_declaration(connection, head)
         ownership.verify_queues(connection, found, head)
         if head.folder is not None:
             path = folder.path_of(settings, head.folder)
             state.verify_state(connection.client, connection.job, head, path)
-        plan = _continued(connection, found, head)
-    return _after_gaps(settings, found, plan)
+        plan = _continued(connection, found, head, migrating=migrating)
+    plan = _after_gaps(settings, found, plan)
+    late = joining.verify_late_rows(connection, found.queues, plan.head, plan.rows)
+    return replace(plan, notes=(*plan.notes, *late))
 
 
 def begin(
@@ -104,16 +108,7 @@ def begin(
     )
     with tablets.transaction() as transaction:
         head = epoch.verify_epoch(snapshot.read_head(settings.ledger, transaction.select), mine)
-        after = Head(
-            head.epoch,
-            head.owner,
-            mine.number,
-            batch,
-            head.number,
-            {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)},
-            {queue.path: queue.id for queue in found.queues},
-            ownership.marker_of(connection),
-        )
+        after = _begun(connection, found, plan, replace(head, folder=mine.number, batch=batch))
         transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after)])
         for queue, rows in zip(found.queues, plan.rows, strict=True):
             for partition, row in rows.items():
@@ -121,6 +116,33 @@ def begin(
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
     ownership.mark(connection)
     folder.remove_old(client, settings, mine.number, plan.head.folder)
+
+
+def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:
+    """Return ``head`` where the plan begins.
+
+    Queues that the configuration does not name stay in it: the consumer may be a batch behind them,
+    and forgets a partition in which it was never moved.
+    """
+    rows = {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)}
+    removed = [path for path in plan.head.ids if path not in rows]
+    ids = {queue.path: queue.id for queue in found.queues}
+    after = replace(
+        head,
+        ends=rows | {path: plan.head.ends.get(path, {}) for path in removed},
+        ids=ids | {path: plan.head.ids[path] for path in removed},
+        marker=ownership.marker_of(connection),
+        removed=frozenset(removed),
+        state_rows=None,
+        state_since={},
+    )
+    if not connection.job.kind.is_stateful:
+        return after
+    if head.batch < 0:  # an empty folder
+        return replace(after, state_rows=0, state_since=rows)
+    known = plan.head.state_since
+    since = rows | dict(known) if known else {}
+    return replace(after, state_rows=plan.head.state_rows, state_since=since)
 
 
 def _first(settings: Settings, found: Snapshot) -> Plan:
@@ -133,7 +155,9 @@ def _first(settings: Settings, found: Snapshot) -> Plan:
     return Plan(rows, replace(head, batch=-1), tuple(notes))
 
 
-def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
+def _continued(
+    connection: Connection, found: Snapshot, head: Head, *, migrating: bool = False
+) -> Plan:
     """Return the start where the head is.
 
     Raises JobError when the consumer is beyond it: then a person has moved it.
@@ -156,8 +180,9 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
                 f"the consumer was moved forward on {queue.path}, {places}",
                 _ways_on(settings.consumer, queue, ends, moved),
             )
-        # Without transactions SPYT moves it one batch behind.
-        if connection.guarantee.in_transaction and (moved := behind(queue, ends)):
+        # Without transactions, as before a migration, SPYT moves it one batch behind.
+        is_exact = connection.guarantee.in_transaction and not migrating
+        if is_exact and (moved := behind(queue, ends)):
             notes.append(
                 f"the consumer was behind the ledger on {queue.path}, partition "
                 f"{', '.join(map(str, moved))}: moved to where the ledger is"

@@ -6,10 +6,16 @@ SPYT stores the index of the LAST row of each partition (YtQueueOffset).
 """
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 
 from ..cluster import Client
 from ..errors import JobError
 from ..positions import Planned, Rows
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The last year that Python can name; a wrong date may have moved the watermark beyond it.
+_LATEST_MS = 253_370_764_800_000
 
 
 def numbers(client: Client, folder: str) -> list[int]:
@@ -32,6 +38,23 @@ def planned(client: Client, path: str, batch: int) -> Planned:
             f"{path}/offsets/{batch} cannot be read: {error}",
             "restore the checkpoint, or use `rewind`, which starts a new one",
         ) from error
+
+
+def watermark(client: Client, path: str, batch: int) -> int:
+    """Return the watermark after the batch, in milliseconds since 1970; 0 without one.
+
+    Raises JobError for an entry that cannot be read.
+    """
+    if batch not in numbers(client, f"{path}/commits"):  # the driver has died before
+        return int(planned(client, path, batch).metadata.get("batchWatermarkMs", 0))
+    text = bytes(client.read_file(f"{path}/commits/{batch}").read()).decode()
+    found = re.search(r'"nextBatchWatermarkMs":\s*(\d+)', text)
+    return int(found[1]) if found else 0
+
+
+def named(watermark: int) -> str:
+    """Return the watermark as a date and a time."""
+    return f"{_EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS)):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def by_queue(ends: Rows, queues: int) -> Rows:

@@ -6,10 +6,10 @@ would remove its successor's commits (MicroBatchExecutionDecorators: ``CommitLog
 
 from yt.common import YtError
 
-from ..cluster import Client
+from ..cluster import Client, cluster_name
 from ..config import Settings
 from ..ledger import Head
-from ..positions import Rows
+from ..positions import ByQueue, Rows
 from . import checkpoint
 
 #: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
@@ -27,8 +27,9 @@ def new_folder(
     """Make the folder of ``epoch``; return the batch that it ends with, -1 if it is empty.
 
     Without state it is empty: the consumer is where the next batch begins. Else it is a copy of the
-    head's folder, repaired so that it ends with the head's batch at ``rows``. All in one master
-    transaction: a crash leaves no folder, or one that no head names.
+    head's folder, repaired so that it ends with the head's batch at ``rows``, those of the queues
+    in the settings. All in one master transaction: a crash leaves no folder, or one that no head
+    names.
     """
     path = path_of(settings, epoch)
     with client.Transaction():
@@ -40,7 +41,7 @@ def new_folder(
         for part in _PARTS:
             if client.exists(f"{source}/{part}"):
                 client.copy(f"{source}/{part}", f"{path}/{part}")
-        _repair(client, path, head.batch, head.rows(settings.queues), rows)
+        _repair(client, path, head, dict(zip(settings.queues, rows, strict=True)))
     return head.batch
 
 
@@ -57,8 +58,13 @@ def remove_old(client: Client, settings: Settings, epoch: int, kept: int | None)
                 continue
 
 
-def _repair(client: Client, path: str, batch: int, ends: Rows, rows: Rows) -> None:
-    """Make the logs end with ``batch``; a batch planned after it stays if it fits."""
+def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
+    """Make the logs end with the head's batch at ``rows``; a later one stays planned if it fits.
+
+    Its state does not: Spark prefers a snapshot that it finds to a new delta, and the batch may run
+    again with other code.
+    """
+    batch = head.batch
     for log in ("offsets", "commits"):
         if client.exists(f"{path}/{log}"):
             for name in client.list(f"{path}/{log}"):
@@ -72,15 +78,35 @@ def _repair(client: Client, path: str, batch: int, ends: Rows, rows: Rows) -> No
     if batch not in commits:
         client.create("map_node", log, recursive=True, ignore_existing=True)
         client.write_file(f"{log}/{batch}", last.commit_text().encode(), force_create=True)
-    is_moved = any(dict(end) != dict(row) for end, row in zip(ends, rows, strict=True))
-    if is_moved:
-        text = last.moved(rows).encode()
-        client.write_file(f"{path}/offsets/{batch}", text, force_create=True)
-    later = [number for number in checkpoint.numbers(client, f"{path}/offsets") if number > batch]
-    if later and (is_moved or not _fits(client, path, later[0], rows)):
+    is_moved = _move(client, path, head, rows)
+    offsets = checkpoint.numbers(client, f"{path}/offsets")
+    later = [number for number in offsets if number > batch]
+    if later and (is_moved or not _fits(client, path, later[0], [*rows.values()])):
         for number in later:
             client.remove(f"{path}/offsets/{number}")
-        _remove_states(client, path, batch + 1)
+    _remove_states(client, path, batch + 1)
+
+
+def _move(client: Client, path: str, head: Head, rows: ByQueue) -> bool:
+    """Move the offset log to ``rows``; return whether they are others than those of the head.
+
+    Spark compares the number of sources with that of the last entry, and of the one before it
+    (OffsetSeq.toStreamProgress), and knows a source by its position in them.
+    """
+    batch, queues = head.batch, head.queues
+    has_others = queues != tuple(rows)
+    if not has_others and all(dict(head.ends[queue]) == dict(rows[queue]) for queue in queues):
+        return False
+    entries = {batch: rows}
+    if has_others and client.exists(f"{path}/offsets/{batch - 1}"):
+        before = checkpoint.planned(client, path, batch - 1).ends
+        ends = dict(zip(queues, checkpoint.by_queue(before, len(queues)), strict=True))
+        entries[batch - 1] = {**rows, **{queue: ends[queue] for queue in rows if queue in ends}}
+    cluster = cluster_name(client)
+    for number, to in entries.items():
+        text = checkpoint.planned(client, path, number).moved(queues, to, cluster)
+        client.write_file(f"{path}/offsets/{number}", text.encode(), force_create=True)
+    return True
 
 
 def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
@@ -97,15 +123,13 @@ def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
 
 
 def _remove_states(client: Client, path: str, version: int) -> None:
-    """Remove later versions of the state: Spark prefers a snapshot that it finds to a new delta."""
+    """Remove later versions of the state."""
     state = f"{path}/state"
     if not client.exists(state):
         return
-    for operator in client.list(state):
-        for partition in client.list(f"{state}/{operator}"):
-            folder = f"{state}/{operator}/{partition}"
-            if str(partition).isdigit():
-                for name in client.list(folder):
-                    number = str(name).partition(".")[0]
-                    if number.isdigit() and int(number) > version:
-                        client.remove(f"{folder}/{name}")
+    for operator, partitions in client.get(state).items():
+        for partition in filter(str.isdigit, partitions):
+            for name in partitions[partition]:
+                number = str(name).partition(".")[0]
+                if number.isdigit() and int(number) > version:
+                    client.remove(f"{state}/{operator}/{partition}/{name}")

@@ -4,13 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..columns import key_of
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows
 from ..tablets import Tablets
-from . import before_ledger, before_start, ownership, snapshot
+from . import before_ledger, before_start, dropped, ownership, snapshot
 from .before_start import Plan
 from .epoch import Epoch, raise_epoch
 from .snapshot import Snapshot
@@ -41,11 +40,12 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
         for partition, row in now.items()
         if was.get(partition, 0) != row
     ]
-    if not moves:
-        return ["the job was there already; its checkpoint is empty now"]
     done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
+    if not moves:
+        done = ["the job was there already; its checkpoint is empty now"]
     is_back = any(now < was for _, _, was, now in moves)
-    return done + (_written_again(connection) if is_back else [])
+    again = dropped.written_again(connection) if is_back else []
+    return [*done, *dropped.of_state(connection, found, targets), *again]
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
@@ -58,53 +58,27 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     mine = ownership.marker_of(connection)
     if head is None:
         return ["nothing to do: the job has not started yet"]
-    done = _changes(head.marker, mine, set(head.ids), set(connection.settings.queues))
+    done = _changes(head, mine, connection.settings.queues)
     if not done:
         return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
-    before_start.decide(connection, _taken_over(connection, found, head))
+    before_start.decide(connection, found, migrating=True)
     epoch = raise_epoch(connection.settings.ledger, tablets, Epoch())
     found = snapshot.read(connection.client, connection.settings)
-    head = found.begun or before_ledger.head_of(connection, found) or head
-    found = _taken_over(connection, found, head)
-    before_start.begin(connection, tablets, epoch, found, before_start.decide(connection, found))
-    return [*done, "done: the next start continues where the job was"]
+    plan = before_start.decide(connection, found, migrating=True)
+    before_start.begin(connection, tablets, epoch, found, plan)
+    return [*done, *plan.notes, "done: the next start continues where the job was"]
 
 
-def _written_again(connection: Connection) -> list[str]:
-    """Return which outputs will hold rows twice: in a table with a key they are replaced."""
-    job, paths = connection.job, connection.settings.outputs
-    twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
-    if not twice:
-        return []
-    return [f"what is read again comes out again: {', '.join(twice)} will hold it twice"]
-
-
-def _taken_over(connection: Connection, found: Snapshot, head: Head) -> Snapshot:
-    """Return the snapshot as if the job had been declared as it is now."""
-    taken = ("guarantee", "outputs")
-    mine = ownership.marker_of(connection)
-    queues = [queue.path for queue in found.queues]
-    head = replace(
-        head,
-        marker={**head.marker, **{key: mine[key] for key in taken}},
-        ids={path: id_ for path, id_ in head.ids.items() if path in queues}
-        if not connection.job.kind.is_stateful
-        else head.ids,
-    )
-    return replace(found, head=head)
-
-
-def _changes(
-    was: Mapping[str, object], mine: Mapping[str, object], had: set[str], has: set[str]
-) -> list[str]:
-    done = []
+def _changes(head: Head, mine: Mapping[str, object], queues: Sequence[str]) -> list[str]:
+    was, done = head.marker, []
     if was.get("guarantee") != mine["guarantee"]:
         done.append(
             f"the job's guarantee was {was.get('guarantee')} and is {mine['guarantee']} now"
         )
     if was.get("outputs") != mine["outputs"]:
         done.append("the job's outputs are those of the configuration now")
-    return done + [f"{path} is not read any more" for path in sorted(had - has)]
+    gone = sorted({*head.queues} - {*queues})
+    return done + [f"{path} is not read any more; back, it continues where it was" for path in gone]
 
 
 def _verify_partitions(consumer: str, queues: Sequence[Queue]) -> None:

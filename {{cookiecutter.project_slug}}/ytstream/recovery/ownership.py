@@ -82,7 +82,7 @@ def verify_job(connection: Connection, head: Head) -> None:
 
 
 def verify_declaration(connection: Connection, head: Head) -> None:
-    """Raise JobError for a changed guarantee or output: `migrate` takes those over."""
+    """Raise JobError for a changed guarantee, other outputs or fewer queues: see `migrate`."""
     mine, path = marker_of(connection), connection.settings.ledger
     for key, name in (("guarantee", "guarantee"), ("outputs", "[outputs]")):
         if (was := head.marker.get(key)) != mine[key]:
@@ -91,13 +91,15 @@ def verify_declaration(connection: Connection, head: Head) -> None:
                 f"{path}",
                 "run `migrate` with the job stopped, or go back to the former one",
             )
+    if gone := sorted({*head.queues} - {*connection.settings.queues}):
+        raise JobError(
+            f"the job has read {', '.join(gone)}, which the configuration does not name any more",
+            "put it back, or run `migrate`, which leaves its further rows unread until it is back",
+        )
 
 
 def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
-    """Raise JobError for a queue that was recreated, or that this checkpoint cannot do without.
-
-    A job without state takes a new queue as it comes: its checkpoint is new at every start.
-    """
+    """Raise JobError for a queue that was dropped and recreated."""
     for queue in found.queues:
         if (was := head.ids.get(queue.path, queue.id)) != queue.id:
             raise JobError(
@@ -105,18 +107,6 @@ def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
                 "its rows are numbered from 0, the ledger's mean nothing",
                 "use `rewind`: `earliest` reads all its rows, `latest` the next ones",
             )
-    had, has = set(head.ids), {queue.path for queue in found.queues}
-    if had != has and connection.job.kind.is_stateful:
-        raise JobError(
-            f"the state is of the queues {', '.join(sorted(had))}, the configuration names "
-            f"{', '.join(sorted(has))}; a checkpoint knows its queues by position",
-            "put them back, or use `rewind`, which starts with an empty state",
-        )
-    if gone := sorted(had - has):
-        raise JobError(
-            f"the job has read {', '.join(gone)}, which the configuration does not name any more",
-            "put it back, or run `migrate`, which leaves its further rows unread",
-        )
 
 
 def remarks(connection: Connection, head: Head) -> list[str]:

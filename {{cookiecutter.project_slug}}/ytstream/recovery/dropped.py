@@ -1,0 +1,85 @@
+"""What `rewind` tells: the state that it drops, and the rows that come out a second time."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from yt.common import YtError
+
+from ..columns import key_of
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import Head
+from ..positions import ByQueue, Rows
+from . import checkpoint, folder
+from .snapshot import Snapshot
+
+#: The rows of the state, by processing.
+_ROWS = {
+    "window": "groups in open windows",
+    "sessions": "keys with open sessions",
+    "aggregate": "totals",
+    "deduplicate": "ids by which repeats are known",
+}
+
+
+def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator[str]:
+    """Yield how much state is dropped, and from which rows on nothing of it is lost."""
+    job, head = connection.job, found.begun
+    if not job.kind.is_stateful or head is None or head.batch < 0 or head.state_rows == 0:
+        return
+    held = "an unknown number" if head.state_rows is None else str(head.state_rows)
+    yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
+    if watermark := _watermark(connection, head):
+        yield (
+            f"its watermark was at {checkpoint.named(watermark)}: it was made of rows with later "
+            "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
+        )
+    now = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
+    first = {queue.path: dict(enumerate(queue.lower)) for queue in found.queues}
+    since = head.state_since
+    if since and _reaches(now, since):
+        yield "all rows that it was made of are read again"
+        return
+    yield "what comes out from now on is made of the rows that are read from now on alone"
+    if not since:
+        yield "`rewind earliest` reads all rows that are left"
+    elif _reaches(first, since):
+        places = " ".join(f"{q}:{p}={row}" for q, rows in since.items() for p, row in rows.items())
+        yield f"`rewind rows {places}` loses nothing of it"
+    else:
+        yield (
+            "some rows that it was made of are trimmed, or of a queue that the configuration does "
+            "not name; `rewind earliest` reads all others"
+        )
+
+
+def _watermark(connection: Connection, head: Head) -> int:
+    """Return the watermark of the state, 0 if it is not known."""
+    path = folder.path_of(connection.settings, head.folder or 0)
+    with suppress(JobError, YtError):
+        return checkpoint.watermark(connection.client, path, head.batch)
+    return 0
+
+
+def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
+    """Return whether reading from ``begins`` reads all that is read from ``rows``."""
+    return all(
+        queue in begins and begins[queue].get(partition, 0) <= row
+        for queue, partitions in rows.items()
+        for partition, row in partitions.items()
+    )
+
+
+def written_again(connection: Connection) -> list[str]:
+    """Return which outputs may hold rows twice: in a table with a key they are replaced."""
+    job, paths = connection.job, connection.settings.outputs
+    twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
+    if not twice:
+        return []
+    where = ", ".join(twice)
+    if not job.kind.is_stateful:
+        return [f"what is read again comes out again: {where} will hold it twice"]
+    return [
+        "a result that has come out comes out again if its rows are read again, and is twice in "
+        f"{where} then; one that was open comes out once"
+    ]

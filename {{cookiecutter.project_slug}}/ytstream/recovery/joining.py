@@ -1,0 +1,55 @@
+"""A queue that comes to a job with state: its older rows may lie behind the watermark.
+
+Spark leaves out rows that are older than the watermark (late rows). The watermark is one for all
+queues, and a queue that comes later knows nothing of it: only a person can say whether its older
+rows may be left out.
+"""
+
+from collections.abc import Sequence
+
+from ..config import late_rows_of
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import Head
+from ..positions import Queue, Rows
+from . import checkpoint, folder
+
+
+def verify_late_rows(
+    connection: Connection, queues: Sequence[Queue], head: Head, rows: Rows
+) -> list[str]:
+    """Return what to tell of the queues that join a state.
+
+    Raises JobError for one with rows that may be late, unless the configuration accepts it.
+    """
+    settings = connection.settings
+    if not connection.job.kind.is_stateful or head.batch < 0 or head.folder is None:
+        return []
+    waiting = {
+        queue.path: sum(max(0, end - begins.get(p, 0)) for p, end in enumerate(queue.upper))
+        for queue, begins in zip(queues, rows, strict=True)
+        if queue.path not in head.queues
+    }
+    if not any(waiting.values()):
+        return []
+    path = folder.path_of(settings, head.folder)
+    watermark = checkpoint.watermark(connection.client, path, head.batch)
+    if not watermark:  # a state without event time, or no row with one yet
+        return []
+    at = checkpoint.named(watermark)
+    notes = []
+    for queue, count in waiting.items():
+        told = (
+            f"{queue} comes to a state whose watermark is at {at}, and has {count} rows that the "
+            "job has not read: those with an older event time are late, and Spark leaves them out"
+        )
+        if count and late_rows_of(queue) not in settings.accept:
+            is_new = queue not in head.ids
+            latest = 'start_from = "latest" begins with its next rows; ' if is_new else ""
+            raise JobError(
+                told,
+                f'accept = ["{late_rows_of(queue)}"] in the configuration reads them all the same; '
+                f"{latest}`rewind earliest` reads the rows of all queues again into an empty state",
+            )
+        notes += [told] if count else []
+    return notes
