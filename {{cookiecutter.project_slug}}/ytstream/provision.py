@@ -18,6 +18,8 @@ from .columns import Column, key_of
 from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings
 from .errors import JobError
 from .job import REJECTED, Connection
+from .recovery import marks
+from .recovery.snapshot import MARKER
 from .schema import differences, split_by_position, table_schema
 from .table import counted, table
 
@@ -135,7 +137,7 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     Not ``declared``: without what tables.py says, which may be about the next version of the job.
     """
     client, settings, job = connection.client, connection.settings, connection.job
-    yield from _unknown_waivers(settings, connection.guarantee.acceptable)
+    yield from _unknown_waivers(settings, (*connection.guarantee.acceptable, marks.SHARED))
     inspect = partial(_inspect, client, settings)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()
@@ -159,6 +161,9 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
 def _outputs(connection: Connection, tablets: Mapping[str, int] | None) -> Iterator[Finding]:
     client, settings, job = connection.client, connection.settings, connection.job
     inspect = partial(_inspect, client, settings)
+    for name, path in settings.outputs.items():
+        if whose := marks.foreign(connection, name, client.get_attribute(path, MARKER, None)):
+            yield Finding(f"output {path}", whose, marks.way_on(connection, name))
     if tablets is not None:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
@@ -212,7 +217,7 @@ def remarks(connection: Connection) -> Iterator[str]:
 def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
     for name in settings.accept:
         if name not in acceptable:
-            known = f"name one of: {', '.join(acceptable)}" if acceptable else "remove it"
+            known = f"name one of: {', '.join(acceptable)}"
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
 
 
