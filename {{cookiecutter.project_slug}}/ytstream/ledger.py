@@ -105,7 +105,8 @@ def first_query(ledger: str) -> str:
 
 def count_query(ledger: str) -> str:
     """Return the query that counts the batch rows, and reads the lowest number."""
-    return f'sum(1) as rows, min(number) as first from [{ledger}] where kind = "batch" group by 1 as one'
+    counts = "sum(1) as rows, min(number) as first"
+    return f'{counts} from [{ledger}] where kind = "batch" group by 1 as one'
 
 
 def numbers_query(ledger: str) -> str:

@@ -50,7 +50,8 @@ class Shelf:
 
         No older epoch can commit any more, so what the ledger does not name by now it never will. A
         table that cannot be published yet, for instance since a reader has locked the folder, waits
-        in the running job. One that the ledger cannot judge stays. Raises TakenError for one whose name something else has.
+        in the running job. One that the ledger cannot judge stays. Raises TakenError for one whose
+        name something else has.
         """
         found = aside.written(client, settings)
         self.waiting = aside.named(client, settings, found)

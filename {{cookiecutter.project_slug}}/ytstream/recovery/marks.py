@@ -47,7 +47,10 @@ def way_on(connection: Connection, name: str) -> str:
 
 
 def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool = False) -> None:
-    """Raise JobError for an output of another job, or, unless ``overwrite``, of former positions."""
+    """Raise JobError for an output of another job.
+
+    Unless ``overwrite`` also for one whose rows have positions of other queues than these.
+    """
     for name, path in connection.settings.outputs.items():
         if whose := foreign(connection, name, found.outputs.get(path)):
             raise JobError(f"the output {path} {whose}", way_on(connection, name))
@@ -57,8 +60,9 @@ def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool =
         f"{', '.join(filled)}: rows there are stored under their positions in a queue that was "
         "dropped and recreated, or that the job does not read any more; new rows of the same "
         "positions would replace them",
-        "to keep them give these outputs new paths in [outputs], run `provision`, and repeat this; a "
-        "start then asks for `migrate`\n     to let them be replaced use `rewind` with --overwrite",
+        "to keep them give these outputs new paths in [outputs], run `provision`, and repeat this; "
+        "a start then asks for `migrate`\n"
+        "     to let them be replaced use `rewind` with --overwrite",
     )
 
 

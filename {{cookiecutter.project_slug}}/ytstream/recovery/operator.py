@@ -164,9 +164,7 @@ def _lost(connection: Connection, found: Snapshot) -> Head:
     Names of static tables are made of epochs, so none may come again. And a ledger whose first row
     is not number 1 does not say that a batch before it has not happened.
     """
-    if found.begun is not None or not (
-        found.consumer_marker or ownership.is_nowhere(connection, found)
-    ):
+    if not ownership.is_lost(connection, found):
         return Head()
     folders = checkpoint.numbers(connection.client, connection.settings.checkpoint)
     return Head(epoch=max(folders, default=0), number=1)

@@ -58,16 +58,23 @@ def verify_ledger(connection: Connection, found: Snapshot) -> None:
     if is_nowhere(connection, found):
         raise JobError(
             f"{said}; the consumer {settings.consumer} was recreated and does not know where",
-            "restore both; or use `rewind`, which writes a new head with an empty state: `earliest` "
-            "reads all rows again, `latest` the next ones, `rows` those from the rows on that you "
-            "name",
+            "restore both; or use `rewind`, which writes a new head, with an empty state: "
+            "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
+            "that you name",
         )
-    if found.begun is None and found.consumer_marker is not None:
+    if is_lost(connection, found):
         raise JobError(
             said,
             "restore the table; or use `rewind rows`, which writes a new head where the consumer "
             "is: at most one micro-batch behind, with an empty state",
         )
+
+
+def is_lost(connection: Connection, found: Snapshot) -> bool:
+    """Return whether the job has run, and its ledger has no head."""
+    return found.begun is None and (
+        found.consumer_marker is not None or is_nowhere(connection, found)
+    )
 
 
 def is_nowhere(connection: Connection, found: Snapshot) -> bool:
