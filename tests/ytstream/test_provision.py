@@ -207,8 +207,8 @@ def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) ->
 @pytest.mark.parametrize(
     ("guarantee", "remedy"),
     [
-        ("transactional", "remove it"),
-        ("idempotent", "name one of: join:unique-key, subquery:constant"),
+        ("transactional", "name one of: output:shared"),
+        ("idempotent", "name one of: join:unique-key, subquery:constant, output:shared"),
     ],
 )
 def test_an_accepted_refusal_that_does_not_exist_is_refused(

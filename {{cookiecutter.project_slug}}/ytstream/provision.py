@@ -162,8 +162,8 @@ def _outputs(connection: Connection, tablets: Mapping[str, int] | None) -> Itera
     client, settings, job = connection.client, connection.settings, connection.job
     inspect = partial(_inspect, client, settings)
     for name, path in settings.outputs.items():
-        if whose := marks.foreign(connection, name, client.get_attribute(path, MARKER, None)):
-            yield Finding(f"output {path}", whose, marks.way_on(connection, name))
+        if problem := marks.foreign(connection, name, client.get_attribute(path, MARKER, None)):
+            yield Finding(f"output {path}", *problem)
     if tablets is not None:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))

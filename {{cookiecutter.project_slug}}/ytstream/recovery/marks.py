@@ -21,29 +21,25 @@ SHARED = "output:shared"
 _OF_ONE_QUEUE, _OF_SEVERAL = (key_of(rejected_columns(queues)) for queues in (1, 2))
 
 
-def foreign(connection: Connection, name: str, mark: Any) -> str | None:
-    """Return whose the output is by its mark; None if it is this job's, or may be."""
-    marked = mark if isinstance(mark, Mapping) else {}
+def foreign(connection: Connection, name: str, mark: Any) -> tuple[str, str] | None:
+    """Return whose the output is by its mark, and what to do; None if this job may write it."""
     if mark is None or is_ours(connection, mark) or _is_shared(connection, name):
         return None
-    return f"belongs to the job {marked.get('job')!r} with the ledger {marked.get('ledger')}"
+    marked = mark if isinstance(mark, Mapping) else {}
+    ways = ["name another path in [outputs]"]
+    if marked.get("job") == connection.job.name:
+        ways.append("if this is that job: correct `ledger` in the configuration")
+    path = connection.settings.outputs[name]
+    ways.append(f"if that job writes there no more: yt remove {path}/@{MARKER}")
+    if _may_be_shared(connection, name):
+        ways.append(f'if both are to write there: accept = ["{SHARED}"] in the configuration')
+    whose = f"belongs to the job {marked.get('job')!r} with the ledger {marked.get('ledger')}"
+    return whose, "\n     ".join(ways)
 
 
 def is_ours(connection: Connection, mark: Any) -> bool:
     """Return whether the mark is of this job: a ledger is of one job alone."""
     return isinstance(mark, Mapping) and mark.get("ledger") == connection.settings.ledger
-
-
-def way_on(connection: Connection, name: str) -> str:
-    """Return what to do about an output of another job."""
-    path = connection.settings.outputs[name]
-    lines = [
-        "name another path in [outputs]",
-        f"if that job writes there no more: yt remove {path}/@{MARKER}",
-    ]
-    if _may_be_shared(connection, name):
-        lines.append(f'if both are to write there: accept = ["{SHARED}"] in the configuration')
-    return "\n     ".join(lines)
 
 
 def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool = False) -> None:
@@ -52,8 +48,9 @@ def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool =
     Unless ``overwrite`` also for one whose rows have positions of other queues than these.
     """
     for name, path in connection.settings.outputs.items():
-        if whose := foreign(connection, name, found.outputs.get(path)):
-            raise JobError(f"the output {path} {whose}", way_on(connection, name))
+        if problem := foreign(connection, name, found.outputs.get(path)):
+            whose, ways = problem
+            raise JobError(f"the output {path} {whose}", ways)
     if overwrite or not (filled := [*_filled(connection, replaceable(connection, found))]):
         return
     raise JobError(
