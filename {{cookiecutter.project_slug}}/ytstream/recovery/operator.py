@@ -53,11 +53,12 @@ def rewind(
         for partition, row in now.items()
         if was.get(partition, 0) != row
     ]
+    left = _left(found.head or Head(), connection)
     if not moves:
-        return ["the job was there already; its checkpoint is empty now"]
+        return ["the job was there already; its checkpoint is empty now", *left]
     done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
     is_back = any(now < was for _, _, was, now in moves)
-    return done + (_written_again(connection) if is_back else [])
+    return [*done, *(_written_again(connection) if is_back else []), *left]
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
