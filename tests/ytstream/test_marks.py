@@ -373,10 +373,13 @@ def test_an_ordered_output_alone_may_be_shared(
         assert marks.SHARED not in said
         return
     provision.provision(copy.connection)
-    copy.run(3)
-    assert copy.migrate()[0].startswith("nothing to do")
-    driver.run(3)
-    assert _mark(driver, driver.settings.output)["ledger"] == driver.settings.ledger
+    for has_mark in (True, False):
+        if not has_mark:
+            driver.client.remove(f"{driver.settings.output}/@{MARKER}")
+        copy.run(3)
+        assert copy.migrate()[0].startswith("nothing to do")
+        driver.run(3)
+        assert _mark(driver, driver.settings.output)["ledger"] == driver.settings.ledger
 
 
 def test_keys_and_folders_are_not_shared(connection_of: ConnectionOf) -> None:

@@ -82,15 +82,14 @@ def write(connection: Connection, found: Snapshot) -> None:
     settings, by_position = connection.settings, dict(_by_position(connection))
     now = {queue.path: queue.id for queue in found.queues}
     for name, path in settings.outputs.items():
-        was = found.outputs.get(path)
-        if was is not None and not is_ours(connection, was):  # shared: the other job's
+        if _is_shared(connection, name):  # the other job may not accept that
             continue
         mark: dict[str, Any] = {"job": connection.job.name, "ledger": settings.ledger}
         if name in by_position:
             is_of_several = key_of(by_position[name]) == _OF_SEVERAL
             former = _queues(connection, found, name) if is_of_several else {}
             mark["queues"] = {**former, **now}
-        if was != mark:
+        if found.outputs.get(path) != mark:
             connection.client.set(f"{path}/@{MARKER}", mark)
 
 
@@ -100,9 +99,10 @@ def _queues(connection: Connection, found: Snapshot, name: str) -> Mapping[str, 
     An output that was written before there were marks has those of the ledger.
     """
     path = connection.settings.outputs[name]
-    mark, head = found.outputs.get(path) or {}, found.head or Head()
-    if "queues" in mark:
-        return {str(queue): str(id_) for queue, id_ in mark["queues"].items()}
+    mark, head = found.outputs.get(path), found.head or Head()
+    queues = mark.get("queues") if isinstance(mark, Mapping) else None
+    if isinstance(queues, Mapping):
+        return {str(queue): str(id_) for queue, id_ in queues.items()}
     return head.ids if head.marker.get("outputs", {}).get(name) == path else {}
 
 
