@@ -96,8 +96,10 @@ def driver_of(
     """Provision a job whose batches need no Spark."""
     monkeypatch.setattr(provision, "LOCAL_QUEUE_TABLETS", 2)
 
-    def driving(guarantee: str, processing: str = "map", queues: int = 1) -> Driver:
-        connection = provisioned_of(guarantee, processing, queues)
+    def driving(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Driver:
+        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
         return Driver(connection, replace(tablets, settings=connection.settings))
 
     return driving

@@ -82,9 +82,9 @@ class Driver:
         self.epoch, notes = prepare(self.connection, self.tablets, self.epoch)
         return list(notes)
 
-    def rewind(self, to: str, *rows: str) -> list[str]:
+    def rewind(self, to: str, *rows: str, overwrite: bool = False) -> list[str]:
         """Rewind the job, which is stopped."""
-        return operator.rewind(self.connection, self.tablets, to, rows)
+        return operator.rewind(self.connection, self.tablets, to, rows, overwrite=overwrite)
 
     def migrate(self) -> list[str]:
         """Migrate the job, which is stopped."""

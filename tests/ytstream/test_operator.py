@@ -321,9 +321,16 @@ def test_migrate_takes_a_job_over_wherever_it_died(
 def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window")
     driver.run(3)
-    driver.configure(outputs={"output": f"{driver.settings.output}-2"})
+    former = driver.settings.output
+    driver.configure(outputs={"output": f"{former}-2"})
+    provision.provision(driver.connection)
     assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
-    assert driver.migrate() == ["the job's outputs are those of the configuration now", MIGRATED]
+    assert driver.migrate() == [
+        "the job's outputs are those of the configuration now",
+        f"{former} keeps this job's mark: before another job writes there, yt remove "
+        f"{former}/@ytstream_job",
+        MIGRATED,
+    ]
     driver.run(3)
     assert driver.outcome() == (0, 0)
 

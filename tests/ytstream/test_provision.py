@@ -221,9 +221,9 @@ def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) ->
 @pytest.mark.parametrize(
     ("guarantee", "processing", "remedy"),
     [
-        ("transactional", "map", "remove it"),
-        ("idempotent", "map", "name one of: join:unique-key, subquery:constant"),
-        ("transactional", "window", "name one of: late:{queue}"),
+        ("transactional", "map", "name one of: output:shared"),
+        ("idempotent", "map", "name one of: join:unique-key, subquery:constant, output:shared"),
+        ("transactional", "window", "name one of: output:shared, late:{queue}"),
     ],
 )
 def test_an_accepted_refusal_that_does_not_exist_is_refused(

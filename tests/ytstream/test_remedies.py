@@ -65,20 +65,55 @@ def _ends(driver: Driver) -> dict[int, int]:
 
 def _another_ledger(driver: Driver) -> None:
     driver.configure(ledger=f"{driver.settings.ledger}-2")
-    _provision(driver)
+    assert "belongs to the job 'map-of-bids'" in refusal(lambda: _provision(driver))
+
+
+def _another_ledger_and_output(driver: Driver) -> None:
+    _another_ledger(driver)
+    _own_output(driver)
 
 
 def _former_ledger(driver: Driver) -> None:
     driver.configure(ledger=driver.settings.ledger.removesuffix("-2"))
 
 
+def _former_ledger_and_output(driver: Driver) -> None:
+    _former_ledger(driver)
+    driver.configure(outputs={"output": driver.settings.output.removesuffix("-2")})
+
+
 def _another_job(driver: Driver) -> None:
     driver.redeclare(name="another")
+
+
+def _former_name(driver: Driver) -> None:
+    driver.redeclare(name="map-of-bids")
 
 
 def _another_job_with_its_own_ledger(driver: Driver) -> None:
     _another_job(driver)
     _another_ledger(driver)
+    _own_output(driver)
+
+
+def _own_output(driver: Driver) -> None:
+    driver.configure(outputs={"output": f"{driver.settings.output}-2"})
+    _provision(driver)
+
+
+def _another_job_with_this_output(driver: Driver) -> None:
+    _another_job(driver)
+    settings, own = driver.settings, ("ledger", "consumer", "checkpoint")
+    driver.configure(**{name: f"{getattr(settings, name)}-2" for name in own})
+    assert "belongs to the job 'map-of-bids'" in refusal(lambda: _provision(driver))
+
+
+def _share_the_output(driver: Driver) -> None:
+    driver.configure(accept=("output:shared",))
+
+
+def _give_the_output_up(driver: Driver) -> None:
+    driver.client.remove(f"{driver.settings.output}/@ytstream_job")
 
 
 def _another_job_with_this_consumer(driver: Driver) -> None:
@@ -108,7 +143,20 @@ def _own_consumer_and_checkpoint(driver: Driver) -> None:
 
 def _own_everything(driver: Driver) -> None:
     _another_ledger(driver)
+    _own_output(driver)
     _own_consumer_and_checkpoint(driver)
+
+
+def _lose_ledger_and_consumer(driver: Driver) -> None:
+    for path in (driver.settings.ledger, driver.settings.consumer):
+        driver.client.remove(path)
+    _provision(driver)
+
+
+def _rewind_to_named_rows(driver: Driver) -> None:
+    queue = driver.settings.queues[0]
+    assert "partitions stay" not in refusal(lambda: driver.rewind("rows", f"{queue}:0=3"))
+    driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=3")
 
 
 def _another_guarantee(driver: Driver) -> None:
@@ -210,7 +258,15 @@ def _migrate(driver: Driver) -> None:
     assert driver.migrate()[-1] == MIGRATED
 
 
-ANEW = "give this job its own: configure a new consumer, checkpoint and ledger"
+ANEW = (
+    "go back to 'map-of-bids' in job.py, or give this job its own: configure a new consumer, "
+    "checkpoint, ledger and [outputs]"
+)
+OUTPUT = (
+    "name another path in [outputs]{}\n     if that job writes there no more: yt remove "
+    '{output}/@ytstream_job\n     if both are to write there: accept = ["output:shared"] in the '
+    "configuration"
+)
 OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = "run `migrate` with the job stopped, or go back to the former one"
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
@@ -230,6 +286,11 @@ STATE = (
 LOST = (
     "restore the table; or use `rewind rows`, which writes a new head where the consumer is: at "
     "most one micro-batch behind, with an empty state"
+)
+SAME_JOB = "\n     if this is that job: correct `ledger` in the configuration"
+NOWHERE = (
+    "restore both; or use `rewind`, which writes a new head, with an empty state: `earliest` reads "
+    "all rows again, `latest` the next ones, `rows` all from those on that you name"
 )
 DAMAGED = "restore the row, or use `rewind`, which writes it anew"
 TRIMMED = 'they cannot be recovered; set on_data_loss = "skip" to continue after the gap'
@@ -252,8 +313,23 @@ class Case(NamedTuple):
 # fmt: off
 CASES = {
     "another ledger, corrected": Case(
-        _another_ledger, "belongs to the job 'map-of-bids' with the ledger",
-        OWN.format("consumer and a checkpoint"), _former_ledger),
+        _another_ledger_and_output, "belongs to the job 'map-of-bids' with the ledger",
+        OWN.format("consumer and a checkpoint"), _former_ledger_and_output),
+    "another ledger, corrected before an output is given up": Case(
+        _another_ledger, "output {output}: belongs to the job 'map-of-bids' with the ledger",
+        OUTPUT.replace("{}", SAME_JOB), _former_ledger),
+    "another job, an output of its own": Case(
+        _another_job_with_this_output, "output {output}: belongs to the job 'map-of-bids'",
+        OUTPUT.replace("{}", ""), _own_output),
+    "another job, the output shared": Case(
+        _another_job_with_this_output, "output {output}: belongs to the job 'map-of-bids'",
+        OUTPUT.replace("{}", ""), _share_the_output),
+    "another job, the output given up": Case(
+        _another_job_with_this_output, "output {output}: belongs to the job 'map-of-bids'",
+        OUTPUT.replace("{}", ""), _give_the_output_up),
+    "another job, by its former name": Case(
+        _another_job, "the ledger {ledger} belongs to another job: its job is 'map-of-bids'", ANEW,
+        _former_name),
     "another job, a consumer of its own": Case(
         _another_job_with_this_consumer, "the consumer {consumer} belongs to the job 'map-of-bids'",
         OWN.format("consumer"), _own_consumer),
@@ -308,6 +384,15 @@ CASES = {
     "the head lost, rewound": Case(
         _lose_the_head, "has no head row, though the job has run", LOST, _rewind("rows"),
         processing="window"),
+    "ledger and consumer lost, from the first row": Case(
+        _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
+        NOWHERE, _rewind("earliest"), processing="window"),
+    "ledger and consumer lost, from the next row": Case(
+        _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
+        NOWHERE, _rewind("latest"), (6, 0), "window"),
+    "ledger and consumer lost, from the rows that are named": Case(
+        _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
+        NOWHERE, _rewind_to_named_rows, (6, 0)),
     "other partitions of the state, taken back": Case(
         _other_partitions_of_the_state, "the state in the checkpoint has 2 partitions", PARTITIONS,
         _former_partitions_of_the_state, processing="window"),
@@ -326,8 +411,9 @@ def test_a_remedy_leads_to_a_job_that_runs(driver_of: DriverOf, case: Case) -> N
     driver.run(3)
     case.mistake(driver)
     message, _, remedy = refusal(lambda: _start(driver)).partition("\n  -> ")
-    assert case.said.format(**vars(driver.settings)) in message
-    assert remedy == case.remedy.replace("{queues[0]}", driver.settings.queues[0])
+    names = vars(driver.settings) | {"output": driver.settings.output}
+    assert case.said.format(**names) in message
+    assert remedy == case.remedy.format(**names)
     case.follow(driver)
     _start(driver)
     driver.send(3)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +126,8 @@ class Driver:
         self.connection, self.shelf = connection, Shelf(Epoch(epoch, ME))
         self.client: Any = connection.client
         self.settings = connection.settings
-        self._numbers = count(1)
+        #: The number of the last batch.
+        self.last = 0
         self.start(epoch)
 
     def write(self, *batches: int, epoch: int = 7, output: str = "output") -> list[Table]:
@@ -150,7 +150,8 @@ class Driver:
         rows = []
         for table in tables:
             done = BatchRow({}, {"output": 1}, NOW, NOW, {table.output: self.target(table)})
-            head = Head(table.epoch, ME, folder, table.batch, next(self._numbers))
+            self.last += 1
+            head = Head(table.epoch, ME, folder, table.batch, self.last)
             rows.append(ledger.batch_row(head, done))
             self.client.insert_rows(self.settings.ledger, [rows[-1], ledger.head_row(head)])
 
@@ -160,7 +161,7 @@ class Driver:
 
     def start(self, epoch: int) -> None:
         """Write the head as a start does."""
-        head = ledger.head_row(Head(epoch, ME, epoch))
+        head = ledger.head_row(Head(epoch, ME, epoch, number=self.last))
         self.client.insert_rows(self.settings.ledger, [head])
 
     def settle(self, epoch: int = 8) -> list[str]:
@@ -250,8 +251,58 @@ def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
     driver.client.delete_rows(driver.settings.ledger, [{"kind": "batch", "number": 1}])
     assert driver.settle() == names(second)
     assert driver.aside() == names(first)
-    (said,) = caplog.messages
-    assert f"{first.path_in(driver.settings)} is older than the ledger's batches" in said
+    said = f"{first.path_in(driver.settings)}: the ledger does not know any more whether its batch"
+    assert [said in message for message in caplog.messages] == [True]
+    assert said in status(driver.connection)
+
+
+@pytest.mark.parametrize("is_cured", [True, False])
+@pytest.mark.parametrize(
+    ("removed", "kept"),
+    [
+        ([1], {(1, 0), (1, 1)}),
+        ([1, 2], {(1, 0), (1, 1)}),
+        ([2], {(1, 1)}),
+        ([3], {(3, 0), (3, 1)}),
+        ([4], {(3, 0), (3, 1), (4, 5)}),
+        ([5], {(4, 5), (5, 9)}),
+        ([1, 5], {(1, 0), (1, 1), (4, 5), (5, 9)}),
+        ([1, 2, 3, 4, 5], {(1, 0), (1, 1), (3, 0), (3, 1), (4, 5), (5, 9)}),
+        ([], set()),
+    ],
+)
+def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
+    driver: Driver,
+    monkeypatch: pytest.MonkeyPatch,
+    removed: list[int],
+    kept: set[tuple[int, int]],
+    *,
+    is_cured: bool,
+) -> None:
+    """Batches 1 to 5 happened in the epochs 1, 1, 2, 4, 4; those of the tables are in question."""
+    if not is_cured:
+        monkeypatch.setattr(aside, "forgotten", _but_the_first_rows)
+    batches = [Table("output", *batch) for batch in ((1, 0), (1, 2), (2, 0), (4, 4), (4, 6))]
+    driver.commit(batches)
+    asked = [(1, 0), (1, 1), (3, 0), (3, 1), (4, 5), (5, 9)]
+    for epoch, batch in asked:
+        driver.write(batch, epoch=epoch)
+    for number in removed:
+        key = {"kind": "batch", "number": number}
+        driver.client.delete_rows(driver.settings.ledger, [key])
+    driver.settle()
+    found = {(t.epoch, t.batch) for t in aside.written(driver.client, driver.settings)}
+    published = set() if 1 in removed else {(1, 0)}
+    assert (found == kept - published) == (is_cured or removed in ([1], [1, 2], []))
+
+
+def _but_the_first_rows(client: Any, settings: Any, tables: Any, _: int) -> set[Table]:
+    """Return what the rows at the ledger's beginning tell alone."""
+    for row in client.select_rows(ledger.first_query(settings.ledger)):
+        if int(row["number"]) > 1:
+            first = int(row["epoch"]), int(row["batch"])
+            return {table for table in tables if (table.epoch, table.batch) < first}
+    return set()
 
 
 def test_a_start_leaves_a_newer_drivers_table(driver: Driver) -> None:

@@ -236,7 +236,8 @@ def test_the_consumer_of_another_job_is_refused(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.start()
     driver.redeclare(name="another")
-    driver.configure(ledger=f"{driver.settings.ledger}-2")
+    outputs = {"output": f"{driver.settings.output}-2"}
+    driver.configure(ledger=f"{driver.settings.ledger}-2", outputs=outputs)
     provision.provision(driver.connection)
     assert "belongs to the job 'map-of-bids'" in refusal(lambda: driver.start(anew=True))
 

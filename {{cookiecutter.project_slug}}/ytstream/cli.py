@@ -82,7 +82,8 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
     with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
-        print(*operator.rewind(connection, tablets, given.to, given.rows), sep="\n")
+        done = operator.rewind(connection, tablets, given.to, given.rows, overwrite=given.overwrite)
+        print(*done, sep="\n")
 
 
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
@@ -213,6 +214,11 @@ def _parser(package: str) -> argparse.ArgumentParser:
             example = "e.g. rows //home/team/bids:0=42 //home/team/bids:1=40"
             row = "QUEUE:PARTITION=ROW"
             command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
+            command.add_argument(
+                "--overwrite",
+                action="store_true",
+                help="rows of a recreated queue may replace those stored under the same positions",
+            )
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "submit":

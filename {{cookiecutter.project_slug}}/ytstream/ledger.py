@@ -16,8 +16,9 @@ import yt.type_info as ti
 from .columns import Column
 from .errors import JobError
 
-#: Batch rows that stay; each batch removes the one that is older by so many.
+#: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
 KEPT = 500_000
+RANGES_KEPT = 10_000_000
 
 COLUMNS = (
     Column("kind", ti.Utf8, required=True, key=True),
@@ -94,6 +95,11 @@ def batch_name(epoch: int, batch: int) -> str:
     return f"{epoch}-{batch}"
 
 
+def kept(head: Head) -> int:
+    """Return how many batch rows stay; each batch removes the one that is older by so many."""
+    return min(KEPT, RANGES_KEPT // max(1, sum(map(len, head.ends.values()))))
+
+
 def head_query(ledger: str) -> str:
     """Return the query that reads the head row, and the one that asks the job to stop."""
     return f'kind, epoch, batch, queues, state from [{ledger}] where kind in ("head", "stop")'
@@ -107,6 +113,17 @@ def last_query(ledger: str) -> str:
 def first_query(ledger: str) -> str:
     """Return the query that reads number, epoch and batch of the oldest batch row."""
     return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit 1'
+
+
+def count_query(ledger: str) -> str:
+    """Return the query that counts the batch rows, and reads the lowest number."""
+    counts = "sum(1) as rows, min(number) as first"
+    return f'{counts} from [{ledger}] where kind = "batch" group by 1 as one'
+
+
+def numbers_query(ledger: str) -> str:
+    """Return the query that reads number, epoch and batch of all batch rows, in their order."""
+    return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit {KEPT}'
 
 
 def newest_query(ledger: str, count: int) -> str:

@@ -19,6 +19,8 @@ from .columns import Column, key_of
 from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings, late_rows_of
 from .errors import JobError
 from .job import REJECTED, Connection
+from .recovery import marks
+from .recovery.snapshot import MARKER
 from .schema import differences, split_by_position, table_schema
 from .table import counted, table
 
@@ -141,7 +143,8 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     """
     client, settings, job = connection.client, connection.settings, connection.job
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
-    yield from _unknown_waivers(settings, [*connection.guarantee.acceptable, *late])
+    waivers = [*connection.guarantee.acceptable, marks.SHARED, *late]
+    yield from _unknown_waivers(settings, waivers)
     inspect = partial(_inspect, client, settings)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()
@@ -165,6 +168,9 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
 def _outputs(connection: Connection, tablets: Mapping[str, int] | None) -> Iterator[Finding]:
     client, settings, job = connection.client, connection.settings, connection.job
     inspect = partial(_inspect, client, settings)
+    for name, path in settings.outputs.items():
+        if problem := marks.foreign(connection, name, client.get_attribute(path, MARKER, None)):
+            yield Finding(f"output {path}", *problem)
     if tablets is not None:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
@@ -218,7 +224,7 @@ def remarks(connection: Connection) -> Iterator[str]:
 def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
     for name in settings.accept:
         if name not in acceptable:
-            known = f"name one of: {', '.join(acceptable)}" if acceptable else "remove it"
+            known = f"name one of: {', '.join(acceptable)}"
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
 
 

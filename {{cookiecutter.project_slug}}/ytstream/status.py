@@ -104,6 +104,11 @@ def _state(connection: Connection, found: Snapshot) -> Iterator[str]:
         batches = counted(head.number, "batch")
         yield f"epoch {head.epoch} of {head.owner}: {ended}; {batches} until now"
     if connection.job.static:
-        written = aside.written(connection.client, connection.settings)
-        count = len(aside.named(connection.client, connection.settings, written))
-        yield f"{counted(count, 'table')} of static outputs waiting for publication"
+        client, settings = connection.client, connection.settings
+        written = aside.written(client, settings)
+        named = aside.named(client, settings, written)
+        yield f"{counted(len(named), 'table')} of static outputs waiting for publication"
+        if head is not None:
+            others = {table for table in written if table.epoch < head.epoch} - named.keys()
+            for table in sorted(aside.forgotten(client, settings, others, head.number)):
+                yield f"{table.path_in(settings)}: {aside.FORGOTTEN}"

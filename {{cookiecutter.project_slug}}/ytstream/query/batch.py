@@ -223,5 +223,6 @@ def moved(head: Head, number: int, planned: Ranges, state: int | None = None) ->
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
     """Write the head and the batch's row into the ledger at ``path``; remove the oldest row."""
     rows = [ledger.head_row(head), ledger.batch_row(head, done)]
-    old = [{"kind": "batch", "number": head.number - ledger.KEPT}]
-    transaction.modify(path, ledger.COLUMNS, rows, old if head.number > ledger.KEPT else ())
+    last = head.number - ledger.kept(head)
+    old = [{"kind": "batch", "number": last}] if last > 0 else []
+    transaction.modify(path, ledger.COLUMNS, rows, old)

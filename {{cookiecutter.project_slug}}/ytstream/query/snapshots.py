@@ -50,20 +50,18 @@ class Shelf:
 
         No older epoch can commit any more, so what the ledger does not name by now it never will. A
         table that cannot be published yet, for instance since a reader has locked the folder, waits
-        in the running job. Raises TakenError for one whose name something else has.
+        in the running job. One that the ledger cannot judge stays. Raises TakenError for one whose
+        name something else has.
         """
         found = aside.written(client, settings)
         self.waiting = aside.named(client, settings, found)
         # Of older epochs alone: a newer driver may be writing its first table.
         orphans = {table for table in found if table.epoch < self.epoch.number}
         orphans -= self.waiting.keys()
-        forgotten = aside.forgotten(client, settings, orphans)
+        head = read_head(settings.ledger, client.select_rows)
+        forgotten = aside.forgotten(client, settings, orphans, head.number if head else 0)
         for table in sorted(forgotten):
-            say(
-                f"WARNING: {table.path_in(settings)} is older than the ledger's batches: whether "
-                "its batch has happened is not known; move it into the output's folder, or remove "
-                "it"
-            )
+            say(f"WARNING: {table.path_in(settings)}: {aside.FORGOTTEN}")
         aside.remove(client, settings, orphans - forgotten)
         for problem in self._publish(client, settings):
             if isinstance(problem, TakenError):

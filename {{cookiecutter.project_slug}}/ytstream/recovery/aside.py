@@ -11,9 +11,11 @@ checkpoint may be removed or replaced without it.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 
 from yt.common import YtError
 
@@ -25,6 +27,11 @@ from ..log import say
 
 #: The names of our tables: epoch and batch.
 NAME = re.compile(r"(\d{8,})-(\d{10,})")
+#: Said of a table that forgotten() returns.
+FORGOTTEN = (
+    "the ledger does not know any more whether its batch has happened: move it into the output's "
+    "folder, or remove it"
+)
 #: Batches that one query asks for.
 _CHUNK = 1_000
 #: Tables that one call moves, about as many requests: whoever publishes hears signals in between.
@@ -79,14 +86,25 @@ def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[T
     return {table: paths[table] for table in tables if table in paths}
 
 
-def forgotten(client: Client, settings: Settings, tables: Iterable[Table]) -> set[Table]:
-    """Return the tables whose batches' rows may have been removed from the ledger since."""
-    tables = set(tables)
-    for row in client.select_rows(ledger.first_query(settings.ledger)) if tables else ():
-        if int(row["number"]) > 1:  # the first one is gone
-            first = int(row["epoch"]), int(row["batch"])
-            return {table for table in tables if (table.epoch, table.batch) < first}
-    return set()
+def forgotten(client: Client, settings: Settings, tables: Iterable[Table], last: int) -> set[Table]:
+    """Return the tables whose batches may have had a row in the ledger that is gone by now.
+
+    Batches are numbered from 1 to ``last``, the head's, in the order of epoch and batch. So a batch
+    has not happened if the rows around its place have successive numbers. The job itself removes
+    the oldest rows; a person may have removed any.
+    """
+    if not (tables := set(tables)):
+        return set()
+    counts = [*client.select_rows(ledger.count_query(settings.ledger))]
+    is_whole = any(int(row["rows"]) == last - int(row["first"]) + 1 for row in counts)
+    query = ledger.first_query if is_whole else ledger.numbers_query
+    edges = [((0, -1), 0)]
+    for row in client.select_rows(query(settings.ledger)):
+        edges.append(((int(row["epoch"]), int(row["batch"])), int(row["number"])))
+    if not is_whole:
+        edges.append(((sys.maxsize, 0), last + 1))
+    gaps = [(low, high) for (low, was), (high, now) in pairwise(edges) if now > was + 1]
+    return {t for t in tables if any(low < (t.epoch, t.batch) < high for low, high in gaps)}
 
 
 class TakenError(JobError):

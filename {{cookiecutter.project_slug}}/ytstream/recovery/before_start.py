@@ -12,18 +12,25 @@ checkpoint and the consumer are made to agree with it:
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from yt.common import YtError
+
 from .. import ledger
+from ..cluster import Client
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows, ahead, behind
 from ..tablets import Tablets
-from . import before_ledger, epoch, folder, joining, ownership, snapshot, state
+from . import before_ledger, epoch, folder, joining, marks, ownership, snapshot, state
 from .epoch import Epoch
 from .snapshot import Snapshot
+
+#: Rows of the ledger that one request removes.
+_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
             path = folder.path_of(settings, head.folder)
             state.verify_state(connection.client, connection.job, head, path)
         plan = _continued(connection, found, head, migrating=migrating)
+    marks.verify_outputs(connection, found)
     plan = _after_gaps(settings, found, plan)
     late = joining.verify_late_rows(connection, found.queues, plan.head, plan.rows)
     return replace(plan, notes=(*plan.notes, *late))
@@ -114,8 +122,20 @@ def begin(
             for partition, row in rows.items():
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
-    ownership.mark(connection)
+    ownership.mark(connection, found)
     folder.remove_old(client, settings, mine.number, plan.head.folder)
+    _remove_old_rows(client, settings.ledger, after)
+
+
+def _remove_old_rows(client: Client, path: str, head: Head) -> None:
+    """Remove the batch rows beyond the number that the ledger keeps, if that has become smaller."""
+    last = head.number - ledger.kept(head)
+    with suppress(YtError):  # the next start tries again
+        for row in client.select_rows(ledger.first_query(path)) if last > 0 else ():
+            for start in range(int(row["number"]), last + 1, _ROWS_AT_ONCE):
+                numbers = range(start, min(start + _ROWS_AT_ONCE, last + 1))
+                keys = [{"kind": "batch", "number": number} for number in numbers]
+                client.delete_rows(path, keys)
 
 
 def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:

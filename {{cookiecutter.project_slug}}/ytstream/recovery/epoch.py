@@ -37,12 +37,15 @@ class Epoch:
     owner: str = field(default_factory=this_process)
 
 
-def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, repair: bool = False) -> Epoch:
+def raise_epoch(
+    path: str, tablets: Tablets, mine: Epoch, *, repair: bool = False, least: Head | None = None
+) -> Epoch:
     """Write the next epoch into the ledger at ``path``, and return it.
 
     A process raises it freely once, while it holds the lock; later from its own epoch alone. With
-    ``repair`` a damaged head is written anew, as one that no start has used. Raises SupersededError
-    when another process has raised it since, RestartableError when the cluster refuses.
+    ``repair`` a damaged head is written anew, as one that no start has used; a lost one had at
+    least the epoch and the number of ``least``. Raises SupersededError when another process has
+    raised it since, RestartableError when the cluster refuses.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -53,7 +56,7 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, repair: bool = Fals
                     raise superseded(found)
                 head = found or Head()
                 if head.folder is None:
-                    head = _after_rows(path, transaction, head)
+                    head = _after_rows(path, transaction, _beyond(head, least or Head()))
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
                 transaction.modify(path, ledger.COLUMNS, [ledger.head_row(raised)])
             return replace(mine, number=raised.epoch)
@@ -64,11 +67,16 @@ def raise_epoch(path: str, tablets: Tablets, mine: Epoch, *, repair: bool = Fals
     raise RestartableError(f"the ledger {path} does not stop changing: {last}")
 
 
+def _beyond(head: Head, least: Head) -> Head:
+    epoch, number = max(head.epoch, least.epoch), max(head.number, least.number)
+    return replace(head, epoch=epoch, number=number)
+
+
 def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
     """Return a new head, with numbers behind those of batch rows that a lost one has left."""
     for row in transaction.select(ledger.last_query(path)):
         epoch = max(head.epoch, int(row["epoch"]))
-        head = replace(head, epoch=epoch, number=int(row["number"]))
+        head = replace(head, epoch=epoch, number=max(head.number, int(row["number"])))
     return head
 
 

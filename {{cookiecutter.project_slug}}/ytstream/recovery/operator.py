@@ -9,29 +9,41 @@ from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows
 from ..tablets import Tablets
-from . import before_ledger, before_start, dropped, ownership, snapshot
+from . import before_ledger, before_start, checkpoint, dropped, marks, ownership, snapshot
 from .before_start import Plan
 from .epoch import Epoch, raise_epoch
-from .snapshot import Snapshot
+from .snapshot import MARKER, Snapshot
 
 
-def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str]) -> list[str]:
+def rewind(
+    connection: Connection,
+    tablets: Tablets,
+    to: str,
+    rows: Sequence[str],
+    *,
+    overwrite: bool = False,
+) -> list[str]:
     """Move the job to other rows, with an empty checkpoint; return what was done.
 
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
-    partitions stay where they are. Raises JobError before any row is moved.
+    partitions stay where they are. With ``overwrite`` rows of a recreated queue may replace those
+    that outputs hold under the same positions. Raises JobError before any row is moved.
     """
     found = snapshot.read(connection.client, connection.settings, repair=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
     ownership.verify_owner(connection, found)
     _verify_partitions(connection.settings.consumer, found.queues)
+    marks.verify_outputs(connection, found, overwrite=overwrite)
+    _verify_named(connection, found, to, rows)
     _targets(found, _stands(found), to, rows)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True)
+    least = _lost(connection, found)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True, least=least)
     # An older driver's batch may have committed until then.
     found = snapshot.read(connection.client, connection.settings)
     before = _stands(found)
     targets = _targets(found, before, to, rows)
+    marks.verify_outputs(connection, found, overwrite=overwrite)
     plan = Plan(targets, replace(found.head or Head(), batch=-1))
     before_start.begin(connection, tablets, mine, found, plan)
     moves = [
@@ -45,7 +57,8 @@ def rewind(connection: Connection, tablets: Tablets, to: str, rows: Sequence[str
         done = ["the job was there already; its checkpoint is empty now"]
     is_back = any(now < was for _, _, was, now in moves)
     again = dropped.written_again(connection) if is_back else []
-    return [*done, *dropped.of_state(connection, found, targets), *again]
+    left = _left(found.head or Head(), connection)
+    return [*done, *dropped.of_state(connection, found, targets), *again, *left]
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
@@ -66,7 +79,18 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     found = snapshot.read(connection.client, connection.settings)
     plan = before_start.decide(connection, found, migrating=True)
     before_start.begin(connection, tablets, epoch, found, plan)
-    return [*done, *plan.notes, "done: the next start continues where the job was"]
+    done += [*plan.notes, *_left(head, connection)]
+    return [*done, "done: the next start continues where the job was"]
+
+
+def _left(head: Head, connection: Connection) -> list[str]:
+    """Return what to do about outputs that the job has written and writes no more."""
+    was, now = head.marker.get("outputs", {}), {*connection.settings.outputs.values()}
+    return [
+        f"{path} keeps this job's mark: before another job writes there, yt remove {path}/@{MARKER}"
+        for path in was.values()
+        if path not in now
+    ]
 
 
 def _changes(head: Head, mine: Mapping[str, object], queues: Sequence[str]) -> list[str]:
@@ -94,6 +118,30 @@ def _verify_partitions(consumer: str, queues: Sequence[Queue]) -> None:
                 "remove the consumer, run `provision`, which makes it anew, and repeat this: the "
                 "ledger knows where the job is on its other queues",
             )
+
+
+def _verify_named(connection: Connection, found: Snapshot, to: str, rows: Sequence[str]) -> None:
+    """Raise JobError for partitions that are to stay where nothing knows that they are."""
+    if to != "rows" or not ownership.is_nowhere(connection, found):
+        return
+    wanted = [f"{q.path}:{p}" for q in found.queues for p in range(len(q.upper))]
+    if missing := [place for place in wanted if place not in {r.rpartition("=")[0] for r in rows}]:
+        raise JobError(
+            "neither the ledger nor the consumer knows where the job was in " + ", ".join(missing),
+            "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+        )
+
+
+def _lost(connection: Connection, found: Snapshot) -> Head:
+    """Return what a head that is lost was at least: the checkpoint has folders of its epochs.
+
+    Names of static tables are made of epochs, so none may come again. And a ledger whose first row
+    is not number 1 does not say that a batch before it has not happened.
+    """
+    if not ownership.is_lost(connection, found):
+        return Head()
+    folders = checkpoint.numbers(connection.client, connection.settings.checkpoint)
+    return Head(epoch=max(folders, default=0), number=1)
 
 
 def _stands(found: Snapshot) -> Rows:

@@ -7,9 +7,10 @@ from typing import Any
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
+from . import marks
 from .snapshot import MARKER, Snapshot
 
-_ANEW = "configure a new consumer, checkpoint and ledger"
+_ANEW = "configure a new consumer, checkpoint, ledger and [outputs]"
 
 
 def marker_of(connection: Connection) -> dict[str, Any]:
@@ -52,21 +53,46 @@ def verify_owner(connection: Connection, found: Snapshot) -> None:
 
 def verify_ledger(connection: Connection, found: Snapshot) -> None:
     """Raise JobError when the job has run and its ledger has no head."""
-    if found.begun is None and found.consumer_marker is not None:
+    settings = connection.settings
+    said = f"the ledger {settings.ledger} has no head row, though the job has run"
+    if is_nowhere(connection, found):
         raise JobError(
-            f"the ledger {connection.settings.ledger} has no head row, though the job has run",
+            f"{said}; the consumer {settings.consumer} was recreated and does not know where",
+            "restore both; or use `rewind`, which writes a new head, with an empty state: "
+            "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
+            "that you name",
+        )
+    if is_lost(connection, found):
+        raise JobError(
+            said,
             "restore the table; or use `rewind rows`, which writes a new head where the consumer "
             "is: at most one micro-batch behind, with an empty state",
         )
 
 
-def mark(connection: Connection) -> None:
-    """Write the marker of consumer and checkpoint where it is missing or outdated."""
+def is_lost(connection: Connection, found: Snapshot) -> bool:
+    """Return whether the job has run, and its ledger has no head."""
+    return found.begun is None and (
+        found.consumer_marker is not None or is_nowhere(connection, found)
+    )
+
+
+def is_nowhere(connection: Connection, found: Snapshot) -> bool:
+    """Return whether the job has run, and neither ledger nor consumer knows where it is."""
+    if found.begun is not None or found.consumer_marker is not None:
+        return False
+    is_marked = any(marks.is_ours(connection, mark) for mark in found.outputs.values())
+    return is_marked or found.checkpoint_marker is not None
+
+
+def mark(connection: Connection, found: Snapshot) -> None:
+    """Write the marks of consumer, checkpoint and outputs where they are missing or outdated."""
     settings = connection.settings
     mine = {"job": connection.job.name, "ledger": settings.ledger}
     for path in (settings.consumer, settings.checkpoint):
         if connection.client.get_attribute(path, MARKER, None) != mine:
             connection.client.set(f"{path}/@{MARKER}", mine)
+    marks.write(connection, found)
 
 
 def verify_job(connection: Connection, head: Head) -> None:
@@ -77,7 +103,7 @@ def verify_job(connection: Connection, head: Head) -> None:
             raise JobError(
                 f"the ledger {path} belongs to another job: its {key} is {marker.get(key)!r}, "
                 f"this job's is {mine[key]!r}",
-                f"give this job its own: {_ANEW}",
+                f"go back to {marker.get(key)!r} in job.py, or give this job its own: {_ANEW}",
             )
 
 
@@ -105,8 +131,20 @@ def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
             raise JobError(
                 f"queue {queue.path} was dropped and recreated (object {was} is now {queue.id}): "
                 "its rows are numbered from 0, the ledger's mean nothing",
-                "use `rewind`: `earliest` reads all its rows, `latest` the next ones",
+                "use `rewind`: `earliest` reads all its rows, `latest` the next ones"
+                + _before_that(marks.replaceable(connection, found)),
             )
+
+
+def _before_that(outputs: list[str]) -> str:
+    """Return what to do first about outputs whose rows new ones would replace."""
+    if not outputs:
+        return ""
+    return (
+        f"\n     before that give {' and '.join(outputs)} new paths in [outputs] and run "
+        "`provision`: rows there are stored under their positions in the former queue, and new "
+        "rows replace those of the same positions (`rewind` with --overwrite lets them)"
+    )
 
 
 def remarks(connection: Connection, head: Head) -> list[str]:

@@ -1,7 +1,7 @@
 """Reads where everything stands: queues, consumer, and the head of the ledger."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import ledger
@@ -10,7 +10,7 @@ from ..config import Settings
 from ..ledger import Head
 from ..positions import Queue
 
-#: Attribute of consumer and checkpoint: the job that they are of, and that job's ledger.
+#: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
 
 #: A job's batches are seldom so short that none of so many looks falls between two of them.
@@ -29,6 +29,8 @@ class Snapshot:
     head: Head | None
     consumer_marker: Mapping[str, Any] | None
     checkpoint_marker: Mapping[str, Any] | None = None
+    #: Path of an output -> its mark; None without one.
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def begun(self) -> Head | None:
@@ -54,6 +56,7 @@ def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapsho
         head,
         client.get_attribute(settings.consumer, MARKER, None),
         client.get_attribute(settings.checkpoint, MARKER, None),
+        {path: client.get_attribute(path, MARKER, None) for path in settings.outputs.values()},
     )
 
 
