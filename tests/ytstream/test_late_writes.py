@@ -12,10 +12,9 @@ import pytest
 from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.codes import TABLET_LOCK_CONFLICT
-from tests.ytstream.helpers import MIGRATED, StreamOf, adopt, another_process, refusal
+from tests.ytstream.helpers import StreamOf, adopt, another_process
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import GUARANTEES
-from ytstream.recovery import operator
 from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
@@ -102,15 +101,3 @@ def test_a_task_of_a_batch_that_has_failed_continues(
             else:
                 wait(lambda: not stream.is_exact(), newer)
     assert stream.is_exact() == (guarantee == "transactional")
-
-
-def test_totals_that_were_kept_at_least_once_are_taken_over(stream_of: StreamOf) -> None:
-    """The state goes on, as docs/upgrading.md says."""
-    stream = _totals(stream_of, "at_least_once")
-    stream.drain()
-    _declare(stream, "transactional")
-    assert "run `migrate`" in refusal(stream.recover)
-    assert operator.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
-    stream.send(1_000)
-    stream.drain()
-    assert stream.is_exact()
