@@ -275,6 +275,33 @@ def test_a_folder_is_made_whole_or_not_at_all(connection: Connection, cluster: R
     assert client.exists(path)
 
 
+@pytest.mark.parametrize(
+    ("commit", "watermark"),
+    [
+        ('{"nextBatchWatermarkMs":7}', 7),
+        ('{"nextBatchWatermarkMs": 7, "x": 1}', 7),
+        ("{}", 0),
+        ("", 5),
+    ],
+    ids=["Spark's", "another one's", "none", "no commit"],
+)
+def test_the_watermark_is_that_of_the_next_batch(
+    connection: Connection, commit: str, watermark: int
+) -> None:
+    client, path = connection.client, path_of(connection.settings, 1)
+    text = offsets_text([{0: 10}]).replace('"batchWatermarkMs": 0', '"batchWatermarkMs": 5')
+    write(client, f"{path}/offsets/4", text)
+    if commit:
+        write(client, f"{path}/commits/4", f"v1\n{commit}")
+    assert checkpoint.watermark(client, path, 4) == watermark
+
+
+def test_a_watermark_beyond_the_calendar_has_a_name() -> None:
+    """One wrong date moves it there."""
+    assert checkpoint.named(1_704_067_200_000) == "2024-01-01 00:00:00 UTC"
+    assert checkpoint.named(2**62).startswith("9999-")
+
+
 def test_older_folders_are_removed_but_those_in_use(connection: Connection) -> None:
     client, path = connection.client, connection.settings.checkpoint
     for name in ("1", "2", "10", "11", "offsets", ".12.tmp"):
