@@ -11,7 +11,7 @@ checkpoint and the consumer are made to agree with it:
 4. In one transaction write the head and move the consumer: the only commit point.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from .. import ledger
@@ -134,50 +134,54 @@ def _first(settings: Settings, found: Snapshot) -> Plan:
 
 
 def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
-    """Return the start where the head is.
-
-    Raises JobError when the consumer is beyond it: then a person has moved it.
-    """
-    settings = connection.settings
+    """Return the start where the head is. Raises as _of_the_consumer() does."""
     rows, notes = [], ownership.remarks(connection, head)
     for queue in found.queues:
-        if queue.path not in head.ends:
-            first, note = _first_rows(queue, settings)
-            rows.append(first)
+        if queue.path in head.ends:
+            first = dict(head.ends[queue.path])
+            notes += _of_the_consumer(connection, queue, first)
+        else:
+            first, note = _first_rows(queue, connection.settings)
             notes += note
-            continue
-        ends = head.ends[queue.path]
-        if moved := ahead(queue, ends):
-            places = ", ".join(
-                f"partition {p}: row {queue.consumed[p]}, the ledger has {ends.get(p, 0)}"
-                for p in moved
-            )
-            raise JobError(
-                f"the consumer was moved forward on {queue.path}, {places}",
-                _ways_on(settings.consumer, queue, ends, moved),
-            )
-        # Without transactions SPYT moves it one batch behind.
-        if connection.guarantee.in_transaction and (moved := behind(queue, ends)):
-            notes.append(
-                f"the consumer was behind the ledger on {queue.path}, partition "
-                f"{', '.join(map(str, moved))}: moved to where the ledger is"
-            )
-        rows.append(dict(ends))
+        rows.append(first)
     return Plan(rows, head, tuple(notes))
 
 
-def _ways_on(consumer: str, queue: Queue, ends: Mapping[int, int], moved: Sequence[int]) -> str:
-    """Return the commands that skip the rows before a moved consumer, and those that read them."""
-    path = queue.path
-    skip = " ".join(f"{path}:{p}={queue.consumed[p]}" for p in moved)
-    back = [
-        f"yt advance-queue-consumer {consumer} {path} --partition-index {p} "
-        f"--new-offset {ends.get(p, 0)}"
-        for p in moved
-    ]
-    return "\n     ".join(
-        [f"to skip those rows: `rewind rows {skip}`", "to read them move the consumer back:", *back]
-    )
+def _of_the_consumer(
+    connection: Connection, queue: Queue, ends: Mapping[int, int]
+) -> Iterator[str]:
+    """Yield what to say of a consumer that the start moves to the ``ends`` of the ledger.
+
+    In SPYT's transaction it moves with the head. So one beyond the head was moved by hand: raises
+    JobError. Elsewhere SPYT moves it a batch late, also after another driver's start: the ledger
+    alone says which rows were read.
+    """
+    is_exact = connection.guarantee.in_transaction
+    if moved := ahead(queue, ends):
+        places = ", ".join(
+            f"partition {p}: row {queue.consumed[p]}, the ledger has {ends.get(p, 0)}"
+            for p in moved
+        )
+        rows = " ".join(f"{queue.path}:{p}={queue.consumed[p]}" for p in moved)
+        skip = f"to skip those rows: `rewind rows {rows}`"
+        if is_exact:
+            back = [
+                f"yt advance-queue-consumer {connection.settings.consumer} {queue.path} "
+                f"--partition-index {p} --new-offset {ends.get(p, 0)}"
+                for p in moved
+            ]
+            raise JobError(
+                f"the consumer was moved forward on {queue.path}, {places}",
+                "\n     ".join([skip, "to read them move the consumer back:", *back]),
+            )
+        yield (
+            f"the consumer was ahead of the ledger on {queue.path}, {places}: moved back; {skip}"
+        )
+    if is_exact and (moved := behind(queue, ends)):
+        yield (
+            f"the consumer was behind the ledger on {queue.path}, partition "
+            f"{', '.join(map(str, moved))}: moved to where the ledger is"
+        )
 
 
 def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
