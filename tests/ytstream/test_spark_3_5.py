@@ -13,8 +13,7 @@ ROOT = FOLDER.parents[1]
 PATIENCE_SECONDS = 900
 
 #: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables,
-#: an older driver;
-#: the types and the plans that Spark 3.5 handles in its own way.
+#: an older driver; the types and the plans that Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
