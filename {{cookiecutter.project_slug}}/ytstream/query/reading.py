@@ -29,14 +29,14 @@ Reads = Sequence[Mapping[int, Range]]
 def reads(execution: Any) -> list[dict[int, Range]]:
     """Return the rows that a batch reads, in the order of Spark's offset log.
 
-    A queue without new rows is an empty relation there (MicroBatchExecution.runBatch).
+    A queue without new rows is an empty relation there (MicroBatchExecution.runBatch). A reference
+    to a CTE is no place of its own: the CTE is in the plan as well, once.
     """
-    places = [leaf for leaf in each(execution.logical().collectLeaves()) if leaf.isStreaming()]
+    leaves = [(leaf, class_name(leaf)) for leaf in each(execution.logical().collectLeaves())]
     return [
-        _ranges(str(leaf.rdd().toJavaRDD().partitions().toString()))
-        if class_name(leaf) == "LogicalRDD"
-        else {}
-        for leaf in places
+        _ranges(str(leaf.rdd().toJavaRDD().partitions().toString())) if name == "LogicalRDD" else {}
+        for leaf, name in leaves
+        if name != "CTERelationRef" and leaf.isStreaming()
     ]
 
 
