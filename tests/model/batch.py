@@ -95,7 +95,9 @@ def verify_head(model: Model, state: State, number: int) -> Steps:
     """
     driver = state.drivers[number]
     cached = model.mutant == "cached_check" and driver.checked
-    names = ("verify_head",) if model.replays else ("open T", "verify_head")
+    names: tuple[str, ...] = ("verify_head", "verify_start")
+    if not model.replays:
+        names = ("open T", *names)
     if not (cached or model.mutant == "no_check" or _is_next(model, state, driver)):
         if model.mutant == "checked_late":
             state = _with_state(model, state, number, driver)

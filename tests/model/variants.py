@@ -12,6 +12,7 @@ STEPS = {
     "new_folder": "ytstream.recovery.folder.new_folder",
     "begin": "ytstream.recovery.before_start.begin",
     "verify_head": "ytstream.query.batch.verify_head",
+    "verify_start": "ytstream.query.reading.verify_start",
     "write_outputs": "ytstream.query.sink.write_outputs",
     "audit": "ytstream.query.audit.audit",
     "write_head": "ytstream.query.batch.write_head",

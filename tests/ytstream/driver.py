@@ -20,8 +20,9 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow
 from ytstream.positions import Rows
-from ytstream.query.audit import Range, Ranges
+from ytstream.query.audit import Range, Ranges, ranges
 from ytstream.query.batch import moved, verify_head, write_head
+from ytstream.query.reading import verify_start
 from ytstream.recovery import checkpoint, operator, snapshot
 from ytstream.recovery.before_start import prepare
 from ytstream.recovery.epoch import Epoch
@@ -105,12 +106,20 @@ class Driver:
                 read = [*self._state(number), *_listed(planned)]
                 self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
             if step == "head":
-                self._commit(number, planned)
+                self._commit(number, ends, planned)
             if step == "commits":
                 text = f'v1\n{{"nextBatchWatermarkMs":{self.watermark}}}'
                 write(self.client, f"{self.folder}/commits/{number}", text)
             if step == last_step:
                 return
+
+    def confirm(self, ends: Rows) -> None:
+        """Move the consumer behind a batch, as SPYT does: a batch late, and without a look."""
+        for path, rows in zip(self.settings.queues, ends, strict=True):
+            for partition, end in rows.items():
+                self.client.advance_queue_consumer(
+                    self.settings.consumer, path, partition, None, end
+                )
 
     def run(self, count: int, *, anew: bool = False) -> None:
         """Start, and read ``count`` more rows of each partition in one batch."""
@@ -170,14 +179,9 @@ class Driver:
         done = checkpoint.numbers(self.client, f"{self.folder}/commits")
         if log and log[-1] not in done:
             return log[-1], checkpoint.planned(self.client, self.folder, log[-1]).ends
+        if log and not self.connection.guarantee.in_transaction:
+            self.confirm(checkpoint.planned(self.client, self.folder, log[-1]).ends)
         found = snapshot.read(self.client, self.settings)
-        if log and not self.connection.guarantee.in_transaction:  # SPYT is one batch behind
-            last = checkpoint.planned(self.client, self.folder, log[-1])
-            for queue, rows in zip(found.queues, last.ends, strict=True):
-                for partition, end in rows.items():
-                    self.client.advance_queue_consumer(
-                        self.settings.consumer, queue.path, partition, None, end
-                    )
         number = log[-1] + 1 if log else 0
         ends = [dict(enumerate(queue.upper)) for queue in found.queues]
         partitions = int(self.connection.job.shuffle_partitions)
@@ -198,7 +202,7 @@ class Driver:
             for path, begin, end in zip(self.settings.queues, begins, ends, strict=True)
         }
 
-    def _commit(self, number: int, planned: Ranges) -> None:
+    def _commit(self, number: int, ends: Rows, planned: Ranges) -> None:
         cluster, now = cluster_name(self.client), datetime.now(UTC)
         pairs = {
             path: {p: (rows.first, rows.end) for p, rows in partitions.items()}
@@ -206,6 +210,8 @@ class Driver:
         }
         with self.tablets.transaction() as transaction:
             head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
+            wanted = ranges(number, self.settings.queues, head.ends, ends)
+            verify_start(number, wanted, [*planned.values()])
             done = BatchRow(pairs, {"output": 0}, now, now)
             is_stateful = self.connection.job.kind.is_stateful
             state = len(self._state(number + 1)) if is_stateful else None

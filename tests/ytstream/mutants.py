@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.ytstream import driver
 from ytstream.cluster import Client
 from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
@@ -56,7 +57,7 @@ def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each batch follow whatever the head says, and wherever the consumer is."""
+    """Let each batch follow whatever the head says, and wherever it begins."""
 
     def read(connection: Connection, select: Select, *_: Any) -> Head:
         head = snapshot.read_head(connection.settings.ledger, select)
@@ -64,6 +65,7 @@ def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
         return head
 
     monkeypatch.setattr(batch, "verify_head", read)
+    verify_no_start(monkeypatch)
 
 
 def verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,6 +76,12 @@ def verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
         return whole(replace(connection, guarantee=AtLeastOnce()), *given)
 
     monkeypatch.setattr(batch, "verify_head", verified)
+
+
+def verify_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each batch begin where SPYT has begun it, in the model: start_unchecked."""
+    for module in (batch, driver):
+        monkeypatch.setattr(module, "verify_start", lambda *_: None)
 
 
 def move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 from yt.common import YtError
 
-from ytstream import Job
+from ytstream import Job, provision
 from ytstream.cluster import connect
 from ytstream.config import Settings
 from ytstream.demo.tables import snapshots
 from ytstream.job import Connection
 from ytstream.ledger import tables_of
+from ytstream.testing.stream import Stream
 
 
 def static(job: Job, *names: str) -> Job:
@@ -27,6 +28,19 @@ def static(job: Job, *names: str) -> Job:
         for name, own in job.output_columns.items()
     }
     return replace(job, outputs=plain, static=names)
+
+
+def make_static(stream: Stream, *names: str) -> Stream:
+    """Make outputs of the stream's job static, and provision it anew."""
+    job, root = static(stream.connection.job, *names), stream.settings.ledger.rpartition("/")[0]
+    outputs = {
+        name: f"{root}/{name}-tables" if name in names else path
+        for name, path in stream.settings.outputs.items()
+    }
+    stream.redeclare(outputs=job.outputs, static=job.static)
+    stream.configure(outputs=outputs)
+    provision.provision(stream.connection)
+    return stream
 
 
 def published(connection: Connection) -> dict[str, int]:

@@ -201,7 +201,8 @@ def test_the_consumer_is_moved_back(
     """By hand; or SPYT's own move did nothing, and its transaction committed all the same.
 
     A new query would read those rows again. The start moves the consumer to where the ledger is;
-    without that move the batch is refused, and without both the rows come twice.
+    without that move the batch is refused, by the consumer and by its plan alone, and without all
+    three the rows come twice.
     """
     stream = stream_of("transactional")
     (queue,) = stream.settings.queues
@@ -220,6 +221,9 @@ def test_the_consumer_is_moved_back(
         with pytest.raises(RestartableError, match="something else moved it"):
             stream.drain()
         mutants.verify_no_consumer(monkeypatch)
+        with pytest.raises(RestartableError, match="would read rows 10 to"):
+            stream.drain()
+        mutants.verify_no_start(monkeypatch)
     stream.drain()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 0 if cured else 10)

@@ -94,6 +94,7 @@ JUDGED: dict[str, Any] = {
     "batch without rows, done": (TRANSACTIONAL, {0: 10, 1: 10}, (0, 1), 10, 0, (1, 10)),
     "first without rows, planned": (TRANSACTIONAL, {0: 5}, (), 5, 5, (-1, 5)),
     "a batch behind": (REPLAYING, {0: 10, 1: 20}, (0, 1), 10, 0, (1, 20)),
+    "moved forward": (REPLAYING, {0: 10, 1: 20}, (0, 1), 30, 0, (1, 20)),
     "a batch behind, planned": (REPLAYING, {0: 10, 1: 20}, (0,), 10, 0, (0, 10)),
     "a batch behind, long ago": (REPLAYING, {7: 10, 8: 20}, (7, 8), 20, 0, (8, 20)),
     "first, a batch behind": (REPLAYING, {0: 10}, (0,), 5, 5, (0, 10)),
@@ -132,7 +133,6 @@ def test_a_job_continues_behind_the_last_batch_that_happened(
 REFUSED: dict[str, Any] = {
     "moved": (TRANSACTIONAL, {7: 10, 8: 20}, (7, 8), 15, 0, {}, "at no end of the last batches"),
     "moved, first": (STATEFUL[:1], {0: 10}, (0,), 7, 5, {}, "at no end of the last batches"),
-    "moved forward": (REPLAYING, {0: 10, 1: 20}, (0, 1), 30, 0, {}, "was moved forward"),
     "commits lost": (STATEFUL[1:], {7: 10, 8: 20}, (), 7, 0, {}, "at no end of the last batches"),
     "state lost": (STATEFUL, {}, (), 20, 5, {}, "the state with it"),
     "checkpoint lost": (STATEFUL, {}, (), 20, None, {}, "the state with it"),

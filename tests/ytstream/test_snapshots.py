@@ -29,7 +29,7 @@ from tests.ytstream.helpers import (
     run_until_it_fails,
     unconnected,
 )
-from tests.ytstream.static_outputs import Reader, named, published, static
+from tests.ytstream.static_outputs import Reader, make_static, named, published, static
 from ytstream import Column, JobError, ledger, provision
 from ytstream.cluster import connect
 from ytstream.columns import resolved
@@ -538,19 +538,6 @@ def test_a_replay_goes_into_no_static_output(provisioned_of: ConnectionOf) -> No
 spark_test = pytest.mark.spark
 
 
-def _static(stream: Stream, *names: str) -> Stream:
-    """Make outputs of the stream's job static, and provision it anew."""
-    job, root = static(stream.connection.job, *names), stream.settings.ledger.rpartition("/")[0]
-    outputs = {
-        name: f"{root}/{name}-tables" if name in names else path
-        for name, path in stream.settings.outputs.items()
-    }
-    stream.redeclare(outputs=job.outputs, static=job.static)
-    stream.configure(outputs=outputs)
-    provision.provision(stream.connection)
-    return stream
-
-
 def _batches(stream: Stream) -> list[Mapping[str, Any]]:
     rows = stream.client.select_rows(
         f"number, epoch, batch, rows_written, state from [{stream.settings.ledger}] "
@@ -619,7 +606,7 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
     stream_of: StreamOf, cluster: Running, guarantee: str
 ) -> None:
     """Before the write, between write and commit, at the commit, before the publication."""
-    stream = _static(stream_of(guarantee), "output")
+    stream = make_static(stream_of(guarantee), "output")
     with Reader(stream.settings) as reader:
         for point in POINTS:
             before = len(_batches(stream))
@@ -639,7 +626,7 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
 @spark_test
 def test_the_running_job_publishes(stream_of: StreamOf) -> None:
     """Not its next batch or its next start: there is none."""
-    stream = _static(stream_of("transactional"), "output")
+    stream = make_static(stream_of("transactional"), "output")
     stream.send(100)
     stop, seen = threading.Event(), list[str]()
     client = connect(stream.settings)  # the job's own is in its transactions
@@ -665,7 +652,7 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
 @spark_test
 def test_windows_in_static_tables(stream_of: StreamOf) -> None:
     """Counts per window, as plain Python has them; a batch that closes no window makes no table."""
-    stream = _static(stream_of("transactional", "window"), "output")
+    stream = make_static(stream_of("transactional", "window"), "output")
     stream.send(700)
     stream.close()
     assert stream.is_exact()

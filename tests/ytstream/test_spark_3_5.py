@@ -13,7 +13,8 @@ ROOT = FOLDER.parents[1]
 PATIENCE_SECONDS = 900
 
 #: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables,
-#: a queue that comes to a state; the types and the plans that Spark 3.5 handles in its own way.
+#: a queue that comes to a state, an older driver; the types and the plans that Spark 3.5 handles in
+#: its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
@@ -31,6 +32,7 @@ SAMPLE = (
     "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
     "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
     "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
+    "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 

@@ -19,7 +19,7 @@ from ytstream.demo.tables import produce
 from ytstream.errors import SupersededError
 from ytstream.job import Connection
 from ytstream.query.watch import LOOK_SECONDS, STALL_SECONDS, Watch
-from ytstream.recovery import before_start
+from ytstream.recovery import before_start, operator
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
 
@@ -83,19 +83,31 @@ def test_a_recreated_queue_ends_it(watched: Any) -> None:
         watch.look(0.0)
 
 
-@pytest.mark.parametrize(("guarantee", "ends"), [("transactional", True), ("at_least_once", False)])
-def test_a_consumer_that_something_else_moved_ends_a_transactional_one(
-    watched: Any, guarantee: str, ends: bool
+@pytest.mark.parametrize(
+    ("guarantee", "row", "ends"),
+    [
+        ("transactional", 5, True),
+        ("transactional", 2, True),
+        ("at_least_once", 5, True),
+        ("at_least_once", 2, False),  # SPYT is a batch behind
+    ],
+)
+def test_a_consumer_that_something_else_moved_ends_it(
+    watched: Any, tablets: Tablets, guarantee: str, row: int, ends: bool
 ) -> None:
     connection, watch = watched(guarantee)
     settings = connection.settings
     _send(connection, 5)
-    connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 0, 5)
+    queue = settings.queues[0]
+    operator.rewind(connection, tablets, "rows", [f"{queue}:0=3"])
+    watch.epoch, _ = before_start.prepare(connection, tablets, Epoch())
+    watch.look(0.0)
+    connection.client.advance_queue_consumer(settings.consumer, queue, 0, 3, row)
     if ends:
         with pytest.raises(RestartableError, match="something else moved it"):
-            watch.look(0.0)
+            watch.look(LOOK_SECONDS)
     else:
-        watch.look(0.0)
+        watch.look(LOOK_SECONDS)
 
 
 def test_an_unmounted_queue_is_named_once_and_its_return_too(watched: Any, caplog: Any) -> None:

@@ -105,6 +105,7 @@ def audit(
                     f"{info['trimmed_row_count']} while batch {number} read from row {rows.first}"
                 )
         # More rows than planned: Spark has computed a part a second time, after a lost executor.
+        # The plan reads no others: see verify_start().
         if seen is not None and seen[1] is not None and seen[0] <= wanted:
             raise RestartableError(
                 f"batch {number} read {seen[0]} rows of {path}, planned were {wanted}, or others"

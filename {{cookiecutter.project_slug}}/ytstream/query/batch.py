@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -35,6 +36,7 @@ from ..tablets import Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .outputs import Outputs
+from .reading import reads, verify_start
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
@@ -100,7 +102,7 @@ class Batch:
         transaction = self._spyts(number)
         select = transaction.select if transaction else connection.client.select_rows
         plan, ends = execution.lastExecution(), ends_of(execution, number)
-        begun = self.tablets.beside.submit(self._begin, select, number, ends)
+        begun = self.tablets.beside.submit(self._begin, select, number, plan, ends)
         if not self._is_undone_whole:
             begun.result()
 
@@ -149,13 +151,15 @@ class Batch:
         return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
 
     def _begin(
-        self, select: Select, number: int, ends: Sequence[Mapping[int, int]]
+        self, select: Select, number: int, plan: Any, ends: Sequence[Mapping[int, int]]
     ) -> tuple[Head, Ranges]:
-        """Return the verified head, and the rows that the batch has to read."""
+        """Return the verified head, and the rows that the batch has to read and does read."""
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
         queues = self.connection.settings.queues
-        return head, ranges(number, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
+        planned = ranges(number, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
+        verify_start(number, planned, reads(plan))
+        return head, planned
 
     def _verify(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)

@@ -22,6 +22,7 @@ from ..recovery.snapshot import read_head
 from ..tablets import Java, Tablets
 from .audit import observed
 from .outputs import Frames
+from .reading import is_readable
 
 #: The transaction that SPYT has opened for the batch of this thread.
 CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get"
@@ -37,6 +38,8 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
     try:
         _sink(spark, connection, tablets.java, "output")
         tablets.java[CONTEXT]().isEmpty()
+        if not is_readable(tablets.java):
+            raise TypeError("its ranges of rows have another text")
         with tablets.transaction() as transaction:
             read_head(connection.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:

@@ -11,7 +11,7 @@ checkpoint and the consumer are made to agree with it:
 4. In one transaction write the head and move the consumer: the only commit point.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -95,7 +95,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
         if head.folder is not None:
             path = folder.path_of(settings, head.folder)
             state.verify_state(connection.client, connection.job, head, path)
-        plan = _continued(connection, found, head, migrating=migrating)
+        plan = _continued(connection, found, head)
     marks.verify_outputs(connection, found)
     plan = _after_gaps(settings, found, plan)
     late = joining.verify_late_rows(connection, found.queues, plan.head, plan.rows)
@@ -175,54 +175,56 @@ def _first(settings: Settings, found: Snapshot) -> Plan:
     return Plan(rows, replace(head, batch=-1), tuple(notes))
 
 
-def _continued(
-    connection: Connection, found: Snapshot, head: Head, *, migrating: bool = False
-) -> Plan:
-    """Return the start where the head is.
-
-    Raises JobError when the consumer is beyond it: then a person has moved it.
-    """
-    settings = connection.settings
+def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
+    """Return the start where the head is. Raises as _of_the_consumer() does."""
     rows, notes = [], ownership.remarks(connection, head)
     for queue in found.queues:
-        if queue.path not in head.ends:
-            first, note = _first_rows(queue, settings)
-            rows.append(first)
+        if queue.path in head.ends:
+            first = dict(head.ends[queue.path])
+            notes += _of_the_consumer(connection.settings, head, queue, first)
+        else:
+            first, note = _first_rows(queue, connection.settings)
             notes += note
-            continue
-        ends = head.ends[queue.path]
-        if moved := ahead(queue, ends):
-            places = ", ".join(
-                f"partition {p}: row {queue.consumed[p]}, the ledger has {ends.get(p, 0)}"
-                for p in moved
-            )
-            raise JobError(
-                f"the consumer was moved forward on {queue.path}, {places}",
-                _ways_on(settings.consumer, queue, ends, moved),
-            )
-        # Without transactions, as before a migration, SPYT moves it one batch behind.
-        is_exact = connection.guarantee.in_transaction and not migrating
-        if is_exact and (moved := behind(queue, ends)):
-            notes.append(
-                f"the consumer was behind the ledger on {queue.path}, partition "
-                f"{', '.join(map(str, moved))}: moved to where the ledger is"
-            )
-        rows.append(dict(ends))
+        rows.append(first)
     return Plan(rows, head, tuple(notes))
 
 
-def _ways_on(consumer: str, queue: Queue, ends: Mapping[int, int], moved: Sequence[int]) -> str:
-    """Return the commands that skip the rows before a moved consumer, and those that read them."""
-    path = queue.path
-    skip = " ".join(f"{path}:{p}={queue.consumed[p]}" for p in moved)
-    back = [
-        f"yt advance-queue-consumer {consumer} {path} --partition-index {p} "
-        f"--new-offset {ends.get(p, 0)}"
-        for p in moved
-    ]
-    return "\n     ".join(
-        [f"to skip those rows: `rewind rows {skip}`", "to read them move the consumer back:", *back]
-    )
+def _of_the_consumer(
+    settings: Settings, head: Head, queue: Queue, ends: Mapping[int, int]
+) -> Iterator[str]:
+    """Yield what to say of a consumer that the start moves to the ``ends`` of the ledger.
+
+    In SPYT's transaction it moves with the head. So one beyond the head was moved by hand: raises
+    JobError. Elsewhere SPYT moves it a batch late, also after another driver's start: the ledger
+    alone says which rows were read.
+    """
+    # By the guarantee that the rows were read in: `migrate` may be about another one.
+    is_exact = head.marker.get("guarantee") == "transactional"
+    if moved := ahead(queue, ends):
+        places = ", ".join(
+            f"partition {p}: row {queue.consumed[p]}, the ledger has {ends.get(p, 0)}"
+            for p in moved
+        )
+        rows = " ".join(f"{queue.path}:{p}={queue.consumed[p]}" for p in moved)
+        skip = f"to skip those rows: `rewind rows {rows}`"
+        if is_exact:
+            back = [
+                f"yt advance-queue-consumer {settings.consumer} {queue.path} "
+                f"--partition-index {p} --new-offset {ends.get(p, 0)}"
+                for p in moved
+            ]
+            raise JobError(
+                f"the consumer was moved forward on {queue.path}, {places}",
+                "\n     ".join([skip, "to read them move the consumer back:", *back]),
+            )
+        yield (
+            f"the consumer was ahead of the ledger on {queue.path}, {places}: moved back; {skip}"
+        )
+    if is_exact and (moved := behind(queue, ends)):
+        yield (
+            f"the consumer was behind the ledger on {queue.path}, partition "
+            f"{', '.join(map(str, moved))}: moved to where the ledger is"
+        )
 
 
 def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
