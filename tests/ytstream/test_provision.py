@@ -11,13 +11,14 @@ from yt.common import YtError
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream import JobError, RestartableError, retention
+from ytstream.capacity import remarks
 from ytstream.cluster import connect, explained
 from ytstream.columns import resolved
 from ytstream.config import Settings
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
 from ytstream.job import Connection
-from ytstream.provision import check, provision, remarks, require, sized
+from ytstream.provision import check, provision, require, sized
 
 
 @pytest.fixture

@@ -75,6 +75,8 @@ class BatchRow:
     ended: datetime
     #: Static output -> the path of the table of the batch's rows.
     tables: Mapping[str, str] = field(default_factory=dict)
+    #: How many keys the state had after the batch before; None without a state, or not known yet.
+    keys: int | None = None
 
     @property
     def read(self) -> int:
@@ -117,6 +119,17 @@ def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tables that a batch's row names: static output -> path."""
     state = row["state"]
     return state.get("tables", {}) if isinstance(state, Mapping) else {}
+
+
+def states_query(ledger: str) -> str:
+    """Return the query that reads what the last batches noted of tables and state."""
+    return f'number, state from [{ledger}] where kind = "batch" order by number desc limit 10'
+
+
+def keys_of(row: Mapping[str, Any]) -> int | None:
+    """Return how many keys the state had, by a batch's row; None where it does not say."""
+    state = row["state"]
+    return int(state["keys"]) if isinstance(state, Mapping) and "keys" in state else None
 
 
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
@@ -194,6 +207,8 @@ def end_query(ledger: str) -> str:
 
 def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     """Return the table's row of the batch that ``head`` ends with."""
+    state: dict[str, Any] = {"tables": dict(done.tables)} if done.tables else {}
+    state |= {"keys": done.keys} if done.keys is not None else {}
     return {
         "kind": "batch",
         "number": head.number,
@@ -207,7 +222,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         "rows_written": dict(done.written),
         "started": _microseconds(done.started),
         "ended": _microseconds(done.ended),
-        **({"state": {"tables": dict(done.tables)}} if done.tables else {}),
+        **({"state": state} if state else {}),
     }
 
 

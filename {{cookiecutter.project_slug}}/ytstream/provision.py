@@ -15,7 +15,7 @@ from yt.wrapper.schema import TableSchema
 from . import ledger
 from .cluster import Client, facts, first_line
 from .columns import Column, key_of
-from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings
+from .config import Settings
 from .errors import JobError
 from .job import REJECTED, Connection
 from .schema import differences, split_by_position, table_schema
@@ -186,27 +186,6 @@ def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int])
         kept = settings.output_retention
         attributes |= {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": kept}
     return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
-
-
-def remarks(connection: Connection) -> Iterator[str]:
-    """Yield a line for each output with a key that a large batch may be refused for.
-
-    One transaction may touch so many rows of a tablet, and where rows with a key go is not random.
-    """
-    job, settings, guarantee = connection.job, connection.settings, connection.guarantee
-    if not guarantee.in_transaction or job.kind.is_grouping:
-        return
-    partitions = sum(queue_tablets(connection.client, settings).values())
-    rows = settings.max_rows_per_partition * partitions
-    for name, columns in job.output_columns.items():
-        is_split = name in job.static or (job.reject and name == REJECTED)
-        if rows > ROWS_PER_TABLET_AND_TRANSACTION and key_of(columns) and not is_split:
-            yield (
-                f"{settings.outputs[name]} has a key, and a batch has up to {rows} rows: if more "
-                f"than {ROWS_PER_TABLET_AND_TRANSACTION} of them belong into one tablet, the "
-                "cluster refuses the transaction each time; with max_rows_per_partition = "
-                f"{ROWS_PER_TABLET_AND_TRANSACTION // partitions} a batch reads no more"
-            )
 
 
 def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:

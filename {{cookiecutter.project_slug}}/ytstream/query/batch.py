@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -35,6 +36,7 @@ from ..tablets import Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .outputs import Outputs
+from .overflow import Overflow, explained
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
@@ -68,6 +70,12 @@ class Batch:
     #: The tables of static outputs.
     shelf: Shelf = field(init=False)
     _tasks: Tasks = field(default_factory=Tasks)
+    #: The same batch, which the cluster has refused: to be looked at and not to be written.
+    refused: Overflow | None = None
+    #: How many keys the state has, as far as Spark has told.
+    keys: int | None = None
+    #: The last batch that was handed to the transaction's commit: its number and rows by output.
+    handed: tuple[int, Mapping[str, int]] = (-1, MappingProxyType({}))
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
@@ -112,6 +120,9 @@ class Batch:
         is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
         gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
         try:
+            if self.refused is not None:
+                with self.outputs.of(gathered, started, rejected) as frames:
+                    raise explained(connection, self.refused, frames)
             if self.outputs.are_streamed:
                 frame = of_the_query(rows, plan, java) if gathered is rows else gathered
                 written = write_streamed(frame, plan, connection, java, number)
@@ -131,10 +142,11 @@ class Batch:
             for path, partitions in planned.items()
         }
         tables = self.shelf.tables(number)
-        done = BatchRow(pairs, written, started, datetime.now(UTC), tables)
+        done = BatchRow(pairs, written, started, datetime.now(UTC), tables, self.keys)
         after, path = moved(head, number, planned), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
+            self.handed = number, written
             return
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time
