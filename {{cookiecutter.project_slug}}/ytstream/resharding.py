@@ -43,7 +43,7 @@ def _commands(settings: Settings, path: str, cut: str, *more: str) -> str:
     steps = [
         *more,
         f"unmount-table {table} --sync",
-        f"reshard-table {table} --sync {cut}",
+        f"reshard-table {table} {cut} --sync",
         f"mount-table {table} --sync",
     ]
     return " &&\n".join(f"yt --proxy {proxy} {step}" for step in steps)
