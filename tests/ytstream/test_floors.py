@@ -13,10 +13,11 @@ RUNTIME = Path(ytstream.__file__).parent
 FLOORS = (
     ("confs", "entry", "errors", "latest", "log", "plan", "positions", "table", "version"),
     ("columns", "config", "shipped"),
-    ("cluster", "schema"),
+    ("cluster", "resharding", "schema"),
     ("ledger", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "provision", "recovery", "retention"),
+    ("capacity",),
     ("demo", "describe", "query", "status"),
     ("submit", "testing"),
     ("cli",),
