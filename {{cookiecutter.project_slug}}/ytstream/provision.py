@@ -17,7 +17,9 @@ from .cluster import Client, facts, first_line
 from .columns import Column, key_of
 from .config import Settings
 from .errors import JobError
+from .guarantees import sizing
 from .job import REJECTED, Connection
+from .resharding import by_count
 from .schema import differences, split_by_position, table_schema
 from .table import counted, table
 
@@ -254,7 +256,11 @@ def _sizing(connection: Connection, path: str, tablets: Mapping[str, int]) -> It
     if count is None:
         return
     if problem := connection.guarantee.sizing_problem(settings, tablets, int(count)):
-        remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
+        remedy = "lower max_rows_per_partition or dyn_batch_size"
+        rows = settings.max_rows_per_partition * sum(tablets.values())
+        write = settings.dyn_batch_size or connection.guarantee.write_batch(settings, tablets)
+        if enough := sizing.enough_tablets(sizing.HEADROOM * rows, write):
+            remedy += f", or with the job stopped:\n{by_count(settings, path, enough)}"
         yield Finding(f"output {path}", problem, remedy)
 
 
