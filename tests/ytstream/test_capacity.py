@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from tests.ytstream.helpers import ConnectionOf, unconnected
-from ytstream import JobError, capacity, ledger, resharding
+from ytstream import JobError, RestartableError, capacity, ledger, resharding
 from ytstream.capacity import Room
 from ytstream.guarantees import sizing
 from ytstream.job import REJECTED, Connection
 from ytstream.ledger import BatchRow, Head
 from ytstream.log import Said
-from ytstream.query import overflow
+from ytstream.query import overflow, supervisor
+from ytstream.query.batch import Batch
 from ytstream.query.overflow import Overflow, explained, judged, overflow_of
+from ytstream.query.spark_errors import explained_spark
+from ytstream.query.supervisor import Life, supervise
+from ytstream.tablets import Tablets
 
 LIMIT = 100_000
 #: As the Java client puts it into the error of a query.
@@ -180,12 +187,45 @@ def test_rows_with_a_key_are_looked_at(
     many, path = Overflow(7, {"output": 120_000}), connection.settings.output
     assert judged(connection, many) == many
     frames = {"output": cast(DataFrame, None)}
-    keys = [resharding.key([number]) for number in range(120)]
+    keys = [resharding.key([number]) for number in range(100)]
+    monkeypatch.setattr(overflow, "_SAMPLE", 100)
     monkeypatch.setattr(overflow, "_keys", lambda *_: keys)
     text = str(explained(connection, many, frames))
     assert f"120000 rows into {path}, which has 1 tablet: about 120000 of them" in text
-    assert "'[]' '[40;]' '[80;]' --sync" in text
+    assert "'[]' '[33;]' '[66;]' --sync" in text
     _cut(connection, path, pivot_keys=[[], [50]])
+    assert isinstance(explained(connection, many, {}), RestartableError)
     text = str(explained(connection, many, frames))
-    assert f"120000 rows into {path}, which has 2 tablets: about 70000 of them" in text
-    assert "'[]' '[50;]' '[85;]' --sync" in text
+    assert f"120000 rows into {path}, which has 2 tablets: about 60000 of them" in text
+    assert "'[]' '[25;]' '[50;]' '[75;]' --sync" in text
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_a_refused_batch_ends_the_job_at_its_first_failure(
+    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, is_judged: bool
+) -> None:
+    """Without the cure the job tries the same batch again until it gives up."""
+    if not is_judged:
+        monkeypatch.setattr(supervisor, "overflow_of", lambda *_: None)
+    connection = _of_full_batches(provisioned_of("transactional", "window"))
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(connection, *nothing, threading.Event())
+    tries: list[str] = []
+
+    def refuse() -> None:
+        tries.append(ERROR)
+        raise StreamingQueryException(ERROR)
+
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, awaitTermination=refuse))
+    batch = cast(Batch, SimpleNamespace(failure=None, handed=(7, {"output": 440_000})))
+
+    def one_query() -> None:
+        with explained_spark():
+            life._follow(query, batch)
+
+    one = SimpleNamespace(run=one_query, has_progressed=False, is_stop_asked=lambda: False)
+    job = replace(connection.job, first_pause_seconds=0.0)
+    with pytest.raises(JobError) as caught:
+        supervise(job, cast(Life, one), threading.Event())
+    assert len(tries) == (1 if is_judged else 5)
+    assert ("--tablet-count" in str(caught.value)) == is_judged

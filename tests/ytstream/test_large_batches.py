@@ -9,20 +9,22 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from minicluster.testing import Running
 from tests.codes import TOO_MANY_ROWS
 from tests.ytstream.helpers import StreamOf, adopt, another_process, refusal
-from ytstream import Column, capacity, provision
+from ytstream import Column, capacity, provision, resharding
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
+from ytstream.query import overflow
 from ytstream.query.supervisor import Life, supervise
 from ytstream.testing.stream import Stream, assert_exact
 
@@ -127,6 +129,19 @@ def test_each_output_that_is_too_small_is_named(
         assert list(stream.client.select_rows(f"sum(1) as n from [{output}] group by 1")) == [
             {"n": 500}
         ]
+
+
+def test_keys_of_spark_are_those_of_the_table(spark: SparkSession) -> None:
+    """Times as the table has them, whatever the time zone of this machine."""
+    at, columns = datetime(2024, 1, 1, tzinfo=UTC), ("t", "d", "s", "b", "i", "is", "n")
+    types = "t timestamp, d date, s string, b binary, i long, is boolean, n long"
+    rows = spark.createDataFrame(
+        [(at, at.date(), "ы", bytearray(b"\xff"), -1, True, None)] * 2, types
+    )
+    wanted = resharding.key([1_704_067_200_000_000, 19_723, "ы", b"\xff", -1, True, None])
+    assert overflow._keys(rows, columns, 1.0) == [wanted]
+    many = spark.range(10_000)
+    assert 0 < len(overflow._keys(many, ["id"], 0.1)) < 2_000
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])

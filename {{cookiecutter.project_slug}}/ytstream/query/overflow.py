@@ -7,7 +7,7 @@ anew lets it pass. How to cut them: rows without a key are a number, rows with a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column as Expression
@@ -18,7 +18,7 @@ from .. import resharding
 from ..capacity import enough
 from ..columns import key_of
 from ..config import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
-from ..errors import JobError
+from ..errors import JobError, RestartableError
 from ..guarantees import sizing
 from ..job import REJECTED, Connection
 from ..log import say
@@ -81,16 +81,20 @@ def judged(connection: Connection, overflow: Overflow) -> Overflow | None:
     return None
 
 
-def explained(connection: Connection, overflow: Overflow, frames: Frames) -> JobError:
-    """Return what to do, by the keys of the batch: ``frames`` are its rows."""
+def explained(connection: Connection, overflow: Overflow, frames: Frames) -> Exception:
+    """Return what to do, by the keys of the batch: ``frames`` are its rows.
+
+    A JobError; RestartableError for a batch that has none of those rows any more.
+    """
     found: list[tuple[int, Problem]] = []
     for name in overflow.keyed(connection):
         if name in frames:
-            keys = _keys(connection, name, frames[name], overflow.written[name])
-            found.append(_with_key(connection, overflow, name, keys))
+            found.append(_with_key(connection, overflow, name, frames[name]))
     problems = [*_without_key(connection, overflow)]
     problems += [problem for rows, problem in found if rows > _NEARLY * overflow.limit]
-    if not problems and found:
+    if not problems:
+        if not found:
+            return RestartableError(f"batch {overflow.number} is another one now")
         problems = [max(found, key=lambda pair: pair[0])[1]]
     return _refusal(connection, overflow, problems)
 
@@ -117,11 +121,13 @@ def _without_key(connection: Connection, overflow: Overflow) -> Iterator[Problem
 
 
 def _with_key(
-    connection: Connection, overflow: Overflow, name: str, keys: list[sizing.Key]
+    connection: Connection, overflow: Overflow, name: str, frame: DataFrame
 ) -> tuple[int, Problem]:
     """Return the rows of the fullest tablet of the output, and the problem that it may be."""
     settings, columns = connection.settings, connection.job.output_columns[name]
-    path, rows = settings.outputs[name], overflow.written[name]
+    path, part = settings.outputs[name], min(1.0, _SAMPLE / overflow.written[name])
+    keys = _keys(frame, key_of(columns), part)
+    rows = round(len(keys) / part)  # a job without state may have planned more of them
     pivots = [resharding.key(pivot) for pivot in connection.client.get(f"{path}/@pivot_keys")]
     fullest = sizing.fullest(keys, pivots, rows)
     cut = sizing.split(keys, pivots, rows, overflow.limit)
@@ -153,12 +159,11 @@ def _dynamic(connection: Connection, written: Mapping[str, int]) -> list[tuple[s
     return [(name, rows) for name, rows in written.items() if name not in connection.job.static]
 
 
-def _keys(connection: Connection, name: str, rows: DataFrame, count: int) -> list[sizing.Key]:
+def _keys(rows: DataFrame, columns: Sequence[str], part: float) -> list[sizing.Key]:
     """Return the keys of the rows in their order, or of a random part of them."""
-    columns = key_of(connection.job.output_columns[name])
     chosen = rows.select(*(_number(rows, column) for column in columns))
-    if count > _SAMPLE:
-        chosen = chosen.sample(_SAMPLE / count)
+    if part < 1:
+        chosen = chosen.sample(part)
     return sorted({resharding.key(row) for row in chosen.collect()})
 
 
