@@ -228,4 +228,5 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
     with pytest.raises(JobError) as caught:
         supervise(job, cast(Life, one), threading.Event())
     assert len(tries) == (1 if is_judged else 5)
-    assert ("--tablet-count" in str(caught.value)) == is_judged
+    assert ("is too large for its tables" in str(caught.value)) == is_judged
+    assert ("gave up after 5 failures" in str(caught.value)) != is_judged
