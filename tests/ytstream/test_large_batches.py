@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
 from ytstream.query import overflow
 from ytstream.query.supervisor import Life, supervise
-from ytstream.testing.stream import Stream, assert_exact
+from ytstream.testing.stream import PATIENCE_SECONDS, Stream, assert_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -190,13 +191,16 @@ def _run(stream: Stream) -> None:
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=live)
+    thread = threading.Thread(target=live, daemon=True)
     thread.start()
-    is_over = drained(stream.connection)
-    while thread.is_alive() and not is_over():
-        thread.join(0.1)
-    stop.set()
-    thread.join(60)
+    try:
+        is_over, deadline = drained(stream.connection), time.monotonic() + PATIENCE_SECONDS
+        while thread.is_alive() and not is_over():
+            assert time.monotonic() < deadline
+            thread.join(0.1)
+    finally:
+        stop.set()
+        thread.join(PATIENCE_SECONDS)
     assert not errors
 
 
