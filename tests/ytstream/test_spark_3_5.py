@@ -28,6 +28,7 @@ SAMPLE = (
     "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
     "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
+    "test_large_batches.py::test_each_output_that_is_too_small_is_named",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 
