@@ -357,6 +357,24 @@ def test_the_clock_ends_transactions(fresh: testing.Running) -> None:
     assert client.get("//tmp/@lock_count") == 0
 
 
+def test_a_transaction_touches_as_many_rows_of_a_tablet_as_it_is_told(
+    fresh: testing.Running,
+) -> None:
+    client = connect(fresh)
+    table = make_table(client, "//tmp/limited", SORTED)
+    fresh.client.set_rows_per_tablet(5)
+    client.insert_rows(table, [{"k": k} for k in range(5)])
+    with pytest.raises(YtResponseError, match="too many rows in tablet"):
+        client.insert_rows(table, [{"k": k} for k in range(6)])
+
+
+def test_the_balancer_is_told_table_by_table(client: Any, root: str) -> None:
+    one, other = (make_table(client, f"{root}/{name}", SORTED) for name in ("one", "other"))
+    client.set(f"{one}/@tablet_balancer_config/enable_auto_reshard", False)
+    assert client.get(f"{one}/@tablet_balancer_config") == {"enable_auto_reshard": False}
+    assert client.get(f"{other}/@tablet_balancer_config") == {}
+
+
 def test_proxies_are_found_while_they_are_up(fresh: testing.Running) -> None:
     down, up = fresh.rpc
     assert fresh.client.proxies.list() == {down: True, up: True}

@@ -13,11 +13,12 @@ RUNTIME = Path(ytstream.__file__).parent
 FLOORS = (
     ("confs", "entry", "errors", "latest", "log", "pairs", "plan", "positions", "table", "version"),
     ("columns", "config", "shipped"),
-    ("cluster", "schema"),
+    ("cluster", "resharding", "schema"),
     ("ledger", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
+    ("capacity",),
     ("demo", "describe", "query", "status"),
     ("submit", "testing"),
     ("cli",),

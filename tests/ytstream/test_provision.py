@@ -11,13 +11,14 @@ from yt.common import YtError
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, refusal
 from ytstream import JobError, RestartableError, retention
+from ytstream.capacity import remarks
 from ytstream.cluster import connect, explained
 from ytstream.columns import resolved
 from ytstream.config import Settings
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
 from ytstream.job import Connection
-from ytstream.provision import check, provision, remarks, require, sized
+from ytstream.provision import check, provision, require, sized
 
 
 @pytest.fixture
@@ -288,9 +289,9 @@ def test_too_few_tablets_are_refused_with_the_number_that_would_do(
     for rows in (100_001, 120_000, 200_000, 500_000, 1_000_000, 10_000_000):
         write, tablets = sizing.default_write_batch(rows), sizing.default_tablets(rows)
         assert sizing.problem(rows, write, tablets) is None
-    assert "tablets would do" in _required(
-        _configured(provisioned, max_rows_per_partition=1_000_000)
-    )
+    refused = _required(_configured(provisioned, max_rows_per_partition=1_000_000))
+    assert "tablets would do" in refused
+    assert f"reshard-table {provisioned.settings.output} --tablet-count" in refused
 
 
 @pytest.mark.parametrize(
@@ -439,8 +440,13 @@ def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
     keyed = [replace(column, key=column is columns[0]) for column in columns]
     outputs = {**connection.job.outputs, "output": keyed}
     large = replace(connection, settings=settings, job=replace(connection.job, outputs=outputs))
+    client: Any = connection.client
+    client.unmount_table(settings.output, sync=True)
+    client.reshard_table(settings.output, tablet_count=1, sync=True)
     (remark,) = remarks(large)
-    assert remark.startswith(f"{settings.output} has a key, and a batch has up to 100004 rows")
+    assert remark.startswith(
+        f"{settings.output} has a key and 1 tablet, and a batch has up to 100004 rows"
+    )
     assert "with max_rows_per_partition = 25000 a batch reads no more" in remark
     settings = replace(settings, max_rows_per_partition=25_000)
     assert [*remarks(replace(large, settings=settings))] == []

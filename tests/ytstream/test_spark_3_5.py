@@ -33,6 +33,7 @@ SAMPLE = (
     "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
     "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
+    "test_large_batches.py::test_each_output_that_is_too_small_is_named",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 

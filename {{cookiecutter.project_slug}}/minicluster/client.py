@@ -98,6 +98,10 @@ class Client:
         """Set the age that the queue agent's attributes may have; 0, the default, means fresh."""
         self.request("POST", "/queue_agent", {"delay": seconds})
 
+    def set_rows_per_tablet(self, rows: int) -> None:
+        """Set how many rows of one tablet a transaction may touch; 100 000 is the default."""
+        self.request("POST", "/limits", {"rows_per_tablet": rows})
+
     def status(self) -> dict[str, Any]:
         """Return {pid, cluster_name, nodes, requests}."""
         found: dict[str, Any] = self.request("GET", "")

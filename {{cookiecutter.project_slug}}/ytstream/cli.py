@@ -9,7 +9,7 @@ from pathlib import Path
 from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
-from . import blame, describe, log, provision, retention, shipped, submit
+from . import blame, capacity, describe, log, provision, retention, shipped, submit
 from .cluster import connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -32,7 +32,7 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
     """Verify tables, offsets, session and the plan of transform(); changes nothing."""
     print(provision.check(connection))
     dropped = retention.remarks(connection.client, connection.settings)
-    for remark in (*dropped, *provision.remarks(connection)):
+    for remark in (*dropped, *capacity.remarks(connection)):
         print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")

@@ -1,6 +1,7 @@
 """The job's log: one line a fact, with date and level."""
 
 import logging
+from dataclasses import dataclass, field
 
 _log = logging.getLogger("job")
 
@@ -11,6 +12,20 @@ RUNNING = "running, epoch "
 def say(line: str) -> None:
     """Write one line to standard error, which YTsaurus keeps of every job."""
     _log.info("%s", line)
+
+
+@dataclass
+class Said:
+    """Figures that grow for hours: each is said when it passes a limit, and when it has doubled."""
+
+    _figures: dict[str, float] = field(default_factory=dict)
+
+    def is_new(self, what: str, figure: float, limit: float) -> bool:
+        """Return whether to say the figure of ``what`` now."""
+        if figure < max(limit, 2 * self._figures.get(what, 0)):
+            return False
+        self._figures[what] = figure
+        return True
 
 
 def set_up() -> None:

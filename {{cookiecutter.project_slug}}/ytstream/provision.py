@@ -16,11 +16,13 @@ from yt.wrapper.schema import TableSchema
 from . import ledger
 from .cluster import Client, facts, first_line
 from .columns import Column, key_of
-from .config import ROWS_PER_TABLET_AND_TRANSACTION, Settings, late_rows_of
+from .config import Settings, late_rows_of
 from .errors import JobError
+from .guarantees import sizing
 from .job import REJECTED, Connection
 from .recovery import marks
 from .recovery.snapshot import MARKER
+from .resharding import by_count
 from .schema import differences, split_by_position, table_schema
 from .table import counted, table
 
@@ -200,27 +202,6 @@ def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int])
     return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
 
 
-def remarks(connection: Connection) -> Iterator[str]:
-    """Yield a line for each output with a key that a large batch may be refused for.
-
-    One transaction may touch so many rows of a tablet, and where rows with a key go is not random.
-    """
-    job, settings, guarantee = connection.job, connection.settings, connection.guarantee
-    if not guarantee.in_transaction or job.kind.is_grouping:
-        return
-    partitions = sum(queue_tablets(connection.client, settings).values())
-    rows = settings.max_rows_per_partition * partitions
-    for name, columns in job.output_columns.items():
-        is_split = name in job.static or (job.reject and name == REJECTED)
-        if rows > ROWS_PER_TABLET_AND_TRANSACTION and key_of(columns) and not is_split:
-            yield (
-                f"{settings.outputs[name]} has a key, and a batch has up to {rows} rows: if more "
-                f"than {ROWS_PER_TABLET_AND_TRANSACTION} of them belong into one tablet, the "
-                "cluster refuses the transaction each time; with max_rows_per_partition = "
-                f"{ROWS_PER_TABLET_AND_TRANSACTION // partitions} a batch reads no more"
-            )
-
-
 def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
     for name in settings.accept:
         if name not in acceptable:
@@ -301,7 +282,11 @@ def _sizing(connection: Connection, path: str, tablets: Mapping[str, int]) -> It
     if count is None:
         return
     if problem := connection.guarantee.sizing_problem(settings, tablets, int(count)):
-        remedy = "reshard the output, or lower max_rows_per_partition or dyn_batch_size"
+        remedy = "lower max_rows_per_partition or dyn_batch_size"
+        rows = settings.max_rows_per_partition * sum(tablets.values())
+        write = settings.dyn_batch_size or connection.guarantee.write_batch(settings, tablets)
+        if enough := sizing.enough_tablets(sizing.HEADROOM * rows, write):
+            remedy += f", or with the job stopped:\n{by_count(settings, path, enough)}"
         yield Finding(f"output {path}", problem, remedy)
 
 

@@ -40,6 +40,7 @@ def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
         ("GET", "/clock", control.clock),
         ("POST", "/clock", control.advance),
         ("POST", "/queue_agent", control.queue_agent),
+        ("POST", "/limits", control.limits),
         ("GET", "/proxies", control.proxies),
         ("POST", "/proxies", control.set_proxy),
         ("POST", "/save", control.save),
@@ -158,6 +159,11 @@ class Control:
 
     async def queue_agent(self, request: web.Request) -> Any:
         self._cluster.queues.agent.delay = _number(await _body(request), "delay")
+        return {}
+
+    async def limits(self, request: web.Request) -> Any:
+        rows = _number(await _body(request), "rows_per_tablet")
+        self._cluster.tablet_transactions.rows_per_tablet = int(rows)
         return {}
 
     async def proxies(self, request: web.Request) -> Any:

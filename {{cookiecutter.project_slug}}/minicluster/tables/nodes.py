@@ -115,6 +115,7 @@ SETTINGS: dict[str, Any] = {
     "primary_medium": "default",
     "queue_agent_stage": "production",
     "replication_factor": 3,
+    "tablet_balancer_config": {},
     "tablet_cell_bundle": "default",
     "treat_as_queue_consumer": False,
     "treat_as_queue_producer": False,
@@ -158,6 +159,7 @@ BUILTIN: dict[str, Getter] = {
     "unmerged_row_count": _of(Table.row_count),
     **{name: _stored(name, default) for name, default in SETTINGS.items()},
     "queue_agent_stage": _setting_of_dynamic("queue_agent_stage"),
+    "tablet_balancer_config": _setting_of_dynamic("tablet_balancer_config"),
 }
 
 # Shown as entities by a `get` of all attributes.

@@ -32,7 +32,8 @@ from .ordered import stamped
 from .table import MOUNTED, Table, not_mounted
 
 MAX_ROWS_PER_TABLET = 100_000
-"""`max_rows_per_tablet` of the server's default configuration (documentation, "transactions")."""
+"""`max_rows_per_transaction` of the proxies' default configuration (documentation, "transactions";
+ytlib/api/native/tablet_commit_session.cpp)."""
 TOO_MANY_ROWS = 1717
 
 DEFAULT_TIMEOUT_MS = 15_000
@@ -82,6 +83,7 @@ class TabletTransactions:
         self._commits = commits
         self._alive: dict[str, Transaction] = {}
         self.last_commit = 0
+        self.rows_per_tablet = MAX_ROWS_PER_TABLET
 
     def start(
         self,
@@ -156,7 +158,7 @@ class TabletTransactions:
         del self._alive[transaction.id]
         for node_id, buffered in transaction.buffered.items():
             self._require_alive(node_id, buffered)
-            _check(transaction, buffered)
+            _check(transaction, buffered, self.rows_per_tablet)
         timestamp = self._clock.timestamp()
         for buffered in transaction.buffered.values():
             _apply(buffered, timestamp)
@@ -203,7 +205,7 @@ class TabletTransactions:
                 del self._alive[transaction.id]
 
 
-def _check(transaction: Transaction, buffered: Buffered) -> None:
+def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -> None:
     table, path = buffered.table, buffered.path
     if table.atomicity != transaction.atomicity:
         raise generic(
@@ -218,11 +220,12 @@ def _check(transaction: Transaction, buffered: Buffered) -> None:
         tablet = table.tablets[index]
         if tablet.state != MOUNTED:
             raise not_mounted(tablet, path)
-        if count > MAX_ROWS_PER_TABLET:
+        if count > rows_per_tablet:
+            # Older servers name the limit alone (ytlib/api/native/tablet_request_batcher.cpp).
             raise YtError(
                 TOO_MANY_ROWS,
                 "Transaction affects too many rows in tablet",
-                {"limit": MAX_ROWS_PER_TABLET, "tablet_id": tablet.id, "path": path},
+                {"limit": rows_per_tablet, "tablet_id": tablet.id},
             )
     if transaction.atomicity == "full":
         winner = table.data.newer_write(buffered.changed, transaction.start_timestamp)

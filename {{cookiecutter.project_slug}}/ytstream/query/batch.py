@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -36,6 +37,7 @@ from ..tablets import Tablets, Transaction
 from . import reject
 from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
 from .outputs import Outputs
+from .overflow import Overflow, explained
 from .reading import reads, verify_start
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
@@ -71,6 +73,10 @@ class Batch:
     #: The tables of static outputs.
     shelf: Shelf = field(init=False)
     _tasks: Tasks = field(default_factory=Tasks)
+    #: The same batch, which the cluster has refused: to be looked at and not to be written.
+    refused: Overflow | None = None
+    #: The last batch that was handed to the transaction's commit: its number and rows by output.
+    handed: tuple[int, Mapping[str, int]] = (-1, MappingProxyType({}))
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
@@ -115,6 +121,9 @@ class Batch:
         is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
         gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
         try:
+            if self.refused is not None:
+                with self.outputs.of(gathered, started, rejected) as frames:
+                    raise explained(connection, self.refused, frames)
             if self.outputs.are_streamed:
                 frame = of_the_query(rows, plan, java) if gathered is rows else gathered
                 written = write_streamed(frame, plan, connection, java, number)
@@ -139,6 +148,7 @@ class Batch:
         after, path = moved(head, number, planned, count), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
+            self.handed = number, written
             return
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time

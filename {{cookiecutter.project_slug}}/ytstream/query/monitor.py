@@ -1,15 +1,16 @@
 """Reports each finished micro-batch of a query once."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ..log import say
+from ..log import Said, say
 from ..plan import observed_name
 from ..table import counted
-from .state_store import remarks
+from .state_store import keys_of, remarks
 
 
 @dataclass
@@ -18,6 +19,10 @@ class Monitor:
 
     query: StreamingQuery
     large_state_bytes: int
+    #: What was said already, of former queries of the process too.
+    said: Said = field(default_factory=Said)
+    #: The size of the state -> what to warn of.
+    warnings: Callable[[int], Iterable[str]] = lambda _: ()
     _reported: int = -1
 
     def report(self) -> bool:
@@ -32,7 +37,8 @@ class Monitor:
             if facts["batchId"] <= self._reported or "addBatch" not in facts["durationMs"]:
                 continue
             self._reported = facts["batchId"]
-            lines = list(remarks(facts, self.large_state_bytes))
+            lines = list(remarks(facts, self.large_state_bytes, self.said))
+            lines += self.warnings(keys_of(facts) or 0)
             for name, counts in facts.get("observedMetrics", {}).items():
                 if not name.startswith(observed_name("")):  # the audit's own
                     lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]

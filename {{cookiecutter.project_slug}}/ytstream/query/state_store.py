@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..log import Said
 from ..plan import Node
 
 #: Parts of messages about a state that another transform() made, or that is missing.
@@ -20,7 +21,18 @@ def state_rows(execution: Any) -> int:
     return sum(int(count.get().value()) for count in counts if count.isDefined())
 
 
-def remarks(progress: Mapping[str, Any], large_state_bytes: int) -> Iterator[str]:
+#: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).
+_IDS = "dedupe"
+
+
+def keys_of(progress: Mapping[str, Any]) -> int | None:
+    """Return how many keys the state has of which rows may come; None for a job without state."""
+    operators = progress.get("stateOperators", ())
+    rows = (o["numRowsTotal"] for o in operators if _IDS not in o.get("operatorName", ""))
+    return sum(rows) if operators else None
+
+
+def remarks(progress: Mapping[str, Any], large_state_bytes: int, said: Said) -> Iterator[str]:
     """Yield what a person should know of a batch; nothing for a job without state."""
     operators = progress.get("stateOperators", ())
     late = sum(operator.get("numRowsDroppedByWatermark", 0) for operator in operators)
@@ -29,7 +41,7 @@ def remarks(progress: Mapping[str, Any], large_state_bytes: int) -> Iterator[str
         yield f"at least {late} rows came after the watermark and were left out"
     rows = sum(operator["numRowsTotal"] for operator in operators)
     size = sum(operator["memoryUsedBytes"] for operator in operators)
-    if size >= large_state_bytes:
+    if said.is_new("state", size, large_state_bytes):
         yield (
             f"WARNING: the state has grown to {rows} rows, {size / 1024**2:.0f} MiB in the "
             "executors' memory: shorten the watermark's delay, or give them more memory"

@@ -8,15 +8,17 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from .. import provision
+from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
 from ..errors import JobError, OutageError, RestartableError
 from ..job import Connection, Job
-from ..log import RUNNING, say
+from ..log import RUNNING, Said, say
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
@@ -26,6 +28,7 @@ from . import pipeline, reference
 from .batch import Batch, ClosedError
 from .monitor import Monitor
 from .outage import Outage
+from .overflow import Overflow, judged, overflow_of
 from .session import STARTING, close, open_session
 from .spark_errors import explained_spark
 from .watch import LOOK_SECONDS, Watch
@@ -72,6 +75,10 @@ class Life:
     has_progressed: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
+    #: A batch that the cluster has refused and whose keys the next query looks at.
+    refused: Overflow | None = None
+    #: What the log has said of figures that grow.
+    said: Said = field(default_factory=Said)
     #: Tries once, so that this process hears of an outage, and a stop, soon.
     impatient: Client | None = None
 
@@ -88,7 +95,8 @@ class Life:
             self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
             for note in before_start.start(self.connection, self.tablets, self.epoch):
                 say(f"recovery: {note}")
-            batch = Batch(self.connection, self.tablets, self.epoch)
+            batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
+            self.refused = None
             flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
             query = pipeline.start(flow, batch)
             try:
@@ -124,10 +132,12 @@ class Life:
         settings, job = self.connection.settings, self.connection.job
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
-        monitor = Monitor(query, job.large_state_bytes)
         # This loop looks at the query and at signals as well.
         client = self.impatient or self.connection.client
-        watch = Watch(replace(self.connection, client=client), self.epoch, query)
+        impatient = replace(self.connection, client=client)
+        watch = Watch(impatient, self.epoch, query)
+        room = Room(impatient, self.said)
+        monitor = Monitor(query, job.large_state_bytes, self.said, room.warnings)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
@@ -148,10 +158,22 @@ class Life:
         elif not isinstance(batch.failure, ClosedError):
             if batch.failure is not None:
                 raise batch.failure
-            query.awaitTermination()  # raises what has ended it
+            self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
         batch.shelf.publish(client, settings, math.inf)
         monitor.report()
+
+    def _await_end(self, query: StreamingQuery, batch: Batch) -> None:
+        """Raise what has ended the query; JobError for a batch too large for an output's tablets.
+
+        SPYT commits the transaction after the batch's function has returned.
+        """
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if found := overflow_of(str(error), *batch.handed):
+                self.refused = judged(self.connection, found)
+            raise
 
 
 def supervise(job: Job, life: Life, stop: threading.Event) -> None:
