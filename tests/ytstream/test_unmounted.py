@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +14,13 @@ from pyspark.errors import StreamingQueryException
 
 from minicluster.testing import Running
 from tests.ytstream.helpers import ConnectionOf, StreamOf
-from ytstream import RestartableError, ledger
+from ytstream import RestartableError, cli, ledger
 from ytstream.cluster import connect, explained
 from ytstream.demo.scenario import drained
 from ytstream.errors import OutageError, UnmountedError
 from ytstream.job import Connection
 from ytstream.log import RUNNING
+from ytstream.query import supervisor
 from ytstream.query.spark_errors import explained_spark
 from ytstream.query.supervisor import Life, supervise
 from ytstream.recovery import before_start
@@ -139,6 +141,36 @@ def test_a_start_waits_and_raises_no_epoch(
 def _path(connection: Connection, name: str) -> str:
     settings = connection.settings
     return settings.queues[0] if name == "queue" else str(getattr(settings, name))
+
+
+@pytest.mark.parametrize("is_operation", [True, False])
+def test_a_driver_that_ytsaurus_starts_again_waits_and_a_person_is_told_at_once(
+    provisioned_of: ConnectionOf,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    is_operation: bool,
+) -> None:
+    connection = provisioned_of("transactional")
+    client: Any = connection.client
+    path = connection.settings.ledger
+    ran: list[Connection] = []
+    monkeypatch.delenv("YT_OPERATION_ID", raising=False)
+    if is_operation:
+        monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
+    monkeypatch.setattr(cli, "load", lambda _: connection.settings)
+    monkeypatch.setattr(cli, "connect", lambda _: client)
+    monkeypatch.setitem(cli.ON_THE_CLUSTER, "run", lambda found, _: ran.append(found))
+
+    def sleep(_: float) -> None:
+        client.mount_table(path, sync=True)
+
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    client.unmount_table(path, sync=True)
+    code = cli.run("bids", lambda: connection.job, ["run"])
+    assert (code, len(ran)) == ((0, 1) if is_operation else (1, 0))
+    assert ("is unmounted, run: yt mount-table" in caplog.text) == is_operation
+    assert ("is unmounted\n  -> run `provision`" in capsys.readouterr().err) != is_operation
 
 
 @pytest.mark.spark

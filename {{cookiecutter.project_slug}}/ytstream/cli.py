@@ -1,6 +1,7 @@
 """The command line: one function for each command."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -175,6 +176,10 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             submit.verify_target(settings)
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
+            # is told at once.
+            if given.command == "run" and "YT_OPERATION_ID" in os.environ:
+                supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop"):
                 # The job that runs may be older than the tables.py that is edited here.
                 provision.require(connection, declared=given.command != "status")

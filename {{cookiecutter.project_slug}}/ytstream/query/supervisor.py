@@ -21,7 +21,7 @@ from ..cluster import Client, connect, explained, first_line
 from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
 from ..log import RUNNING, say
-from ..mounting import verify_mounted
+from ..mounting import closed, verify_mounted
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
@@ -227,6 +227,14 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
             say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), life, stop)
     return STOPPED
+
+
+def wait_mounted(connection: Connection) -> None:
+    """Wait until every table of the job is mounted, and say for what."""
+    outage = Outage(time.monotonic())
+    while lines := closed(connection.client, connection.settings):
+        outage.tell("; ".join(lines), time.monotonic())
+        time.sleep(LOOK_SECONDS)
 
 
 def _pause(
