@@ -14,7 +14,7 @@ FLOORS = (
     ("confs", "entry", "errors", "latest", "log", "plan", "positions", "table", "version"),
     ("columns", "config", "shipped"),
     ("cluster", "schema"),
-    ("ledger", "tablets"),
+    ("ledger", "mounting", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "provision", "recovery", "retention"),
     ("demo", "describe", "query", "status"),
