@@ -48,6 +48,8 @@ def _environment(*folders: Path) -> dict[str, str]:
         **mine,
         "YT_SECURE_VAULT_YT_TOKEN": "of-the-vault",
         "SPARK_CONF_DIR": str(Path(spyt.origin).parent / "conf"),
+        # SPYT's own writes a folder logs/ where it is started.
+        "LOG4J_CONFIGURATION_FILE": str(Path(session.__file__).with_name("log4j2.properties")),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": submit_args(),
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
@@ -104,12 +106,15 @@ class _Closing:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("start", [BY_PYTHON, BY_SPARK_SUBMIT], ids=["python", "spark-submit"])
-def test_a_process_ends_with_its_own_code_whatever_spark_does(start: list[str]) -> None:
+def test_a_process_ends_with_its_own_code_whatever_spark_does(
+    tmp_path: Path, start: list[str]
+) -> None:
     """Both end, Python and the JVM, and all lines come out."""
     runtime = Path(ytstream.__file__).parents[1]
     process = subprocess.Popen(
         [*start, str(Path(__file__).with_name("hanging_worker.py"))],
         env=_environment(runtime, ROOT),
+        cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
