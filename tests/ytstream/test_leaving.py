@@ -17,8 +17,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import ytstream
-from tests.crash_matrix.cases import Variant
-from tests.crash_matrix.play import project_of, staged
 from tests.jvm import OPTIONS, submit_args
 from tests.ytstream.helpers import ConnectionOf
 from ytstream import cli, confs
@@ -154,6 +152,10 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """spark-submit's JVM has started it, and its token is in the vault's variable alone."""
+    # They generate a project, for which the environment of Spark 3.5 has no cookiecutter.
+    from tests.crash_matrix.cases import Variant
+    from tests.crash_matrix.play import project_of, staged
+
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "map", 1)
     log = tmp_path / "driver.log"
