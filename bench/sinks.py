@@ -38,7 +38,7 @@ from ytstream.guarantees.transactional import FENCE
 from ytstream.job import Connection, Job
 from ytstream.query import pipeline, session
 from ytstream.query.batch import Batch
-from ytstream.query.watch import Watch
+from ytstream.query.watch import Watch, finished_tasks
 from ytstream.recovery import before_start
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
@@ -113,7 +113,7 @@ def _by_ledger(connection: Connection, spark: SparkSession) -> Running:
     tablets = Tablets(spark._jvm, connection.settings)
     epoch, _ = before_start.prepare(connection, tablets, Epoch())
     query = pipeline.start(pipeline.flow_of(spark, connection), Batch(connection, tablets, epoch))
-    return Running(query, Watch(connection, epoch, query).look)
+    return Running(query, Watch(connection, epoch, query, partial(finished_tasks, spark)).look)
 
 
 WAYS: dict[str, Callable[[Connection, SparkSession], Running]] = {

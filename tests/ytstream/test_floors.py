@@ -14,7 +14,7 @@ FLOORS = (
     ("confs", "entry", "errors", "latest", "log", "pairs", "plan", "positions", "table", "version"),
     ("columns", "config", "shipped"),
     ("cluster", "resharding", "schema"),
-    ("ledger", "tablets"),
+    ("ledger", "mounting", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),

@@ -12,9 +12,9 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 PATIENCE_SECONDS = 900
 
-#: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables,
-#: a queue that comes to a state, an older driver; the types and the plans that Spark 3.5 handles in
-#: its own way.
+#: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables;
+#: a queue that comes to a state, an older driver, a maintenance, a long batch, a Spark that hangs;
+#: the types and the plans that Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
@@ -34,6 +34,9 @@ SAMPLE = (
     "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
     "test_large_batches.py::test_each_output_that_is_too_small_is_named",
+    "test_unmounted.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
+    "test_watch.py::test_a_task_that_finishes_is_seen",
+    "test_leaving.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
 )
 

@@ -8,17 +8,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import MagicMock
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.ytstream.examples import example
 from tests.ytstream.helpers import StreamOf, another_process, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
-from ytstream.errors import SupersededError
+from ytstream.errors import StalledError, SupersededError
+from ytstream.query import supervisor
 from ytstream.query.batch import Batch
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
 from ytstream.tablets import Tablets
 
 
@@ -28,8 +31,10 @@ def job() -> Job:
     return replace(example("transactional", "map").job, most_failures=3, first_pause_seconds=0.0)
 
 
-def _life(one_query: Callable[[], None]) -> Life:
-    life = SimpleNamespace(run=one_query, has_progressed=False, is_stop_asked=lambda: False)
+def _life(one_query: Callable[[], None], *, is_idle: bool = False) -> Life:
+    life = SimpleNamespace(
+        run=one_query, has_progressed=False, is_idle=is_idle, is_stop_asked=lambda: False
+    )
     return cast(Life, life)
 
 
@@ -42,14 +47,16 @@ def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
 
     text = refusal(lambda: supervise(job, _life(one_query), threading.Event()))
     assert len(starts) == 3
-    assert "gave up after 3 failures in 10 minutes and no batch in between" in text
+    assert "gave up after 3 failures and no batch in between" in text
     assert "the last: the tablet is not mounted" in text
     assert "committed rows are kept" in text
 
 
-def test_failures_of_a_former_period_do_not_count(
-    job: Job, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_failures_an_hour_apart_count_if_they_are_of_one_batch(
+    job: Job, monkeypatch: pytest.MonkeyPatch, is_idle: bool
 ) -> None:
+    """Of a job without rows to read they do not add up over months."""
     stop = threading.Event()
     starts: list[int] = []
     an_hour_apart = itertools.count(step=3600)
@@ -63,8 +70,12 @@ def test_failures_of_a_former_period_do_not_count(
             return
         raise RestartableError("the tablet is not mounted")
 
-    supervise(job, _life(one_query), stop)
-    assert len(starts) == 10
+    life = _life(one_query, is_idle=is_idle)
+    if is_idle:
+        assert supervise(job, life, stop) == STOPPED
+        assert len(starts) == 10
+    else:
+        assert "gave up after 3 failures" in refusal(lambda: supervise(job, life, stop))
 
 
 @pytest.mark.parametrize("kind", [JobError, SupersededError])
@@ -89,6 +100,47 @@ def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
 
     with pytest.raises(RestartableError, match="batch 7 failed"):
         supervise(job, _life(one_query), stop)
+
+
+def test_a_batch_that_hangs_does_not_hinder_a_stop(
+    job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    stop = threading.Event()
+
+    def one_query() -> None:
+        stop.set()
+        raise StalledError("no task has ended")
+
+    assert supervise(job, _life(one_query), stop) == STOPPED_IN_A_BATCH
+    assert caplog.messages == ["the batch is given up: no task has ended"]
+
+
+def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`StreamingQuery.stop` raises after spark.sql.streaming.stopTimeout."""
+    caplog.set_level("INFO", logger="job")
+
+    def stop() -> None:
+        raise StreamingQueryException("failed to stop within 60000 milliseconds")
+
+    def stalled(*_: object) -> None:
+        raise StalledError("no task has ended")
+
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    query = SimpleNamespace(isActive=True, stop=stop)
+    for name in ("connect", "verify_mounted", "before_start", "Batch"):
+        monkeypatch.setattr(supervisor, name, MagicMock())
+    monkeypatch.setattr(
+        supervisor, "pipeline", SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: query)
+    )
+    monkeypatch.setattr(Life, "read_reference", lambda _: None)
+    monkeypatch.setattr(Life, "_follow", stalled)
+    with pytest.raises(StalledError):
+        life.run()
+    assert "WARNING: Spark does not end the batch under way: failed to stop" in caplog.text
 
 
 def test_a_failure_while_draining_is_raised() -> None:

@@ -1,9 +1,11 @@
 """The command line: one function for each command."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from spyt.version import __version__ as spyt_version
@@ -17,7 +19,7 @@ from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import packages, pipeline, replay, session, supervisor
-from .query.jvm import explained_jvm
+from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
@@ -54,8 +56,10 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
 
 def _run(connection: Connection, _: argparse.Namespace) -> None:
     """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
-    with alone(connection):
-        supervisor.run(connection)
+    # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
+    # that hangs in Spark commits nothing once another process has raised the epoch.
+    with ExitStack() as session, alone(connection):
+        supervisor.run(connection, session)
 
 
 def _stop(connection: Connection, _: argparse.Namespace) -> None:
@@ -153,7 +157,12 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since.
     argparse exits with 2 for wrong usage.
     """
-    given = _parser(package).parse_args(words)
+    code = _command(import_job, _parser(package).parse_args(words))
+    leave_if_hung(code)
+    return code
+
+
+def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
     log.set_up()
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
@@ -171,6 +180,10 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
             submit.verify_target(settings)
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
+            # is told at once.
+            if given.command == "run" and "YT_OPERATION_ID" in os.environ:
+                supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop"):
                 # The job that runs may be older than the tables.py that is edited here.
                 provision.require(connection, declared=given.command != "status")

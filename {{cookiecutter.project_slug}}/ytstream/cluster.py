@@ -10,12 +10,17 @@ import yt.wrapper as yt
 from yt.common import YtError
 
 from .config import Settings, is_loopback, token
-from .errors import JobError, OutageError, RestartableError
+from .errors import JobError, OutageError, RestartableError, UnmountedError
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
 
 #: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that a retry does not help.
 _AUTHENTICATION, _AUTHORIZATION = 900, 901
+
+#: Codes of a tablet that is not mounted, or on its way from one state or node to another: no such
+#: tablet, not mounted, wrong mount revision, wrong state, mount info not ready, no such cell
+#: (yt/yt/client/tablet_client/public.h).
+UNMOUNTED = (1701, 1702, 1704, 1706, 1707, 1721)
 
 
 class Client(Protocol):
@@ -89,7 +94,7 @@ def explained(settings: Settings) -> Iterator[None]:
     """Turn ytsaurus-client's errors into one line each.
 
     Raises JobError for errors that a person has to fix, OutageError for a cluster that does not
-    answer, RestartableError for others that may pass.
+    answer and for a table that is not mounted, RestartableError for others that may pass.
     """
     try:
         yield
@@ -113,6 +118,8 @@ def _explanation(error: Exception, proxy: str) -> Exception:
     if has_code(_AUTHORIZATION):
         remedy = "ask the owner of that path for the permission named"
         return JobError(f"not permitted on {proxy}: {line}", remedy)
+    if any(map(has_code, UNMOUNTED)):
+        return UnmountedError(f"{proxy}: {line}")
     has_answered = isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError)
     # The client's own, of a mount that takes too long (dynamic_table_commands.py).
     if has_answered or "Timed out while waiting for tablets" in line:

@@ -31,5 +31,16 @@ class OutageError(RestartableError):
         self.remedy = remedy
 
 
+class UnmountedError(OutageError):
+    """A table is not mounted: a running job waits until it is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "mount it, then try again; nothing was lost (`check` names it)")
+
+
+class StalledError(RestartableError):
+    """Rows wait, and neither a batch nor a task has finished for too long."""
+
+
 class SupersededError(JobError):
     """Another process has started the job: this one must not write any more."""

@@ -76,11 +76,12 @@ class Job:
     shuffle_partitions: int = 8
     #: The log warns from here on: the state is in the executors' heaps, twice while it is saved.
     large_state_bytes: int = 512 * 1024**2
-    #: The job ends after this many failures within the period; on the cluster the operation's own
-    #: restarts (spark.ytsaurus.driver.maxFailures) come on top.
+    #: The job ends after this many failures without a batch in between; on the cluster the
+    #: operation's own restarts (spark.ytsaurus.driver.maxFailures) come on top.
     most_failures: int = 5
+    #: A failure older than this is forgotten while no row waits: it has kept no batch from ending.
     failure_period_seconds: float = 600.0
-    #: The pause before a new start, doubled by every failure within the period.
+    #: The pause before a new start, doubled by every failure that counts.
     first_pause_seconds: float = 1.0
     longest_pause_seconds: float = 60.0
 

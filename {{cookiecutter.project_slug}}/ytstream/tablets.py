@@ -17,9 +17,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from yt import yson
 
+from .cluster import UNMOUNTED
 from .columns import Column
 from .config import Settings, token
-from .errors import OutageError, RestartableError
+from .errors import OutageError, RestartableError, UnmountedError
 from .schema import table_schema
 
 #: Of one request.
@@ -30,6 +31,17 @@ _CONFLICT = '"code"=1700'
 
 #: Timeout, transport error, unavailable (YTsaurus, yt/yt/core/misc/error_code and rpc/public.h).
 _UNREACHABLE = (3, 100, 105)
+
+#: What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
+#: connection, a broken one, no reply, a request that ended with its connection. Any other exception
+#: without a code of the cluster's is an error of a program: waiting does not help.
+_OUTAGES = (
+    *("java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl."),
+    *("java.io.IOException", "java.io.EOFException"),
+    *("java.util.concurrent.TimeoutException", "java.util.concurrent.CancellationException"),
+)
+#: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
+_NO_PROXIES = "Cannot get rpc proxies"
 
 
 class ConflictError(RestartableError):
@@ -183,22 +195,28 @@ class Tablets:
         """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
         if proxy not in self._clients:
             package = self.jvm.tech.ytsaurus.spyt.wrapper.client
-            settings = self.settings
-            base = package.YtClientConfiguration.create(
-                settings.proxy,
-                # As SPYT names the user of this process; a token of another is refused.
-                package.YtClientConfiguration.default(settings.proxy).user(),
-                token(settings),
-                self.jvm.java.time.Duration.ofSeconds(_TIMEOUT_SECONDS),
-                settings.proxy_role,
-                False,
-                self._none,
-            )
+            base = package.YtClientConfigurationConverter.ytClientConfiguration(self._conf)
             configuration = base if proxy is None else self._at(base, proxy)
             self._clients[proxy] = package.YtClientProvider.ytRpcClient(
                 configuration, self._none
             ).yt()
         return self._clients[proxy]
+
+    @property
+    def _conf(self) -> Any:
+        """The cluster and the token, as SPYT's own clients are told of them.
+
+        So SPYT names the user as it does everywhere. ``YtClientConfiguration.default`` wants
+        YT_TOKEN or a file with it; a job on a cluster has YT_SECURE_VAULT_YT_TOKEN alone. Not
+        settings of Spark's: those are shown in its UI.
+        """
+        settings, conf = self.settings, self.jvm.org.apache.hadoop.conf.Configuration(False)
+        conf.set("yt.proxy", settings.proxy)
+        conf.set("yt.token", token(settings))
+        conf.set("yt.timeout", f"{_TIMEOUT_SECONDS}s")
+        if settings.proxy_role is not None:
+            conf.set("yt.proxyRole", settings.proxy_role)
+        return conf
 
     def _at(self, base: Any, proxy: str) -> Any:
         return base.copy(
@@ -228,8 +246,21 @@ def _explained() -> Iterator[None]:
         innermost = line.rpartition("<== ")[2].strip("'")
         if _CONFLICT in text:
             raise ConflictError(innermost) from error
-        # An error of the cluster's own has a code; without one the cluster has not answered.
-        code = re.search(r'full error: \{"code"=(\d+)', text)
-        if code is None or int(code[1]) in _UNREACHABLE:
+        if is_outage(text):
             raise OutageError(f"the RPC proxies do not answer: {innermost}") from error
+        if is_unmounted(text):
+            raise UnmountedError(innermost) from error
         raise RestartableError(innermost) from error
+
+
+def is_outage(text: str) -> bool:
+    """Return whether the trace of the Java client's exception says that the cluster is away."""
+    if code := re.search(r'full error: \{"code"=(\d+)', text):  # the cluster's own
+        return int(code[1]) in _UNREACHABLE
+    classes = re.findall(r"^(?:Caused by)?: ([\w.$]+)", text, re.MULTILINE)
+    return _NO_PROXIES in text or any(name.startswith(_OUTAGES) for name in classes)
+
+
+def is_unmounted(text: str) -> bool:
+    """Return whether an error of the cluster's in a trace says that a tablet is not mounted."""
+    return any(int(code) in UNMOUNTED for code in re.findall(r'"code"=(\d+)', text))

@@ -1,9 +1,13 @@
-"""Spark runs in a JVM, a process of its own: says how that has ended."""
+"""Spark runs in a JVM, a process of its own: says how that has ended, and ends one that hangs."""
 
+import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -13,6 +17,10 @@ from ..errors import JobError
 
 #: A connection breaks a moment before the process has ended.
 _LAST_SECONDS = 5.0
+#: How long the JVM gets to pass on the last lines of this process, which spark-submit pipes.
+_PIPE_SECONDS = 1.0
+#: The name of the thread in which a session closes.
+CLOSING = "closing Spark"
 _REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 
 
@@ -34,11 +42,48 @@ def explained_jvm() -> Iterator[None]:
         raise JobError(_ending(error), _REMEDY) from error
 
 
+def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> bool:
+    """Call, in a thread of its own; return whether that ended in time. Errors of the JVM pass."""
+
+    def run() -> None:
+        with suppress(Py4JError, ConnectionError):
+            call()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def leave_if_hung(code: int) -> None:
+    """End this process and the JVM with ``code`` if Spark still has not closed.
+
+    Python would wait for its threads, and they wait for the JVM. The JVM would wait for its own.
+    """
+    if all(thread.name != CLOSING for thread in threading.enumerate()):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    gateway = SparkContext._gateway
+    if (process := _process()) is not None:
+        process.kill()
+    elif gateway is not None:
+        # spark-submit's own, the driver's process on a cluster: it waits for this one, and would
+        # close Spark once more.
+        time.sleep(_PIPE_SECONDS)
+        runtime = gateway.jvm.java.lang.Runtime.getRuntime()
+        within(_LAST_SECONDS, lambda: runtime.halt(code), "ending the JVM")
+    os._exit(code)
+
+
+def _process() -> "subprocess.Popen[bytes] | None":
+    """Return the JVM's process; None where spark-submit has started it."""
+    return getattr(SparkContext._gateway, "proc", None)
+
+
 def _ending(error: Exception) -> str:
-    # None where spark-submit has started the JVM.
-    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     code = None
-    if process is not None:
+    if (process := _process()) is not None:
         try:
             code = process.wait(_LAST_SECONDS)
         except subprocess.TimeoutExpired:

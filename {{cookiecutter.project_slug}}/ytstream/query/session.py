@@ -6,12 +6,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -21,11 +22,14 @@ from .. import confs
 from ..config import Settings, token
 from ..errors import JobError
 from ..job import Connection
+from ..log import say
 from ..tablets import Tablets
-from .jvm import explained_jvm
+from .jvm import explained_jvm, within
 from .packages import verify_packages
 from .spark_errors import cause, explained_spark
 
+#: How long Spark may take to close.
+CLOSE_SECONDS = 30.0
 STARTING = "starting Spark with SPYT (10 to 20 s)"
 
 
@@ -81,10 +85,21 @@ def opened(connection: Connection) -> Iterator[SparkSession]:
         close(spark)
 
 
-def close(spark: SparkSession) -> None:
-    """End the session, unless the JVM is gone."""
-    with suppress(Py4JError, ConnectionError):
+def close(spark: SparkSession, beside: Executor | None = None) -> None:
+    """End the session, unless the JVM is gone, and the threads that call it ``beside``.
+
+    SparkContext.stop waits for a thread of its own without a limit (ContextCleaner.stop), and that
+    one for as long as a request of a dead task hangs. What has not ended in time is left to
+    jvm.leave_if_hung(): nothing is written any more.
+    """
+
+    def end() -> None:
         spark.stop()
+        if beside is not None:
+            beside.shutdown()
+
+    if not within(CLOSE_SECONDS, end):
+        say(f"WARNING: Spark does not close within {CLOSE_SECONDS:.0f} s; this process ends anyway")
 
 
 def open_tablets(connection: Connection) -> Tablets:
@@ -194,10 +209,10 @@ def _prepare_local_environment(settings: Settings) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(folders_of_sources())
     # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
-    os.environ["YT_TOKEN"] = token(settings)
+    # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the first.
+    os.environ["YT_TOKEN"] = os.environ["YT_SECURE_VAULT_YT_TOKEN"] = token(settings)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/.
     os.environ.setdefault(
         "LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name("log4j2.properties"))
     )
-    os.environ.setdefault("YT_USER", os.environ.get("USER", "root"))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")

@@ -8,8 +8,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..blame import BRING, place, place_in
-from ..errors import JobError, RestartableError
+from ..errors import JobError, RestartableError, UnmountedError
 from ..guarantees.transactional import FENCED
+from ..tablets import is_unmounted
 from .jvm import explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 
@@ -37,7 +38,7 @@ def explained_spark() -> Iterator[None]:
     """Turn Spark's exceptions into one line each.
 
     Raises JobError for a failure that every try would repeat and for a JVM that has ended,
-    RestartableError for the rest.
+    UnmountedError for a table that is not mounted, RestartableError for the rest.
     """
     try:
         with explained_jvm():
@@ -46,6 +47,8 @@ def explained_spark() -> Iterator[None]:
         text = str(error)
         is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
         is_fatal = any(part in text for part in _FATAL)
+        if is_unmounted(text):
+            raise UnmountedError(cause(text)) from error
         if FENCED in text or (is_from_the_stream and not is_fatal):
             raise RestartableError(cause(text)) from error
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"

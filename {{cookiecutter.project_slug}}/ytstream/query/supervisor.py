@@ -5,10 +5,13 @@ import signal
 import threading
 import time
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
@@ -16,9 +19,10 @@ from yt.common import YtError
 from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
-from ..errors import JobError, OutageError, RestartableError
+from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
 from ..log import RUNNING, Said, say
+from ..mounting import closed, verify_mounted
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
@@ -30,16 +34,20 @@ from .monitor import Monitor
 from .outage import Outage
 from .overflow import Overflow, judged, overflow_of
 from .session import STARTING, close, open_session
-from .spark_errors import explained_spark
-from .watch import LOOK_SECONDS, Watch
+from .spark_errors import cause, explained_spark
+from .watch import LOOK_SECONDS, Watch, finished_tasks
 
 _POLL_SECONDS = 0.2
 _MOST_DOUBLINGS = 30
 STOPPED = "stopped; the next start continues from here"
+STOPPED_IN_A_BATCH = "stopped in a batch that hung; the next start runs it again"
 
 
-def run(connection: Connection) -> None:
-    """Stream until stopped. Raises JobError for a refusal, or when the query failed too often."""
+def run(connection: Connection, session: ExitStack) -> None:
+    """Stream until stopped; ``session`` closes Spark at its end.
+
+    Raises JobError for a refusal, or when the query failed too often.
+    """
     stop = threading.Event()
     _stop_on_signals(stop)
     with explained(connection.settings):
@@ -49,16 +57,16 @@ def run(connection: Connection) -> None:
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
     life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)
+    session.callback(close, spark, life.tablets.beside)
     how = STOPPED
     try:
-        supervise(connection.job, life, stop)
-        say(STOPPED)
+        how = supervise(connection.job, life, stop)
+        say(how)
     except BaseException as error:
         how = f"failed: {(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
         tell_end(connection, life.epoch, how)
-        close(spark)
 
 
 @dataclass
@@ -73,6 +81,8 @@ class Life:
     epoch: Epoch = field(default_factory=Epoch)
     #: Whether the last query has finished a batch.
     has_progressed: bool = False
+    #: Whether the last query had nothing to read when it ended.
+    is_idle: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
     #: A batch that the cluster has refused and whose keys the next query looks at.
@@ -88,22 +98,32 @@ class Life:
         Every other end of a query is an exception, and this is where it is judged: JobError for
         what only a person can fix, OutageError, RestartableError for the rest.
         """
-        self.has_progressed = False
-        with explained(self.connection.settings), explained_spark():
-            self.impatient = connect(self.connection.settings, patient=False)
-            # Known from here on, even if what follows fails: it may not be raised freely again.
-            self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
-            for note in before_start.start(self.connection, self.tablets, self.epoch):
-                say(f"recovery: {note}")
-            batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
-            self.refused = None
-            flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
-            query = pipeline.start(flow, batch)
-            try:
-                self._follow(query, batch)
-            finally:
-                if query.isActive:
-                    query.stop()
+        self.has_progressed = self.is_idle = False
+        try:
+            with explained(self.connection.settings), explained_spark():
+                self._start()
+        except RestartableError as error:
+            is_away = isinstance(error, OutageError) and not isinstance(error, UnmountedError)
+            if self.impatient is not None and not is_away:  # it says more than what it has caused
+                verify_mounted(self.impatient, self.connection.settings)
+            raise
+
+    def _start(self) -> None:
+        settings = self.connection.settings
+        self.impatient = connect(settings, patient=False)
+        verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
+        # Known from here on, even if what follows fails: it may not be raised freely again.
+        self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
+        for note in before_start.start(self.connection, self.tablets, self.epoch):
+            say(f"recovery: {note}")
+        batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
+        self.refused = None
+        flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
+        query = pipeline.start(flow, batch)
+        try:
+            self._follow(query, batch)
+        finally:
+            _end(query)
 
     def is_stop_asked(self) -> bool:
         """Return whether `stop` asks this process to end; False while the cluster is away."""
@@ -135,13 +155,15 @@ class Life:
         # This loop looks at the query and at signals as well.
         client = self.impatient or self.connection.client
         impatient = replace(self.connection, client=client)
-        watch = Watch(impatient, self.epoch, query)
+        tasks = partial(finished_tasks, self.spark)
+        watch = Watch(impatient, self.epoch, query, tasks)
         room = Room(impatient, self.said)
         monitor = Monitor(query, job.large_state_bytes, self.said, room.warnings)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
             watch.look(time.monotonic())
+            self.is_idle = watch.is_idle
             batch.shelf.publish(client, settings, time.monotonic())
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
                 say("`stop` was called: finishing the micro-batch, then stopping")
@@ -154,9 +176,10 @@ class Life:
                     break
             time.sleep(_POLL_SECONDS)
         if query.isActive:
-            query.stop()
+            _end(query)
         elif not isinstance(batch.failure, ClosedError):
             if batch.failure is not None:
+                self.is_idle = False
                 raise batch.failure
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
@@ -176,11 +199,20 @@ class Life:
             raise
 
 
-def supervise(job: Job, life: Life, stop: threading.Event) -> None:
-    """Start queries until ``stop`` is set, with a pause after each failure.
+def _end(query: StreamingQuery) -> None:
+    """Stop the query. A batch that Spark cannot interrupt is left: it commits in no later epoch."""
+    try:
+        if query.isActive:
+            query.stop()
+    except (PySparkException, Py4JJavaError) as error:
+        say(f"WARNING: Spark does not end the batch under way: {cause(str(error))}")
 
-    Raises JobError after the job's most failures within its period without a batch in between, and
-    RestartableError when the batch that ``stop`` waited for fails. An outage is waited for.
+
+def supervise(job: Job, life: Life, stop: threading.Event) -> str:
+    """Start queries until ``stop`` is set, with a pause after each failure; return how it ended.
+
+    Raises JobError after the job's most failures without a batch in between, and RestartableError
+    when the batch that ``stop`` waited for fails. An outage is waited for.
     """
     failures: deque[float] = deque()
     outage: Outage | None = None
@@ -196,22 +228,34 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> None:
             _pause(job, outage.count, life, stop, outage)
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
+                if isinstance(error, StalledError):
+                    say(f"the batch is given up: {error}")
+                    return STOPPED_IN_A_BATCH
                 raise
             outage, now = None, time.monotonic()
             if life.has_progressed:
                 failures.clear()
             failures.append(now)
-            while failures[0] < now - job.failure_period_seconds:
+            # Only of a job without rows to read: each try of a batch may take longer than a period.
+            while life.is_idle and failures[0] < now - job.failure_period_seconds:
                 failures.popleft()
             if len(failures) >= job.most_failures:
                 raise JobError(
-                    f"gave up after {len(failures)} failures in "
-                    f"{job.failure_period_seconds / 60:.0f} minutes and no batch in between; the "
-                    f"last: {error}",
+                    f"gave up after {len(failures)} failures and no batch in between; the last: "
+                    f"{error}",
                     "fix the cause and start again: committed rows are kept",
                 ) from error
             say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), life, stop)
+    return STOPPED
+
+
+def wait_mounted(connection: Connection) -> None:
+    """Wait until every table of the job is mounted, and say for what."""
+    outage = Outage(time.monotonic())
+    while lines := closed(connection.client, connection.settings):
+        outage.tell("; ".join(lines), time.monotonic())
+        time.sleep(LOOK_SECONDS)
 
 
 def _pause(

@@ -5,18 +5,20 @@ should know is said once.
 """
 
 import time
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from yt.common import YtError, YtResponseError
+from yt.common import YtError
 
-from ..cluster import cluster_name, facts, first_line
-from ..errors import RestartableError
+from ..cluster import cluster_name, first_line
+from ..errors import RestartableError, StalledError
 from ..job import Connection
 from ..ledger import Head
 from ..log import say
+from ..mounting import closed
 from ..positions import Queue, ahead, behind
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, verify_epoch
@@ -24,7 +26,7 @@ from ..recovery.snapshot import read_head
 from .outage import Outage
 
 LOOK_SECONDS = 15.0
-#: A query that has rows to read and finishes no batch for so long is called stalled.
+#: A query that has rows to read and finishes no batch and no task for so long is called stalled.
 STALL_SECONDS = 60.0
 
 
@@ -35,11 +37,15 @@ class Watch:
     connection: Connection
     epoch: Epoch
     query: StreamingQuery
+    #: Returns another value whenever a task of a batch has finished (finished_tasks).
+    tasks: Callable[[], object]
+    #: Whether no row waited at the last look.
+    is_idle: bool = False
     #: Whether `stop` asks this process to end.
     is_stop_asked: bool = False
     _next: float = field(default_factory=lambda: time.monotonic() + LOOK_SECONDS)
-    #: The last batch of the ledger, and since when rows wait behind it.
-    _number: int = -1
+    #: The last batch of the ledger and the tasks after it, and since when nothing was added.
+    _done: object = None
     _since: float | None = None
     _said: frozenset[str] = frozenset()
     _outage: Outage | None = None
@@ -47,8 +53,9 @@ class Watch:
     def look(self, now: float) -> None:
         """Look, if the last time was long enough ago.
 
-        Raises SupersededError for a foreign epoch, RestartableError when the next start has to
-        judge: a queue was recreated, something else has moved the consumer, no batch ends.
+        A cluster that is away, or a table that is not mounted, is said once a minute. Raises
+        SupersededError for a foreign epoch, RestartableError when the next start has to judge: a
+        queue was recreated, something else has moved the consumer, no batch ends.
         """
         if now < self._next:
             return
@@ -62,11 +69,9 @@ class Watch:
             self._verify(queues, head)
         except (YtError, OSError) as error:
             # An outage is a reason to wait: Spark's own requests end the query when they must.
-            if closed := self._closed_queues(error):
-                self._say_once(closed)
-                return
+            why = closed(client, settings) or [first_line(error)]
             self._outage = self._outage or Outage(now)
-            self._outage.tell(first_line(error), now)
+            self._outage.tell("; ".join(why), now)
             return
         if self._outage is not None:
             say("watch: the cluster answers again")
@@ -77,19 +82,6 @@ class Watch:
     def cluster(self) -> str:
         """The cluster's name, asked once."""
         return cluster_name(self.connection.client)
-
-    def _closed_queues(self, error: Exception) -> list[str]:
-        """Return why an answer is an error: mostly a tablet that is not mounted tells no bounds."""
-        lines: list[str] = []
-        if not isinstance(error, YtResponseError):
-            return lines  # the cluster has not answered
-        for path in self.connection.settings.queues:
-            with suppress(YtError, OSError):
-                found = facts(self.connection.client, path, ["tablet_state"])
-                state = "missing" if found is None else str(found["tablet_state"])
-                if state not in ("mounted", "frozen"):
-                    lines.append(f"queue {path} is {state}: its rows cannot be read")
-        return lines
 
     def _verify(self, queues: tuple[Queue, ...], head: Head) -> None:
         """Compare ids and consumer with the head, which moves first.
@@ -123,8 +115,10 @@ class Watch:
             for queue in queues
             for partition, upper in enumerate(queue.upper)
         )
-        if not waiting or head.number != self._number:
-            self._number, self._since = head.number, now if waiting else None
+        self.is_idle = not waiting
+        done = (head.number, self.tasks()) if waiting else None
+        if done is None or done != self._done:
+            self._done, self._since = done, now if waiting else None
             return []
         self._since = self._since if self._since is not None else now
         settings, seconds = self.connection.settings, now - self._since
@@ -132,13 +126,15 @@ class Watch:
         limit = settings.stall_seconds + settings.trigger_seconds
         doing = f"Spark: {self.query.status['message']}"
         if seconds >= limit:
-            raise RestartableError(
-                f"{waiting} rows wait and no batch has ended for {seconds:.0f} s ({doing})"
+            raise StalledError(
+                f"{waiting} rows wait, and no batch and no task has ended for {seconds:.0f} s "
+                f"({doing}); `stall_seconds` has to be longer than any task takes"
             )
         if seconds < STALL_SECONDS + settings.trigger_seconds:
             return []
         return [
-            f"STALLED: rows wait and no batch ends ({doing}); the query ends after {limit:.0f} s"
+            f"STALLED: rows wait, no batch and no task ends ({doing}); the query ends after "
+            f"{limit:.0f} s"
         ]
 
     def _say_once(self, lines: list[str]) -> None:
@@ -148,3 +144,15 @@ class Watch:
         if self._said and not lines:
             say("watch: all is well again")
         self._said = frozenset(lines)
+
+
+def finished_tasks(spark: SparkSession) -> tuple[tuple[int, int], ...]:
+    """Return the stages that run, each with the number of its tasks that have finished.
+
+    A batch longer than a stall shows here that it moves. Failed tasks do not count.
+    """
+    tracker = spark.sparkContext.statusTracker()
+    found = ((number, tracker.getStageInfo(number)) for number in tracker.getActiveStageIds())
+    return tuple(
+        sorted((number, stage.numCompletedTasks) for number, stage in found if stage is not None)
+    )
