@@ -63,16 +63,11 @@ def verify(job: Job) -> None:
 
 def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
     """Yield what may be wrong with REJECT and its output, apart from the output's columns."""
-    with_state = bool(job.reject) and job.kind.is_stateful
-    yield (
-        with_state,
-        f"processing {job.processing} cannot reject rows: its state is made before a batch is "
-        "seen; leave REJECT out and filter in transform()",
-    )
     without_output = bool(job.reject) and REJECTED not in job.outputs
     yield (
         without_output,
-        f'REJECT needs an output {REJECTED!r} in OUTPUTS; docs: README, "Rejected rows"',
+        f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports; docs: "
+        'README, "Rejected rows"',
     )
     for reason, condition in job.reject.items():
         is_entry = _is_line(reason) and isinstance(condition, str) and bool(condition.strip())
@@ -204,7 +199,10 @@ def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:
         wanted = rejected_columns(queues)
         found = job.output_columns[REJECTED]
         lines = [f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"]
-        yield found != wanted, "\n    ".join([*lines, *map(_line, wanted)])
+        yield (
+            found != wanted,
+            "\n    ".join([*lines, *map(_line, wanted), "or REJECTED of ytstream"]),
+        )
 
 
 def _line(column: Column) -> str:

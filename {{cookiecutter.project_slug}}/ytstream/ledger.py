@@ -75,6 +75,8 @@ class BatchRow:
     ended: datetime
     #: Static output -> the path of the table of the batch's rows.
     tables: Mapping[str, str] = field(default_factory=dict)
+    #: How many rows were behind the watermark, by Spark's count; they are in no output.
+    late: int = 0
 
     @property
     def read(self) -> int:
@@ -194,6 +196,10 @@ def end_query(ledger: str) -> str:
 
 def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     """Return the table's row of the batch that ``head`` ends with."""
+    state = {
+        **({"tables": dict(done.tables)} if done.tables else {}),
+        **({"late": done.late} if done.late else {}),
+    }
     return {
         "kind": "batch",
         "number": head.number,
@@ -207,7 +213,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         "rows_written": dict(done.written),
         "started": _microseconds(done.started),
         "ended": _microseconds(done.ended),
-        **({"state": {"tables": dict(done.tables)}} if done.tables else {}),
+        **({"state": state} if state else {}),
     }
 
 

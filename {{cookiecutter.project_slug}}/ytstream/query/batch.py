@@ -25,15 +25,16 @@ from yt.common import YtError
 from .. import ledger
 from ..cluster import cluster_name, first_line
 from ..errors import JobError, RestartableError
-from ..job import Connection
+from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head
 from ..plan import observed_name
 from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
-from . import reject
-from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
+from .again import write_rejected
+from .audit import Ranges, audit, ends_of, metrics_of, ranges
+from .left_out import LeftOut, left_out, verify_limit
 from .outputs import Outputs
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
@@ -103,11 +104,8 @@ class Batch:
         if not self._is_undone_whole:
             begun.result()
 
-        def rejected() -> int:
-            planned = begun.result()[1].values()
-            read = sum(rows.count for partitions in planned for rows in partitions.values())
-            counts = reject.counts(dict(observed(plan)), connection.job)
-            return reject.verify_limit(counts, read, connection.settings.reject_limit)
+        def judged() -> LeftOut:
+            return self._judged(left_out(plan, connection.job), begun.result()[1])
 
         is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
         gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
@@ -116,7 +114,7 @@ class Batch:
                 frame = of_the_query(rows, plan, java) if gathered is rows else gathered
                 written = write_streamed(frame, plan, connection, java, number)
             else:
-                with self.outputs.of(gathered, started, rejected) as frames:
+                with self.outputs.of(gathered, judged) as frames:
                     # First: a failure here leaves nothing that a reader sees, under no guarantee.
                     static = self.shelf.write(connection, frames, number)
                     written = write_outputs(frames, connection, java, number) | static
@@ -126,12 +124,18 @@ class Batch:
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
         audit(connection.client, number, head.ids, planned, metrics)
+        found = judged()
+        if any(planned.values()) and (found.rejected is None or any(found.rejected.values())):
+            again = write_rejected(rows, plan, connection, java, number, found.rejected, planned)
+            found = self._judged(replace(found, rejected=again), planned)
+            written |= {REJECTED: sum(again.values())}
+        written = {**dict.fromkeys(connection.job.outputs, 0), **written}
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in planned.items()
         }
         tables = self.shelf.tables(number)
-        done = BatchRow(pairs, written, started, datetime.now(UTC), tables)
+        done = BatchRow(pairs, written, started, datetime.now(UTC), tables, found.late)
         after, path = moved(head, number, planned), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
@@ -139,6 +143,13 @@ class Batch:
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time
             write_head(own, path, after, done)
+
+    def _judged(self, found: LeftOut, planned: Ranges) -> LeftOut:
+        """Return ``found``. Raises JobError when the batch leaves out too many rows."""
+        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+        connection = self.connection
+        verify_limit(found, read, connection.settings.reject_limit, connection.job)
+        return found
 
     @property
     def _is_undone_whole(self) -> bool:
