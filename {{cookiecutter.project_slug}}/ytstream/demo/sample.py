@@ -76,9 +76,20 @@ class Sample:
         """
         if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
-        last = rows[-1]
-        later = type(last[self.event_time])(max(int(row[self.event_time]) for row in rows) + _HOUR)
+        last = self.passing(job, rows)[-1]
+        later = type(last[self.event_time])(self.newest(job, rows) + _HOUR)
         return [{**last, self.event_time: later} for _ in range(2)]
+
+    def newest(self, job: Job, rows: Sequence[Row]) -> int:
+        """Return the newest event time of the rows that REJECT lets through."""
+        return max(int(row[str(self.event_time)]) for row in self.passing(job, rows))
+
+    def passing(self, job: Job, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return the rows that REJECT lets through; all of them if it keeps out each."""
+        if not is_rejected(job, REJECTED):
+            return rows
+        out = {values[1:] for values in self.wanted(job, rows, REJECTED)}
+        return [row for row in rows if _values(row, job.queue_columns) not in out] or rows
 
 
 def _rows(what: str, made: object) -> list[dict[str, Any]]:
@@ -120,9 +131,11 @@ def compared(job: Job, output: str = "output") -> list[Column]:
 
 def counted(rows: Iterable[Row], columns: Sequence[Column]) -> Counted:
     """Return how often each combination of ``columns`` is there."""
-    return Counter(
-        tuple(_plain(row[column.name], column.type) for column in columns) for row in rows
-    )
+    return Counter(_values(row, columns) for row in rows)
+
+
+def _values(row: Row, columns: Sequence[Column]) -> tuple[Any, ...]:
+    return tuple(_plain(row[column.name], column.type) for column in columns)
 
 
 def _plain(value: Any, type_: Any) -> Any:

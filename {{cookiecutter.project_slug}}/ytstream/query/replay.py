@@ -51,7 +51,7 @@ def replay(
         raise JobError(
             f"a job of processing {connection.job.processing} replays no rows: its state has moved "
             "on, and they would be late or counted without the rows they belong to",
-            "send the rows that transform.py accepts now into a queue of the job again, while their "
+            "send the rows that transform.py accepts now into a queue of the job again while their "
             "event time is in front of the watermark; or `rewind`, which reads older rows again",
         )
     if connection.job.static:
