@@ -102,7 +102,7 @@ def first_query(ledger: str) -> str:
 def newest_query(ledger: str, count: int) -> str:
     """Return the query that reads what the last batches did, the newest first."""
     return (
-        "number, epoch, batch, rows_read, rows_written, started, ended "
+        "number, epoch, batch, rows_read, rows_written, started, ended, state "
         f'from [{ledger}] where kind = "batch" order by number desc limit {count}'
     )
 
@@ -119,6 +119,12 @@ def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tables that a batch's row names: static output -> path."""
     state = row["state"]
     return state.get("tables", {}) if isinstance(state, Mapping) else {}
+
+
+def late_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows of a batch were behind the watermark."""
+    state = row["state"]
+    return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
 
 
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
