@@ -106,7 +106,7 @@ def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
     )
     assert "nothing fills the outputs rejected" in _refused_job(stream, reject={})
     assert "split is not a function" in _refused_job(stream, outputs=more, split="outputs")
-    assert "REJECT needs an output 'rejected'" in _refused_job(
+    assert "REJECT needs an output in OUTPUTS: 'rejected': REJECTED" in _refused_job(
         stream, outputs={"output": job.outputs["output"]}
     )
     assert "REJECT['r']: wanted one line as the reason and a SQL" in _refused_job(
@@ -118,7 +118,7 @@ def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
 def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", queues=2, rejects=True)
     job: Job = stream.connection.job
-    outputs = {**job.outputs, REJECTED: job.outputs[REJECTED][1:]}
+    outputs = {**job.outputs, REJECTED: job.output_columns[REJECTED][1:]}
     wrong = replace(job, outputs=outputs)
     said = refusal(
         lambda: verify_configuration(wrong, stream.settings, stream.connection.guarantee)
