@@ -236,6 +236,15 @@ def test_rows_that_transform_reads_twice_are_rejected_once(stream_of: StreamOf) 
     assert stream.is_exact()
 
 
+def test_a_queue_without_new_rows_is_not_read_again(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", "deduplicate", 2, rejects=True)
+    for queues in ((0,), (1,), (0, 1)):
+        stream.send(300, queues=queues)
+        stream.drain()
+    assert stream.is_exact()
+    assert _rows(stream)[REJECTED] > 0
+
+
 def test_a_batch_without_rejected_rows_is_read_once(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,6 +149,7 @@ def _wanted(name: str, value: object) -> str:
 
 def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
     """Raise JobError unless the configuration has what this job and its guarantee need."""
+    job = job.reading(len(settings.queues))
     is_join, has_reference = job.kind.has_reference, settings.reference is not None
     queues = counted(len(settings.queues), "queue")
     key = guarantee.key(len(settings.queues))
