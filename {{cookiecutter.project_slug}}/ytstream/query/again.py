@@ -47,23 +47,19 @@ def write_rejected(
     job, queues = connection.job, len(connection.settings.queues)
     frame = reject.frame(_tagged(rows, execution, java), job, queues, datetime.now(UTC))
     metrics = dict(observed(write(frame, REJECTED, connection, java, number)))
-    for path, partitions in planned.items():
-        wanted = (
-            sum(part.count for part in partitions.values()),
-            sum(part.sum for part in partitions.values()),
-        )
-        found = metrics.get(observed_name(path))
-        seen = (int(found.get(0)), found.get(1)) if found is not None else (0, 0)
-        if wanted[0] and (seen[0] != wanted[0] or seen[1] not in (None, wanted[1])):
-            raise RestartableError(
-                f"batch {number} read other rows of {path} for {REJECTED!r} than those planned"
-            )
     again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
     if counts is not None and again != counts:
         raise RestartableError(
             f"batch {number} rejected {counts} while it read its rows, and {again} when it read "
             "them again"
         )
+    for path, partitions in ((path, rows.values()) for path, rows in planned.items() if rows):
+        wanted = sum(part.count for part in partitions), sum(part.sum for part in partitions)
+        found = metrics.get(observed_name(path))  # absent where no condition can be true
+        if found and wanted != (found.get(0), wanted[1] if found.isNullAt(1) else found.get(1)):
+            raise RestartableError(
+                f"batch {number} read other rows of {path} for {REJECTED!r} than those planned"
+            )
     return again
 
 

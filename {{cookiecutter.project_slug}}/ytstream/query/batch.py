@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -124,12 +125,10 @@ class Batch:
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
         audit(connection.client, number, head.ids, planned, metrics)
-        found = judged()
-        if any(planned.values()) and (found.rejected is None or any(found.rejected.values())):
-            again = write_rejected(rows, plan, connection, java, number, found.rejected, planned)
-            found = self._judged(replace(found, rejected=again), planned)
-            written |= {REJECTED: sum(again.values())}
+        found = self._rejected(judged(), rows, plan, number, planned)
         written = {**dict.fromkeys(connection.job.outputs, 0), **written}
+        if found.rejected:
+            written[REJECTED] = sum(found.rejected.values())
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in planned.items()
@@ -143,6 +142,17 @@ class Batch:
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time
             write_head(own, path, after, done)
+
+    def _rejected(
+        self, found: LeftOut, rows: DataFrame, plan: Any, number: int, planned: Ranges
+    ) -> LeftOut:
+        """Write the rows that REJECT has kept out, if any; return how many the batch leaves out."""
+        counts, connection = found.rejected, self.connection
+        if not any(planned.values()) or (counts is not None and not any(counts.values())):
+            return found
+        java = self.tablets.java
+        again = write_rejected(rows, plan, connection, java, number, counts, planned)
+        return self._judged(replace(found, rejected=again), planned)
 
     def _judged(self, found: LeftOut, planned: Ranges) -> LeftOut:
         """Return ``found``. Raises JobError when the batch leaves out too many rows."""
