@@ -47,12 +47,6 @@ def write_rejected(
     job, queues = connection.job, len(connection.settings.queues)
     frame = reject.frame(_tagged(rows, execution, java), job, queues, datetime.now(UTC))
     metrics = dict(observed(write(frame, REJECTED, connection, java, number)))
-    again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
-    if counts is not None and again != counts:
-        raise RestartableError(
-            f"batch {number} rejected {counts} while it read its rows, and {again} when it read "
-            "them again"
-        )
     for path, partitions in ((path, rows.values()) for path, rows in planned.items() if rows):
         wanted = sum(part.count for part in partitions), sum(part.sum for part in partitions)
         found = metrics.get(observed_name(path))  # absent where no condition can be true
@@ -60,6 +54,12 @@ def write_rejected(
             raise RestartableError(
                 f"batch {number} read other rows of {path} for {REJECTED!r} than those planned"
             )
+    again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
+    if counts is not None and again != counts:
+        raise RestartableError(
+            f"batch {number} rejected {counts} while it read its rows, and {again} when it read "
+            "them again"
+        )
     return again
 
 
