@@ -3,7 +3,7 @@
 from ytstream import Job
 
 from .tables import OUTPUTS, QUEUE
-from .transform import transform
+from .transform import REJECT, transform
 
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
@@ -13,6 +13,7 @@ JOB = Job(
     queue=QUEUE,
     outputs=OUTPUTS,
     transform=transform,
+    reject=REJECT,
     # Partitions of the state, fixed by the checkpoint: as many as executors have cores.
     shuffle_partitions=8,
     made_for="1.0.0",

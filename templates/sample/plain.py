@@ -1,7 +1,12 @@
-"""The sample rows and the output expected of them: the demo and the tests use both."""
+"""The sample rows and the outputs expected of them: the demo and the tests use both."""
 
 from ytstream.demo.sample import Sample
 
 from . import expected, rows
 
-SAMPLE = Sample(rows=rows.rows, event_time=rows.EVENT_TIME, expected=expected.expected)
+SAMPLE = Sample(
+    rows=rows.rows,
+    event_time=rows.EVENT_TIME,
+    expected=expected.expected,
+    others={"rejected": expected.rejected},
+)

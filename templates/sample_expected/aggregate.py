@@ -1,4 +1,4 @@
-"""YOURS. The expected output, computed from the same rows by plain Python."""
+"""YOURS. The expected outputs, computed from the same rows by plain Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,22 @@ Row = Mapping[str, Any]
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of "output": the totals of each auction over all its bids."""
     prices: dict[int, list[int]] = {}
-    for row in rows:
+    for row in (row for row in rows if _reason(row) is None):
         prices.setdefault(row["auction"], []).append(row["price"])
     for auction, paid in prices.items():
         yield {"auction": auction, "bids": len(paid), "total": sum(paid), "highest": max(paid)}
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the reason and the row of each that REJECT keeps out."""
+    for row in rows:
+        if (reason := _reason(row)) is not None:
+            yield reason, row
+
+
+def _reason(row: Row) -> str | None:
+    if row["price"] <= 0:
+        return "the price is not positive"
+    if row["url"] is not None and f"/{row['auction']}?" not in row["url"]:
+        return "the URL is of another auction"
+    return None

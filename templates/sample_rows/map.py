@@ -12,14 +12,16 @@ from yt.yson import YsonUint64
 FIRST_BID_US = 1_704_067_200_000_000
 #: The column of the event time, which goes forward from one row to the next.
 EVENT_TIME = "date_time"
+#: One bid in so many makes no sense.
+ODD = 50
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
 
 def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[dict[str, Any]]:
     """Yield ``count`` bids with the columns of QUEUE, a few milliseconds apart from ``start_us``.
 
-    Some optional values are null, some prices and texts are at their limits, and two bids in a
-    hundred make no sense, as in real life.
+    Some optional values are null, some prices and texts are at their limits, and one bid in ODD
+    makes no sense, as in real life.
     """
     source = random.Random(seed)
     now = start_us
@@ -28,7 +30,7 @@ def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[di
         channel = source.choice(_CHANNELS)
         auction = 1_000 + source.randrange(100)
         price = source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999))
-        is_bad = source.randrange(50) == 0
+        is_bad = source.randrange(ODD) == 0
         yield {
             "event_id": f"{seed}-{number:08d}",
             "auction": auction + (number % 2 if is_bad else 0),

@@ -10,8 +10,11 @@ from yt.yson import YsonUint64
 
 #: 2024-01-01T00:00:00Z in microseconds, the unit of YTsaurus' timestamp type.
 FIRST_BID_US = 1_704_067_200_000_000
-#: The column of the event time, which goes forward from one row to the next.
+#: The column of the event time, which goes forward from one row to the next, but for wrong dates.
 EVENT_TIME = "date_time"
+#: One bid in so many has a wrong date, eighty years ahead.
+ODD = 50
+_AHEAD_US = 2_524_608_000_000_000
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
 #: The bidders come in groups, each for a visit; a group comes again after all others.
@@ -25,7 +28,8 @@ _ROBOT = 1
 def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[dict[str, Any]]:
     """Yield ``count`` bids with the columns of QUEUE, about a second apart from ``start_us``.
 
-    Some optional values are null, some prices and texts are at their limits, as in real life.
+    Some optional values are null, some prices and texts are at their limits, and one bid in ODD
+    comes from the future, as in real life.
     """
     source = random.Random(seed)
     now = start_us
@@ -41,6 +45,6 @@ def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[di
             "price": source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999)),
             "channel": channel,
             "url": None if channel is None else f"https://auction.example/{auction}?c={channel}",
-            "date_time": YsonUint64(now),
+            "date_time": YsonUint64(now + (_AHEAD_US if source.randrange(ODD) == 0 else 0)),
             "extra": source.choice((None, "", "привет", 'a "quoted" \\ text')),
         }

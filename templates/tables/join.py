@@ -6,7 +6,7 @@ key columns is sorted by them, and rows replace each other by key; a table witho
 `make tables` shows the tables that `make provision` creates; existing ones are never altered.
 """
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 #: Bids of an auction site, as in the streaming benchmark Nexmark. All queues share these columns; a
 #: queue may have more, which the job then does not see.
@@ -34,13 +34,7 @@ OUTPUTS = {
         Column("date_time", "timestamp", required=True),
     ],
     # The rows that REJECT of transform.py keeps out, with their position and as JSON.
-    "rejected": [
-        Column("tablet_index", "int64", key=True),
-        Column("row_index", "int64", key=True),
-        Column("reason", "utf8", required=True),
-        Column("time", "timestamp", required=True),
-        Column("row", "utf8", required=True),
-    ],
+    "rejected": REJECTED,
 }
 
 #: What is known of the auctions. A row of the output is made from at most one row of it, so its key

@@ -1,4 +1,4 @@
-"""YOURS. transform() alone: rows in, rows out, no stream."""
+"""YOURS. REJECT and transform() alone: rows in, rows out, no stream."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def test_all_bids_of_an_auction_are_in_its_totals(
     spark: SparkSession, connection: Connection
 ) -> None:
     rows = SAMPLE.make(2_000)
-    result = output_frames(spark, connection, rows)["output"]
-    assert_rows(connection, result, SAMPLE.wanted(connection.job, rows))
+    frames = output_frames(spark, connection, rows)
+    for name in ("output", "rejected"):
+        assert_rows(connection, frames[name], SAMPLE.wanted(connection.job, rows, name), name)
 
 
 def test_totals_go_on_from_batch_to_batch(

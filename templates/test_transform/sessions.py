@@ -1,4 +1,4 @@
-"""YOURS. transform() alone, on a stream of files: a session may go on from batch to batch."""
+"""YOURS. REJECT and transform() alone, on a stream of files: the result depends on earlier ones."""
 
 from __future__ import annotations
 

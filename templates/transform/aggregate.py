@@ -3,6 +3,16 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+#: Bids that make no sense: reason -> a SQL condition on the columns of QUEUE. The first condition
+#: that is true sends the row to the output "rejected"; null counts as false. The functions try_cast
+#: and try_to_timestamp give null for a text that is no number or time; cast would end the job.
+REJECT = {
+    "the price is not positive": "price <= 0",
+    "the URL is of another auction": (
+        "try_cast(regexp_extract(url, '([0-9]+)[?]', 1) AS BIGINT) <> auction"
+    ),
+}
+
 
 def transform(events: DataFrame) -> DataFrame:
     """One row per auction, given again whenever it changes; the columns are those of OUTPUTS.

@@ -9,23 +9,26 @@ WITHIN = "10 seconds"
 #: How far a row may lie ahead of the batch's clock, not more than WITHIN: one wrong date in the
 #: future would move the watermark there, and every right row after it would be late.
 AHEAD = "5 seconds"
+#: Rows that never reach transform(): reason -> a SQL condition on the columns of QUEUE. The first
+#: condition that is true sends the row to the output "rejected"; null counts as false.
+#: current_timestamp() is the time in the batch's entry of the offset log, the same when the batch
+#: runs again. The functions try_cast and try_to_timestamp give null for a text that is no number or
+#: time; cast would end the job.
+REJECT = {
+    "without event time": "date_time IS NULL",
+    "from the future": f"date_time > current_timestamp() + INTERVAL {AHEAD}",
+}
 
 
 def transform(events: DataFrame) -> DataFrame:
     """One row per event id; the columns of QUEUE become those of OUTPUTS["output"].
 
-    A row without an id cannot be told from another one: it passes, under an id of its own. Rows
-    from the future are left out and counted in the log of each batch (``observe``).
-    ``current_timestamp`` is the time in the batch's entry of the offset log, the same when the
-    batch runs again.
+    A row without an id cannot be told from another one: it passes, under an id of its own, and the
+    log of each batch counts it (``observe``).
     """
-    latest = F.current_timestamp() + F.expr(f"INTERVAL {AHEAD}")
+    nameless = F.count(F.when(F.col("event_id").isNull(), 1)).alias("without an id")
     return (
-        # A column of its own, because Spark 3.5 takes no clock inside observe().
-        events.withColumn("is_ahead", F.coalesce(F.col("date_time") > latest, F.lit(False)))
-        .observe("left out", F.count(F.when(F.col("is_ahead"), 1)).alias("from the future"))
-        .observe("passed", F.count(F.when(F.col("event_id").isNull(), 1)).alias("without an id"))
-        .filter("not is_ahead")
+        events.observe("passed", nameless)
         .withColumn("identity", F.coalesce("event_id", F.expr("uuid()")))
         .withWatermark("date_time", WITHIN)
         .dropDuplicatesWithinWatermark(["identity"])

@@ -22,6 +22,15 @@ LATENESS = "10 minutes"
 #: How far a row may lie ahead of the batch's clock, not more than LATENESS: one wrong date in the
 #: future would move the watermark there, and every right row after it would be late.
 AHEAD = "1 minute"
+#: Rows that never reach transform(): reason -> a SQL condition on the columns of QUEUE. The first
+#: condition that is true sends the row to the output "rejected"; null counts as false.
+#: current_timestamp() is the time in the batch's entry of the offset log, the same when the batch
+#: runs again. The functions try_cast and try_to_timestamp give null for a text that is no number or
+#: time; cast would end the job.
+REJECT = {
+    "without event time": "date_time IS NULL",
+    "from the future": f"date_time > current_timestamp() + INTERVAL {AHEAD}",
+}
 
 
 class Session(NamedTuple):
@@ -40,24 +49,9 @@ OUTPUT = "bidder bigint, first_bid bigint, last_bid bigint, bids bigint, total b
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One row per session; the columns are those of OUTPUTS["output"].
-
-    Rows without an event time belong to no session. They and those from the future are counted in
-    the log of each batch (``observe``). ``current_timestamp`` is the time in the batch's entry of
-    the offset log, the same when the batch runs again.
-    """
-    time = F.col("date_time")
-    latest = F.current_timestamp() + F.expr(f"INTERVAL {AHEAD}")
+    """One row per session; the columns are those of OUTPUTS["output"]."""
     bids = (
-        # A column of its own, because Spark 3.5 takes no clock inside observe().
-        events.withColumn("is_ahead", F.coalesce(time > latest, F.lit(False)))
-        .observe(
-            "left out",
-            F.count(F.when(time.isNull(), 1)).alias("without event time"),
-            F.count(F.when(F.col("is_ahead"), 1)).alias("from the future"),
-        )
-        .filter("date_time is not null and not is_ahead")
-        .withWatermark("date_time", LATENESS)
+        events.withWatermark("date_time", LATENESS)
         # What sessions() needs, and date_time, by which Spark leaves out late rows.
         .select("bidder", "date_time", F.unix_micros("date_time").alias("time"), "price")
     )

@@ -24,7 +24,7 @@ from tests.project import DEFAULTS, PROJECT, generate
 from ytstream import confs
 from ytstream.testing import checksums
 
-# The contract's keys; the last two are for join only, reject_limit for map and join.
+# The contract's keys; the last two are for join only.
 KEYS = """
     proxy allow_env_proxy queues consumer outputs checkpoint ledger create_queues start_from
     on_data_loss trigger_seconds stall_seconds max_rows_per_partition dyn_batch_size account
@@ -112,7 +112,7 @@ def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
     readme = (project / "README.md").read_text(encoding="utf-8")
     guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
     assert guarantee is not None
-    kind = confs.STATELESS if rejects(project) else confs.STATEFUL
+    kind = confs.STATELESS if is_stateless(project) else confs.STATEFUL
     for conf in (*confs.GUARANTEES[guarantee[1]], *(conf for conf in kind if conf.since == "3.5")):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in readme
 
@@ -125,8 +125,11 @@ def is_sessions(project: Path) -> bool:
     return 'processing="sessions"' in next(project.glob("src/*/job.py")).read_text()
 
 
-def rejects(project: Path) -> bool:
-    return "REJECT" in next(project.glob("src/*/transform.py")).read_text()
+def is_stateless(project: Path) -> bool:
+    return (
+        re.search(r'processing="(map|join)"', next(project.glob("src/*/job.py")).read_text())
+        is not None
+    )
 
 
 def test_config_keys_are_those_of_the_contract(project: Path) -> None:
@@ -136,7 +139,7 @@ def test_config_keys_are_those_of_the_contract(project: Path) -> None:
     )
     for config in (local, production):
         assert config.keys() <= CONFIG_KEYS
-        assert ("rejected" in config["outputs"]) == rejects(project)
+        assert "rejected" in config["outputs"]
         assert (config.keys() & JOIN_KEYS) == (JOIN_KEYS if is_join(project) else set())
     assert local["create_queues"] is True
     assert local["allow_env_proxy"] is True
@@ -150,9 +153,7 @@ def test_commented_config_keys_are_those_of_the_contract(project: Path) -> None:
     optional = tomllib.loads("\n".join(commented))
     assert optional.keys() <= CONFIG_KEYS, optional.keys()
     assert optional.keys() | tomllib.loads(text).keys() | {"create_queues", "allow_env_proxy"} == (
-        CONFIG_KEYS
-        - (set() if "reference" in text else JOIN_KEYS)
-        - (set() if rejects(project) else {"reject_limit"})
+        CONFIG_KEYS - (set() if "reference" in text else JOIN_KEYS)
     )
 
 

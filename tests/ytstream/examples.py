@@ -28,7 +28,9 @@ PAIRS = (
     *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
 )
 
-_SAMPLE_ROWS = {"window": "bids", "aggregate": "bids"}
+_SAMPLE_ROWS = {"aggregate": "map"}
+#: One row in so many is odd: none is.
+_NONE = 10**18
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,12 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
     package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
-    several = "_multi" if queues > 1 and processing in STATELESS else ""
-    tables = _load(package, "tables", f"tables/{processing}{keyed or several}.py")
+    tables = _load(package, "tables", f"tables/{processing}{keyed}.py")
     transform = _load(package, "transform", f"transform/{processing}{keyed}.py")
     # In this order: expected.py may import rows.py.
     rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, processing)}.py")
-    if not rejects and processing in STATELESS:
-        rows.rows = _load(package, "bids", "sample_rows/bids.py").rows
+    if not rejects:
+        rows.ODD = _NONE
     expected = _load(package, "expected", f"sample_expected/{processing}.py")
     job = Job(
         name=f"{processing}-of-bids",
@@ -64,7 +65,7 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
         queue=tables.QUEUE,
         outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
         transform=transform.transform,
-        reject=getattr(transform, "REJECT", {}) if rejects else {},
+        reject=transform.REJECT if rejects else {},
         reference=getattr(tables, "REFERENCE", ()),
         shuffle_partitions=2,
     )
@@ -72,7 +73,7 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
         rows=rows.rows,
         event_time=rows.EVENT_TIME,
         expected=expected.expected,
-        others={"rejected": expected.rejected} if hasattr(expected, "rejected") else {},
+        others={"rejected": expected.rejected},
         reference=getattr(rows, "REFERENCE", ()),
     )
     return Example(job, sample)

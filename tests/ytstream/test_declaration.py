@@ -15,7 +15,7 @@ import yt.type_info as ti
 
 from tests.ytstream.examples import PAIRS, example, settings_of
 from tests.ytstream.helpers import refusal
-from ytstream import Column, Job, __version__
+from ytstream import REJECTED, Column, Job, __version__, describe
 from ytstream.columns import Described, key_of
 from ytstream.declaration import verify, verify_configuration
 from ytstream.guarantees import GUARANTEES, guarantee_of
@@ -46,10 +46,38 @@ def _refused_output(columns: Sequence[Any]) -> str:
 @pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
 @pytest.mark.parametrize("queues", [1, 2])
 def test_what_the_template_offers_is_accepted(guarantee: str, processing: str, queues: int) -> None:
-    job = example(guarantee, processing, queues).job
+    job = example(guarantee, processing, queues, rejects=True).job
     verify(job)
     settings = settings_of(job, "//home/job", queues=queues)
     verify_configuration(job, settings, guarantee_of(job))
+
+
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_rejected_has_the_columns_that_the_number_of_queues_asks_for(processing: str) -> None:
+    """REJECTED of tables.py stands for them; listed, they are those of one number alone."""
+    job = example("transactional", processing, rejects=True).job
+    assert job.outputs["rejected"] is REJECTED
+    by_queues = {queues: job.reading(queues).output_columns["rejected"] for queues in (1, 2)}
+    position = ("tablet_index", "row_index")
+    assert {n: key_of(columns) for n, columns in by_queues.items()} == {
+        1: position,
+        2: ("queue_id", *position),
+    }
+    # Back again, too: what REJECTED stands for is not kept.
+    assert job.reading(2).reading(1).output_columns["rejected"] == by_queues[1]
+    settings = settings_of(job, "//home/job", queues=2)
+    listed = replace(job, outputs={**job.outputs, "rejected": list(by_queues[1])})
+    said = refusal(lambda: verify_configuration(listed, settings, guarantee_of(job)))
+    assert "OUTPUTS['rejected'] needs, with 2 queues, the columns\n" in said
+    assert "or REJECTED of ytstream" in said
+    printed = describe.tables(job.reading(2), settings)
+    assert "rejected //home/job/rejected: sorted dynamic table" in printed
+    assert "queue_id" in printed.partition("rejected //home")[2].partition("\n\n")[0]
+
+
+def test_rejected_columns_need_reject() -> None:
+    job = example("transactional", "window", rejects=True).job
+    assert "nothing fills the outputs rejected" in _refused(replace(job, reject={}))
 
 
 def test_a_job_for_another_major_version_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ytstream.examples import PAIRS, STATELESS
+from tests.ytstream.examples import PAIRS
 from tests.ytstream.helpers import StreamOf
 
 pytestmark = pytest.mark.spark
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 def test_every_row_arrives_once_and_right_over_two_runs(
     stream_of: StreamOf, guarantee: str, processing: str, queues: int
 ) -> None:
-    stream = stream_of(guarantee, processing, queues, rejects=processing in STATELESS)
+    stream = stream_of(guarantee, processing, queues, rejects=True)
     stream.send(700)
     stream.drain()
     stream.send(700)

@@ -42,8 +42,8 @@ FILES = {
     "src/bids/job.py": TEMPLATES / "job/map.py",
     "src/bids/tables.py": TEMPLATES / "tables/map.py",
     "src/bids/transform.py": TEMPLATES / "transform/map.py",
-    "sample/__init__.py": TEMPLATES / "sample/map.py",
-    "sample/rows.py": TEMPLATES / "sample_rows/bids.py",
+    "sample/__init__.py": TEMPLATES / "sample/plain.py",
+    "sample/rows.py": TEMPLATES / "sample_rows/map.py",
     "sample/expected.py": TEMPLATES / "sample_expected/map.py",
 }
 ANSWERS = {"project_slug": "bids", "processing": "map", "guarantee": "transactional"}
@@ -149,8 +149,9 @@ MISTAKES = (
     Mistake("two outputs", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',
             "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job "
-            "split=outputs, the function of transform.py\n  REJECT needs an output 'rejected' in "
-            'OUTPUTS; docs: README, "Rejected rows"', DECLARED),
+            "split=outputs, the function of transform.py\n  REJECT needs an output in OUTPUTS: "
+            "'rejected': REJECTED, which ytstream exports; docs: README, \"Rejected rows\"",
+            DECLARED),
     Mistake("no column", TABLES, 'Column("auction", "int64", required=True)', '("auction",)',
             "tables.py, QUEUE[1], ('auction',): wanted a Column, or (name, type, required)",
             'e.g. Column("price", "int64", required=True)'),
@@ -228,7 +229,7 @@ MISTAKES = (
     Mistake("text for a number", ROWS, '"bidder": 1 + source.randrange(10_000)', '"bidder": "x"',
             "rows() in sample/rows.py, row 0: bidder = 'x', wanted int64", SAMPLED, command="rows"),
     Mistake("number too large", ROWS, '"bidder": 1', '"bidder": 2**63',
-            "rows() in sample/rows.py, row 0: bidder = 9223372036854776841, wanted int64", SAMPLED,
+            "rows() in sample/rows.py, row 0: bidder = 9223372036854783925, wanted int64", SAMPLED,
             command="rows"),
     Mistake("no value", ROWS, '"bidder": 1', '"bidder": None and 1',
             "rows() in sample/rows.py, row 0: bidder is required and has no value", SAMPLED,
@@ -239,7 +240,7 @@ MISTAKES = (
     Mistake("no rows", ROWS, "range(count)", "range(0)", "rows() in sample/rows.py yields no rows",
             "yield at least one", command="rows"),
     Mistake("rows() raises", ROWS, "now = start_us", 'now = {}["start"]',
-            "rows() in sample/rows.py failed: KeyError: 'start' (rows.py:24)", STARTED,
+            "rows() in sample/rows.py failed: KeyError: 'start' (rows.py:27)", STARTED,
             command="rows"),
     Mistake("rows() is missing", ROWS, "def rows(", "def make_rows(",
             "sample/ cannot be imported: AttributeError: module 'sample.rows' has no "
@@ -264,7 +265,7 @@ WRONG_EXPECTED = (
     ('"price_eur": ', '"price": ',
      ", row 0: there is no 'price_eur'\n  -> give every column of OUTPUTS in tables.py"),
     (" * 908 // 1000", " * 908 / 1000",
-     ", row 0: price_eur = 0.908, wanted int64\n  -> correct sample/expected.py or tables.py"),
+     ", row 0: price_eur = 961441.248, wanted int64\n  -> correct sample/expected.py or tables.py"),
 )
 
 PLANNED = "correct transform.py or tables.py; nothing was started"

@@ -17,8 +17,8 @@ from ytstream.declaration import verify, verify_configuration
 from ytstream.demo.sample import Row
 from ytstream.job import REJECTED, Job
 from ytstream.plan import observed_name
-from ytstream.query import reject
 from ytstream.query.audit import Metrics, Ranges, audit
+from ytstream.query.left_out import FEW
 from ytstream.query.replay import replay
 from ytstream.query.spark_errors import explained_spark
 from ytstream.testing.stream import Stream, wait_for_failure
@@ -106,7 +106,7 @@ def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
     )
     assert "nothing fills the outputs rejected" in _refused_job(stream, reject={})
     assert "split is not a function" in _refused_job(stream, outputs=more, split="outputs")
-    assert "REJECT needs an output 'rejected'" in _refused_job(
+    assert "REJECT needs an output in OUTPUTS: 'rejected': REJECTED" in _refused_job(
         stream, outputs={"output": job.outputs["output"]}
     )
     assert "REJECT['r']: wanted one line as the reason and a SQL" in _refused_job(
@@ -115,16 +115,10 @@ def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
     assert "reject: wanted a dict" in _refused_job(stream, reject=["price < 0"])
 
 
-def test_a_job_with_state_rejects_no_rows(stream_of: StreamOf) -> None:
-    stream = stream_of("transactional", rejects=True)
-    said = _refused_job(stream, processing="window")
-    assert "processing window cannot reject rows" in said
-
-
 def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", queues=2, rejects=True)
     job: Job = stream.connection.job
-    outputs = {**job.outputs, REJECTED: job.outputs[REJECTED][1:]}
+    outputs = {**job.outputs, REJECTED: job.output_columns[REJECTED][1:]}
     wrong = replace(job, outputs=outputs)
     said = refusal(
         lambda: verify_configuration(wrong, stream.settings, stream.connection.guarantee)
@@ -409,17 +403,17 @@ def test_too_many_rejected_rows_end_the_job_before_any_is_written(
 ) -> None:
     stream = stream_of(guarantee, rejects=True)
     stream.redeclare(reject={"all of them": "true"})
-    stream.send(reject.FEW)
+    stream.send(FEW)
     stream.drain()  # few rows are bad rows, even if they are all
-    assert _rows_of(stream, REJECTED) == reject.FEW
+    assert _rows_of(stream, REJECTED) == FEW
     stream.send(200)
     with pytest.raises(JobError) as caught:
         stream.drain()
-    assert "200 of 200 rows of a micro-batch were rejected: 200 all of them" in str(caught.value)
-    assert _rows_of(stream, REJECTED) == reject.FEW
+    assert "200 of 200 rows of a micro-batch were left out: 200 all of them" in str(caught.value)
+    assert _rows_of(stream, REJECTED) == FEW
     stream.configure(reject_limit=1)
     stream.drain()
-    assert _rows_of(stream, REJECTED) == reject.FEW + 200
+    assert _rows_of(stream, REJECTED) == FEW + 200
 
 
 @pytest.mark.parametrize("rejects", [False, True])

@@ -18,7 +18,7 @@ from tests.ytstream.examples import example
 from tests.ytstream.helpers import ConnectionOf, adopt
 from ytstream import Column, JobError, provision
 from ytstream.job import REJECTED
-from ytstream.query.reject import FEW
+from ytstream.query.left_out import FEW
 from ytstream.query.replay import replay
 from ytstream.testing.stream import Stream
 

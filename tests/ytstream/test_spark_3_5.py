@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 900
 
 #: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables;
 #: a queue that comes to a state, an older driver, a maintenance, a long batch, a Spark that hangs;
-#: the types and the plans that Spark 3.5 handles in its own way.
+#: the types, the plans and the second reading, which Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
@@ -38,6 +38,9 @@ SAMPLE = (
     "test_watch.py::test_a_task_that_finishes_is_seen",
     "test_leaving.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
+    "test_left_out.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
+    "test_left_out.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
+    "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
 )
 
 

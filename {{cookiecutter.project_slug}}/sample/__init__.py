@@ -1,1 +1,1 @@
-{% include "sample/" ~ (cookiecutter.processing if cookiecutter.processing in ("map", "join") else "plain") ~ ".py" %}
+{% include "sample/" ~ ("join" if cookiecutter.processing == "join" else "plain") ~ ".py" %}

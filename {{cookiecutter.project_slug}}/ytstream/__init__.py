@@ -16,10 +16,19 @@ go down only:
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
 
+from .columns import REJECTED_COLUMNS as REJECTED
 from .columns import Column
 from .errors import JobError, RestartableError
 from .job import Job
 from .latest import latest
 from .version import __version__
 
-__all__ = ["Column", "Job", "JobError", "RestartableError", "__version__", "latest"]
+__all__ = [
+    "REJECTED",
+    "Column",
+    "Job",
+    "JobError",
+    "RestartableError",
+    "__version__",
+    "latest",
+]

@@ -167,8 +167,9 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
             signal.signal(number, signal.default_int_handler)
-        verify(job := blame.imported(import_job))
+        verify(declared := blame.imported(import_job))
         settings = load(given.config)
+        job = declared.reading(len(settings.queues))
         verify_configuration(job, settings, guarantee_of(job))
         if given.command in HERE:
             with explained(settings):

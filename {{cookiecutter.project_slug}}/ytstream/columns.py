@@ -78,8 +78,7 @@ def key_of(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns if column.key)
 
 
-def rejected_columns(queues: int) -> tuple[Column, ...]:
-    """Return the columns that the output of rejected rows has to have, with that many queues."""
+def _rejected(queues: int) -> tuple[Column, ...]:
     return (
         *((Column("queue_id", ti.Utf8, key=True),) if queues > 1 else ()),
         Column("tablet_index", ti.Int64, key=True),
@@ -88,6 +87,16 @@ def rejected_columns(queues: int) -> tuple[Column, ...]:
         Column("time", ti.Timestamp, required=True),
         Column("row", ti.Utf8, required=True),
     )
+
+
+#: In tables.py: the columns that the output of rejected rows has to have. Which these are depends
+#: on the number of queues, so it is this very value that counts, not what is in it.
+REJECTED_COLUMNS = _rejected(1)
+
+
+def rejected_columns(queues: int) -> tuple[Column, ...]:
+    """Return the columns that the output of rejected rows has to have, with that many queues."""
+    return REJECTED_COLUMNS if queues == 1 else _rejected(queues)
 
 
 def type_name(type_: Any) -> str:

@@ -142,7 +142,8 @@ class Settings:
     proxy_role: str | None = field(default=None, metadata=_TEXT)
     spyt_version: str = field(default="2.11.2", metadata=_TEXT)
     accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
-    #: The part of a micro-batch's rows that REJECT may keep out; more of them end the job.
+    #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
+    #: the job.
     reject_limit: float = field(default=0.5, metadata=_PART)
     #: Spark settings of the user's own; those that a guarantee needs are refused.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)

@@ -64,16 +64,11 @@ def verify(job: Job) -> None:
 
 def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
     """Yield what may be wrong with REJECT and its output, apart from the output's columns."""
-    with_state = bool(job.reject) and job.kind.is_stateful
-    yield (
-        with_state,
-        f"processing {job.processing} cannot reject rows: its state is made before a batch is "
-        "seen; leave REJECT out and filter in transform()",
-    )
     without_output = bool(job.reject) and REJECTED not in job.outputs
     yield (
         without_output,
-        f'REJECT needs an output {REJECTED!r} in OUTPUTS; docs: README, "Rejected rows"',
+        f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports; docs: "
+        'README, "Rejected rows"',
     )
     for reason, condition in job.reject.items():
         is_entry = _is_line(reason) and isinstance(condition, str) and bool(condition.strip())
@@ -155,6 +150,7 @@ def _wanted(name: str, value: object) -> str:
 
 def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
     """Raise JobError unless the configuration has what this job and its guarantee need."""
+    job = job.reading(len(settings.queues))
     is_join, has_reference = job.kind.has_reference, settings.reference is not None
     added = [*guarantee.position, *(["queue_id"] if len(settings.queues) > 1 else [])]
     taken = sorted({column.name.lower() for column in job.queue_columns} & {*added})
@@ -214,7 +210,10 @@ def _of_rejected(job: Job, queues: int) -> Iterator[tuple[bool, str]]:
         wanted = rejected_columns(queues)
         found = job.output_columns[REJECTED]
         lines = [f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"]
-        yield found != wanted, "\n    ".join([*lines, *map(_line, wanted)])
+        yield (
+            found != wanted,
+            "\n    ".join([*lines, *map(_line, wanted), "or REJECTED of ytstream"]),
+        )
 
 
 def _line(column: Column) -> str:

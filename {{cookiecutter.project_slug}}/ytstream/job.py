@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .cluster import Client
-from .columns import Column, Described, resolved
+from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .config import Settings
 from .version import __version__
 
@@ -55,7 +55,8 @@ class Job:
     guarantee: str
     #: The columns that all queues share.
     queue: Sequence[Described]
-    #: Name of an output -> its columns; the first is "output".
+    #: Name of an output -> its columns; the first is "output". REJECTED of ytstream stands for the
+    #: columns of "rejected".
     outputs: Mapping[str, Sequence[Described]]
     #: DataFrame of the queues' rows (and, for a join, of the reference) in, DataFrame out.
     transform: Callable[..., DataFrame]
@@ -84,6 +85,12 @@ class Job:
     #: The pause before a new start, doubled by every failure that counts.
     first_pause_seconds: float = 1.0
     longest_pause_seconds: float = 60.0
+    #: How many queues the configuration names. The runtime sets it; no job.py does.
+    queue_count: int = 1
+
+    def reading(self, queues: int) -> Job:
+        """Return the job as it reads that many queues."""
+        return self if self.queue_count == queues else replace(self, queue_count=queues)
 
     @property
     def kind(self) -> Processing:
@@ -103,7 +110,11 @@ class Job:
     @cached_property
     def output_columns(self) -> Mapping[str, tuple[Column, ...]]:
         """OUTPUTS of tables.py. Raises JobError for an entry that is not a column."""
-        return {name: resolved(f"OUTPUTS[{name!r}]", list_) for name, list_ in self.outputs.items()}
+        given = rejected_columns(self.queue_count)
+        return {
+            name: given if listed is REJECTED_COLUMNS else resolved(f"OUTPUTS[{name!r}]", listed)
+            for name, listed in self.outputs.items()
+        }
 
     @cached_property
     def reference_columns(self) -> tuple[Column, ...]:
@@ -156,6 +167,10 @@ class Connection:
     settings: Settings
     job: Job
     guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        """Tell the job how many queues it reads."""
+        object.__setattr__(self, "job", self.job.reading(len(self.settings.queues)))
 
     @property
     def values(self) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class BatchRow:
     ended: datetime
     #: Static output -> the path of the table of the batch's rows.
     tables: Mapping[str, str] = field(default_factory=dict)
+    #: How many rows were behind the watermark, by Spark's count; they are in no output.
+    late: int = 0
 
     @property
     def read(self) -> int:
@@ -129,7 +131,7 @@ def numbers_query(ledger: str) -> str:
 def newest_query(ledger: str, count: int) -> str:
     """Return the query that reads what the last batches did, the newest first."""
     return (
-        "number, epoch, batch, rows_read, rows_written, started, ended "
+        "number, epoch, batch, rows_read, rows_written, started, ended, state "
         f'from [{ledger}] where kind = "batch" order by number desc limit {count}'
     )
 
@@ -146,6 +148,12 @@ def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tables that a batch's row names: static output -> path."""
     state = row["state"]
     return state.get("tables", {}) if isinstance(state, Mapping) else {}
+
+
+def late_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows of a batch were behind the watermark."""
+    state = row["state"]
+    return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
 
 
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
@@ -234,6 +242,10 @@ def end_query(ledger: str) -> str:
 
 def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     """Return the table's row of the batch that ``head`` ends with."""
+    state = {
+        **({"tables": dict(done.tables)} if done.tables else {}),
+        **({"late": done.late} if done.late else {}),
+    }
     return {
         "kind": "batch",
         "number": head.number,
@@ -247,7 +259,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         "rows_written": dict(done.written),
         "started": _microseconds(done.started),
         "ended": _microseconds(done.ended),
-        **({"state": {"tables": dict(done.tables)}} if done.tables else {}),
+        **({"state": state} if state else {}),
     }
 
 

@@ -138,6 +138,12 @@ def _origin(node: Node, number: int | None) -> int | None:
     return number
 
 
+def metric(execution: Any, name: str) -> int:
+    """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
+    found = (node.jvm.metrics().get(name) for node in Node(execution.executedPlan()).walk())
+    return sum(int(value.get().value()) for value in found if value.isDefined())
+
+
 def each(sequence: Any) -> Iterator[Any]:
     """Yield the items of a Scala sequence."""
     return (sequence.apply(index) for index in range(sequence.size()))

@@ -56,14 +56,17 @@ def _batches(connection: Connection) -> Iterator[str]:
     if not batches:
         return
     outputs = list(connection.job.outputs)
-    header = ("batch", "ended (UTC)", "rows read", *outputs, "seconds")
+    late = ["late"] if connection.job.kind.is_stateful else []
+    header = ("batch", "ended (UTC)", "rows read", *outputs, *late, "seconds")
     yield ""
-    yield table(header, [_line(batch, outputs) for batch in batches])
+    yield table(header, [_line(batch, outputs, late) for batch in batches])
     yield ""
     yield _speed(batches)
 
 
-def _line(batch: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Cell, ...]:
+def _line(
+    batch: Mapping[str, Any], outputs: Sequence[str], late: Sequence[str]
+) -> tuple[Cell, ...]:
     ended = datetime.fromtimestamp(batch["ended"] / _MICROSECONDS, UTC)
     return (
         ledger.batch_name(int(batch["epoch"]), int(batch["batch"])),
@@ -71,6 +74,7 @@ def _line(batch: Mapping[str, Any], outputs: Sequence[str]) -> tuple[Cell, ...]:
         int(batch["rows_read"]),
         # An output that was added later has no number in older rows.
         *(int(batch["rows_written"].get(name, 0)) for name in outputs),
+        *(ledger.late_of(batch) for _ in late),
         round(_seconds(batch["started"], batch["ended"]), 1),
     )
 

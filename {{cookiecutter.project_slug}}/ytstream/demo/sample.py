@@ -80,10 +80,21 @@ class Sample:
         """
         if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
-        times = [row[self.event_time] for row in rows if row[self.event_time] is not None]
-        newest, now = max(map(int, times)), time.time_ns() // 1_000
-        later = type(times[0])(max(newest + _HOUR, now - now % _DAY - _DAY))
-        return [{**rows[-1], self.event_time: later} for _ in range(2)]
+        last, now = self.passing(job, rows)[-1], time.time_ns() // 1_000
+        newest, yesterday = self.newest(job, rows), now - now % _DAY - _DAY
+        later = type(last[self.event_time])(max(newest + _HOUR, yesterday))
+        return [{**last, self.event_time: later} for _ in range(2)]
+
+    def newest(self, job: Job, rows: Sequence[Row]) -> int:
+        """Return the newest event time of the rows that REJECT lets through."""
+        return max(int(row[str(self.event_time)]) for row in self.passing(job, rows))
+
+    def passing(self, job: Job, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return the rows that REJECT lets through; all of them if it keeps out each."""
+        if not is_rejected(job, REJECTED):
+            return rows
+        out = {values[1:] for values in self.wanted(job, rows, REJECTED)}
+        return [row for row in rows if _values(row, job.queue_columns) not in out] or rows
 
 
 def _rows(what: str, made: object) -> list[dict[str, Any]]:
@@ -129,9 +140,11 @@ def compared(job: Job, output: str = "output") -> list[Column]:
 
 def counted(rows: Iterable[Row], columns: Sequence[Column]) -> Counted:
     """Return how often each combination of ``columns`` is there."""
-    return Counter(
-        tuple(_plain(row[column.name], column.type) for column in columns) for row in rows
-    )
+    return Counter(_values(row, columns) for row in rows)
+
+
+def _values(row: Row, columns: Sequence[Column]) -> tuple[Any, ...]:
+    return tuple(_plain(row[column.name], column.type) for column in columns)
 
 
 def _plain(value: Any, type_: Any) -> Any:

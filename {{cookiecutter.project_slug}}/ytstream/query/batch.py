@@ -27,15 +27,16 @@ from yt.common import YtError
 from .. import ledger
 from ..cluster import cluster_name, first_line
 from ..errors import JobError, RestartableError
-from ..job import Connection
+from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head
 from ..plan import observed_name
 from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
-from . import reject
-from .audit import Ranges, audit, ends_of, metrics_of, observed, ranges
+from .again import rejected_rows, write_rejected
+from .audit import Ranges, audit, ends_of, metrics_of, ranges
+from .left_out import LeftOut, left_out, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
 from .reading import reads, verify_start
@@ -112,23 +113,22 @@ class Batch:
         if not self._is_undone_whole:
             begun.result()
 
-        def rejected() -> int:
-            planned = begun.result()[1].values()
-            read = sum(rows.count for partitions in planned for rows in partitions.values())
-            counts = reject.counts(dict(observed(plan)), connection.job)
-            return reject.verify_limit(counts, read, connection.settings.reject_limit)
+        def judged() -> LeftOut:
+            return self._judged(left_out(plan, connection.job), begun.result()[1])
 
         is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
         gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
         try:
             if self.refused is not None:
-                with self.outputs.of(gathered, started, rejected) as frames:
+                with self.outputs.of(gathered, judged) as frames:
+                    if connection.job.reject:
+                        frames = {**frames, REJECTED: rejected_rows(rows, plan, connection, java)}
                     raise explained(connection, self.refused, frames)
             if self.outputs.are_streamed:
                 frame = of_the_query(rows, plan, java) if gathered is rows else gathered
                 written = write_streamed(frame, plan, connection, java, number)
             else:
-                with self.outputs.of(gathered, started, rejected) as frames:
+                with self.outputs.of(gathered, judged) as frames:
                     # First: a failure here leaves nothing that a reader sees, under no guarantee.
                     static = self.shelf.write(connection, frames, number)
                     written = write_outputs(frames, connection, java, number) | static
@@ -138,12 +138,16 @@ class Batch:
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
         audit(connection.client, number, head.ids, planned, metrics)
+        found = self._rejected(judged(), rows, plan, number, planned)
+        written = {**dict.fromkeys(connection.job.outputs, 0), **written}
+        if found.rejected:
+            written[REJECTED] = sum(found.rejected.values())
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in planned.items()
         }
         tables = self.shelf.tables(number)
-        done = BatchRow(pairs, written, started, datetime.now(UTC), tables)
+        done = BatchRow(pairs, written, started, datetime.now(UTC), tables, found.late)
         count = state_rows(plan) if is_stateful else None
         after, path = moved(head, number, planned, count), connection.settings.ledger
         if transaction is not None:
@@ -153,6 +157,24 @@ class Batch:
         with self.tablets.transaction() as own:
             self._verify(own.select, number)  # the outputs took their time
             write_head(own, path, after, done)
+
+    def _rejected(
+        self, found: LeftOut, rows: DataFrame, plan: Any, number: int, planned: Ranges
+    ) -> LeftOut:
+        """Write the rows that REJECT has kept out, if any; return how many the batch leaves out."""
+        counts, connection = found.rejected, self.connection
+        if not any(planned.values()) or (counts is not None and not any(counts.values())):
+            return found
+        java = self.tablets.java
+        again = write_rejected(rows, plan, connection, java, number, counts, planned)
+        return self._judged(replace(found, rejected=again), planned)
+
+    def _judged(self, found: LeftOut, planned: Ranges) -> LeftOut:
+        """Return ``found``. Raises JobError when the batch leaves out too many rows."""
+        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+        connection = self.connection
+        verify_limit(found, read, connection.settings.reject_limit, connection.job)
+        return found
 
     @property
     def _is_undone_whole(self) -> bool:

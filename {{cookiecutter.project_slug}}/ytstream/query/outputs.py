@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,7 +17,6 @@ from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
-from . import reject
 from .user_state import verified_states
 
 #: Name of an output -> its rows.
@@ -37,8 +35,21 @@ class Outputs:
     @property
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
+        return not (self.are_judged_first or self._are_needed_twice or self.connection.job.static)
+
+    @property
+    def are_judged_first(self) -> bool:
+        """Whether it must be known how many rows were left out before any output is written.
+
+        Nothing takes back what was written outside of a transaction.
+        """
         job = self.connection.job
-        return job.split is None and not (job.reject or job.static or self.unproven)
+        may_be_refused = bool(job.reject) or job.kind.is_stateful
+        return may_be_refused and not self.connection.guarantee.in_transaction
+
+    @property
+    def _are_needed_twice(self) -> bool:
+        return self.connection.job.split is not None or bool(self.unproven)
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each output in which two rows of a batch may have one key."""
@@ -88,36 +99,19 @@ class Outputs:
         return frames
 
     @contextmanager
-    def of(
-        self, rows: DataFrame, started: datetime, rejected: Callable[[], int]
-    ) -> Iterator[Frames]:
-        """Yield the rows of each output that may have some, for as long as they are needed.
+    def of(self, rows: DataFrame, judge: Callable[[], object]) -> Iterator[Frames]:
+        """Yield the rows of each output out of the finished rows of transform(), while needed.
 
-        Where a row is looked at more than once, the rows are computed first. ``rejected`` is called
-        when it is known how many were, and raises for too many.
+        Where a row is looked at more than once, the rows are computed first; ``judge`` is called
+        when they are. Raises JobError for a key that is there twice.
         """
-        job, more = self.connection.job, dict[str, DataFrame]()
-        with ExitStack() as computing:
-            if job.reject:
-                rows = computing.enter_context(computed(rows))
-                if rejected():
-                    queues = len(self.connection.settings.queues)
-                    more[REJECTED] = reject.frame(rows, job, queues, started)
-                rows = self.transformed(reject.passed(rows))
-            yield {**computing.enter_context(self.finished(rows)), **more}
-
-    @contextmanager
-    def finished(self, rows: DataFrame) -> Iterator[Frames]:
-        """Yield the rows of each output out of the finished rows of transform().
-
-        Raises JobError for a key that is there twice.
-        """
-        job = self.connection.job
-        is_needed_twice = job.split is not None or bool(self.unproven)
-        with computed(rows) if is_needed_twice else nullcontext(rows) as finished:
+        is_first = self.are_judged_first or self._are_needed_twice
+        with computed(rows) if is_first else nullcontext(rows) as finished:
+            if is_first:
+                judge()
             frames = self.split(finished)
             for name in self.unproven:
-                _verify_unique(job, name, frames[name])
+                _verify_unique(self.connection.job, name, frames[name])
             yield frames
 
 

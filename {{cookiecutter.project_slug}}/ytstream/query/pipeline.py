@@ -26,6 +26,8 @@ class Flow:
 
     rows: DataFrame
     outputs: Outputs
+    #: The rows of the queues, those that REJECT keeps out with their reason.
+    arrived: DataFrame
 
 
 def flow_of(
@@ -33,16 +35,17 @@ def flow_of(
 ) -> Flow:
     """Return what to stream; nothing runs yet. Raises JobError for rows that must not be.
 
-    transform() and outputs() are called here, to look at their plans. In a job that rejects rows
-    the query streams the queues' rows, and transform() is called again with those that pass, in
-    each micro-batch: one plan cannot give two kinds of rows.
+    transform() and outputs() are called here, to look at their plans; outputs() is called again in
+    each micro-batch. The rows that REJECT keeps out are counted, and read again: see again.py.
     """
     verify_sink(spark, connection)
     job, guarantee, settings = connection.job, connection.guarantee, connection.settings
     outputs = Outputs(connection, reference)
     arrived = events(spark, connection)
-    tagged = reject.tagged(arrived, job) if job.reject else arrived
-    rows = outputs.transformed(reject.passed(tagged) if job.reject else arrived)
+    if job.reject:
+        arrived = reject.tagged(arrived, job)
+        guarantee.admit(arrived, settings)
+    rows = outputs.transformed(reject.passed(arrived) if job.reject else arrived)
     _verify_plan(spark, rows, connection)
     guarantee.admit(rows, settings)
     if job.split is None:
@@ -54,10 +57,7 @@ def flow_of(
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
-    if job.reject:
-        guarantee.admit(tagged, settings)
-    outputs = replace(outputs, unproven=unproven(connection, frames))
-    return Flow(tagged if job.reject else rows, outputs)
+    return Flow(rows, replace(outputs, unproven=unproven(connection, frames)), arrived)
 
 
 def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -14,22 +14,24 @@ from pyspark.sql.types import BooleanType, StructType
 
 from ..errors import JobError
 from ..job import REJECTED, Job
-from ..plan import analysed, each
+from ..plan import analysed, class_name, each
 from . import row_json
 from .source import INNER_POSITION
 from .spark_errors import cause
 
 #: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
-#: A batch that rejects no more rows than this never ends the job, whatever part of it they are.
-FEW = 20
+#: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
+#: at them may give another one.
+_RUNNING_CLOCKS = ("Now", "CurrentTime")
 
 
 def tagged(events: DataFrame, job: Job) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
-    Each reason is counted (``observe``), and the log tells the counts. Raises JobError for a
-    condition that is none.
+    Each reason is counted (``observe``), and the log tells the counts. Spark puts the batch's time
+    in the place of current_timestamp(). Raises JobError for a condition that is none, or that may
+    judge one row in two ways.
     """
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
@@ -67,33 +69,6 @@ def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
     return row_json.read(chosen, "row", schema, *names)
 
 
-def counts(metrics: Mapping[str, Any], job: Job) -> dict[str, int]:
-    """Return reason -> rows, out of what a batch's plan has observed."""
-    found = metrics.get(REJECTED)  # absent where Spark has optimised an empty batch away
-    return {
-        reason: int(found.get(index)) if found is not None else 0
-        for index, reason in enumerate(job.reject)
-    }
-
-
-def verify_limit(counts: Mapping[str, int], read: int, limit: float) -> int:
-    """Return how many of the ``read`` rows were rejected.
-
-    Raises JobError when they are more than the part ``limit``: that is a producer that has changed,
-    not a bad row.
-    """
-    rejected = sum(counts.values())
-    if rejected > max(FEW, limit * read):
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
-        raise JobError(
-            f"{rejected} of {read} rows of a micro-batch were rejected: {reasons}; reject_limit "
-            f"allows {limit:.0%}",
-            "look at the newest rows of the queues; correct their producer or REJECT in "
-            "transform.py, or raise reject_limit in the configuration",
-        )
-    return rejected
-
-
 def _reason(job: Job) -> Expression:
     """Return the first reason whose condition is true; null counts as false."""
     reasons = [F.when(F.expr(text), F.lit(reason)) for reason, text in job.reject.items()]
@@ -107,12 +82,33 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         kind = chosen.schema["wanted"].dataType
     except PySparkException as error:
         raise JobError(f"{name}: {cause(str(error))}", "correct the condition") from error
-    nodes = [node.name for node in analysed(chosen).walk()]
-    is_of_rows = nodes == ["Project", *(node.name for node in analysed(events).walk())]
+    plan = analysed(chosen)
+    is_of_rows = [n.name for n in plan.walk()] == [
+        "Project",
+        *(n.name for n in analysed(events).walk()),
+    ]
+    remedy = "write a condition on the columns of one row"
     if not isinstance(kind, BooleanType):
         problem = f"{condition} is of type {kind.simpleString()}, wanted a boolean"
-    elif not is_of_rows or any(True for _ in each(analysed(chosen).jvm.subqueries())):
+    elif not is_of_rows or any(True for _ in each(plan.jvm.subqueries())):
         problem = f"{condition} looks at more than one row"
+    elif unsteady := [*_unsteady(plan.jvm.projectList().apply(0))]:
+        problem = f"{condition} may judge a row in one way now and in another when it is read again"
+        remedy = (
+            f"{unsteady[0]} gives another value each time; of the clocks use current_timestamp(), "
+            "which is the batch's time"
+        )
     else:
         return
-    raise JobError(f"{name}: {problem}", "write a condition on the columns of one row")
+    raise JobError(f"{name}: {problem}", remedy)
+
+
+def _unsteady(expression: Any) -> Iterator[str]:
+    """Yield the functions in an expression that may give another value for the same row."""
+    children = [*each(expression.children())]
+    for child in children:
+        yield from _unsteady(child)
+    name = class_name(expression)
+    is_one = not expression.deterministic() and all(child.deterministic() for child in children)
+    if is_one or name in _RUNNING_CLOCKS:
+        yield str(expression.prettyName())

@@ -63,10 +63,17 @@ def replay(
 
 
 def verify_job(job: Job) -> None:
-    """Raise JobError for a job that rejects no rows or has a static output."""
+    """Raise JobError for a job that rejects no rows, keeps a state or has a static output."""
     if not job.reject:
         raise JobError(
             "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+        )
+    if job.kind.is_stateful:
+        raise JobError(
+            f"a job of processing {job.processing} replays no rows: its state has moved on, and "
+            "they would be late or counted without the rows they belong to",
+            "send the rows that transform.py accepts now into a queue of the job again while their "
+            "event time is in front of the watermark; or `rewind`, which reads older rows again",
         )
     if job.static:
         raise JobError(
@@ -95,7 +102,7 @@ def _replay(
         ]
         if not deleted:
             return 0
-        finished = flow.outputs.finished(flow.outputs.transformed(reject.passed(rows)))
+        finished = flow.outputs.of(flow.outputs.transformed(reject.passed(rows)), lambda: None)
         with finished as frames, _inside(tablets.java, transaction):
             written = write_outputs(frames, connection, tablets.java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
@@ -113,7 +120,7 @@ def _arrived(
     types = [*("string" for _ in queue), "long", "long", "string", "string"]
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
     frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
-    fields = [flow.rows.schema[column.name] for column in connection.job.queue_columns]
+    fields = [flow.arrived.schema[column.name] for column in connection.job.queue_columns]
     rows = reject.restored(frame, StructType(fields)).drop(reject.REASON)
     position = connection.guarantee.position
     return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})

@@ -69,12 +69,18 @@ def write_outputs(
     begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
     job = connection.job
-    written = dict.fromkeys(job.outputs, 0)
-    for name in [name for name in written if name in frames and name not in job.static]:
-        rows = counted(connection.guarantee.fenced(frames[name]), name)
-        _sink(rows.sparkSession, connection, java, name).addBatch(number, rows._jdf)
-        written[name] = _count(rows._jdf.queryExecution(), name)
-    return written
+    return {
+        name: _count(write(frames[name], name, connection, java, number), name)
+        for name in job.outputs
+        if name in frames and name not in job.static
+    }
+
+
+def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
+    """Write the rows of one dynamic output; return their execution, which has counted them."""
+    fenced = counted(connection.guarantee.fenced(rows), name)
+    _sink(rows.sparkSession, connection, java, name).addBatch(number, fenced._jdf)
+    return fenced._jdf.queryExecution()
 
 
 def write_streamed(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..log import Said
-from ..plan import Node
+from ..plan import metric
 
 #: Parts of messages about a state that another transform() made, or that is missing.
 FAILURES: Sequence[str] = (
@@ -17,8 +17,7 @@ _ROWS = "numTotalStateRows"
 
 def state_rows(execution: Any) -> int:
     """Return how many rows the state has after a batch that was computed, by Spark's own count."""
-    counts = [n.jvm.metrics().get(_ROWS) for n in Node(execution.executedPlan()).walk()]
-    return sum(int(count.get().value()) for count in counts if count.isDefined())
+    return metric(execution, _ROWS)
 
 
 #: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).

@@ -1,4 +1,4 @@
-"""transform() alone on a stream of files, for jobs whose result depends on earlier batches."""
+"""REJECT and transform() on a stream of files, for jobs whose result depends on earlier batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..job import Connection
+from ..query.reject import passed
 from ..query.user_state import verified_states
-from .frames import events_frame
+from .frames import events_frame, tagged
 
 
 def streamed(
@@ -20,7 +21,10 @@ def streamed(
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
 ) -> DataFrame:
-    """Return what transform() makes of ``batches``, each a micro-batch; files are in ``folder``."""
+    """Return what transform() makes of ``batches``, each a micro-batch; files are in ``folder``.
+
+    Rows that REJECT keeps out do not reach it.
+    """
     frames = [events_frame(spark, connection, batch) for batch in batches]
     with _without_transactions(spark):
         for number, frame in enumerate(frames):
@@ -30,8 +34,9 @@ def streamed(
             .option("maxFilesPerTrigger", 1)
             .parquet(f"file://{folder}/in/*")
         )
+        events = tagged(stream, connection)
         with verified_states():
-            rows = connection.job.transform(stream)
+            rows = connection.job.transform(passed(events) if connection.job.reject else events)
         query = (
             rows.writeStream.format("memory")
             .queryName("streamed")

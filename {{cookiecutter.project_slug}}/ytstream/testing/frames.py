@@ -66,15 +66,21 @@ def output_frames(
     reference: DataFrame | None = None,
 ) -> Frames:
     """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
-    job, events = connection.job, events_frame(spark, connection, rows)
-    outputs = Outputs(connection, reference)
+    job, outputs = connection.job, Outputs(connection, reference)
+    events = tagged(events_frame(spark, connection, rows), connection)
     if not job.reject:
         return outputs.split(outputs.transformed(events))
-    place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
-    tagged = reject.tagged(events.withColumns(place), job)
-    rejected = reject.frame(tagged, job, len(connection.settings.queues), datetime.now(UTC))
-    made = outputs.split(outputs.transformed(reject.passed(tagged)))
+    rejected = reject.frame(events, job, len(connection.settings.queues), datetime.now(UTC))
+    made = outputs.split(outputs.transformed(reject.passed(events)))
     return {**made, REJECTED: rejected}
+
+
+def tagged(events: DataFrame, connection: Connection) -> DataFrame:
+    """Return ``events`` with the reason to reject each row, if the job rejects any."""
+    if not connection.job.reject:
+        return events
+    place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
+    return reject.tagged(events.withColumns(place), connection.job)
 
 
 def assert_rows(

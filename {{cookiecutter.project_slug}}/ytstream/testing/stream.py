@@ -73,8 +73,8 @@ class Stream:
             rows = self.sample.make(count, len(self.sent) + position + 1, self._now)
             fits.verify("rows() in sample/rows.py", self.connection.job.queue_columns, rows)
             self.publish(rows, position)
-        if (time := self.sample.event_time) is not None:
-            self._now = max(int(row[time]) for row in self.sent)
+        if self.sample.event_time is not None:
+            self._now = self.sample.newest(self.connection.job, self.sent)
 
     def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
         """Send these very rows into one queue."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 #: One planned departure from New York. What is not required is null for flights that were cancelled
 #: or diverted.
@@ -28,4 +28,5 @@ OUTPUTS = {
         Column("total_delay", "int64", required=True),  # minutes
         Column("greatest_delay", "int64", required=True),
     ],
+    "rejected": REJECTED,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 #: One planned departure from New York. What is not required is null for flights that were cancelled
 #: or diverted.
@@ -44,11 +44,5 @@ OUTPUTS = {
         Column("flight", "int64", required=True),
         Column("delay_hours", "double", required=True),
     ],
-    "rejected": [
-        Column("tablet_index", "int64", key=True),
-        Column("row_index", "int64", key=True),
-        Column("reason", "utf8", required=True),
-        Column("time", "timestamp", required=True),
-        Column("row", "utf8", required=True),
-    ],
+    "rejected": REJECTED,
 }

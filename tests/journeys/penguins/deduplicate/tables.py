@@ -2,7 +2,7 @@
 
 import yt.type_info as ti
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 QUEUE = [
     Column("individual", "utf8", required=True),
@@ -24,4 +24,5 @@ OUTPUTS = {
         Column("is_female", "bool"),
         Column("flipper", "double"),
     ],
+    "rejected": REJECTED,
 }

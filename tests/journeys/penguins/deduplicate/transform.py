@@ -4,6 +4,10 @@ from pyspark.sql import DataFrame
 
 #: A second report comes within this time.
 WITHIN = "1 minute"
+REJECT = {
+    "without a time": "reported IS NULL",
+    "from the future": "reported > current_timestamp() + INTERVAL 30 seconds",
+}
 
 
 def transform(events: DataFrame) -> DataFrame:

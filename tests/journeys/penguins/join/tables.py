@@ -2,7 +2,7 @@
 
 import yt.type_info as ti
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 #: No event time: a join needs none.
 QUEUE = [
@@ -27,13 +27,7 @@ OUTPUTS = {
         Column("mass_of_usual", "float"),
         Column("comments", ti.List[ti.Utf8], required=True),
     ],
-    "rejected": [
-        Column("tablet_index", "int64", key=True),
-        Column("row_index", "int64", key=True),
-        Column("reason", "utf8", required=True),
-        Column("time", "timestamp", required=True),
-        Column("row", "utf8", required=True),
-    ],
+    "rejected": REJECTED,
 }
 
 REFERENCE = [

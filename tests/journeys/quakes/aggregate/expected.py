@@ -8,11 +8,13 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
+WEAK = 4.1
+
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each class of depth."""
     classes: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
+    for row in (row for row in rows if row["magnitude"] >= WEAK):
         classes[row["depth_class"]].append(row)
     for name, quakes in classes.items():
         depths = [row["depth"] for row in quakes if row["depth"] is not None]
@@ -22,3 +24,8 @@ def expected(rows: Sequence[Row]) -> Iterator[Row]:
             "strongest": max(row["magnitude"] for row in quakes),
             "deepest": max(depths, default=None),
         }
+
+
+def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the earthquakes that are too weak to count."""
+    yield from (("too weak", row) for row in rows if row["magnitude"] < WEAK)

@@ -1,6 +1,6 @@
 """YOURS. Earthquakes as an agency publishes them, and what is known by class of depth."""
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 QUEUE = [
     Column("id", "utf8", required=True),
@@ -18,4 +18,5 @@ OUTPUTS = {
         Column("strongest", "double"),
         Column("deepest", "float"),
     ],
+    "rejected": REJECTED,
 }

@@ -3,6 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+REJECT = {"too weak": "magnitude < 4.1"}
+
 
 def transform(events: DataFrame) -> DataFrame:
     """Count the earthquakes of a class, and keep the strongest and the deepest."""

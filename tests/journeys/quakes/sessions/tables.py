@@ -1,6 +1,6 @@
 """YOURS. Earthquakes as an agency publishes them, and the swarms of each region."""
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 QUEUE = [
     Column("id", "utf8", required=True),
@@ -17,4 +17,5 @@ OUTPUTS = {
         Column("quakes", "int64", required=True),
         Column("strongest", "double", required=True),
     ],
+    "rejected": REJECTED,
 }

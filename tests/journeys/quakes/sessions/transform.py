@@ -15,6 +15,10 @@ PAUSE_US = 10 * MINUTE_US
 #: A swarm is cut at multiples of this: some regions never rest.
 LONGEST_US = 120 * MINUTE_US
 LATENESS = "5 minutes"
+REJECT = {
+    "without a time": "time IS NULL",
+    "from the future": "time > current_timestamp() + INTERVAL 30 seconds",
+}
 
 
 class Swarm(NamedTuple):

@@ -28,3 +28,8 @@ def expected(rows: Sequence[Row]) -> Iterator[Row]:
                 "strongest": max(row["magnitude"] for row in group),
                 "mean_depth": sum(depths) / len(depths) if depths else None,
             }
+
+
+def rejected(_: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield nothing: the sample has no row without a time or from the future."""
+    yield from ()

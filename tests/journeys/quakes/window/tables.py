@@ -1,6 +1,6 @@
 """YOURS. Earthquakes as an agency publishes them, and what happened in each minute."""
 
-from ytstream import Column
+from ytstream import REJECTED, Column
 
 QUEUE = [
     Column("id", "utf8", required=True),
@@ -19,4 +19,5 @@ OUTPUTS = {
         Column("strongest", "double"),
         Column("mean_depth", "double"),
     ],
+    "rejected": REJECTED,
 }

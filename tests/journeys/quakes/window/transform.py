@@ -5,6 +5,10 @@ from pyspark.sql import functions as F
 
 WINDOW = "1 minute"
 LATENESS = "30 seconds"
+REJECT = {
+    "without a time": "time IS NULL",
+    "from the future": "time > current_timestamp() + INTERVAL 30 seconds",
+}
 
 
 def transform(events: DataFrame) -> DataFrame:

@@ -1,0 +1,91 @@
+"""The rejected rows of a micro-batch: its rows are read once more, and those that pass left out.
+
+The query streams the rows that pass, and counts the others. A plan with state runs once, and one
+plan cannot give two kinds of rows. So a batch that has counted any reads its rows again, by the
+part of its own plan that gives each row its reason: there Spark has put the batch's rows in the
+queues' place, and the time in the batch's entry of the offset log in the clock's
+(MicroBatchExecution.runBatch). The rows of a queue do not change, so both readings give a row the
+same reason, and a batch that runs again does so, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ..errors import RestartableError
+from ..job import REJECTED, Connection
+from ..plan import Node, observed_name
+from ..tablets import Java
+from . import reject
+from .audit import Ranges, observed
+from .left_out import rejected
+from .sink import write
+
+#: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
+#: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
+_LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
+
+
+def write_rejected(
+    rows: DataFrame,
+    execution: Any,
+    connection: Connection,
+    java: Java,
+    number: int,
+    counts: Mapping[str, int] | None,
+    planned: Ranges,
+) -> dict[str, int]:
+    """Write the rejected rows of a batch into their output; return reason -> rows.
+
+    ``rows`` are those of the batch, ``execution`` is that of the query, and ``counts`` what it has
+    counted, if it has. Raises RestartableError when the second reading gives other rows.
+    """
+    job, frame = connection.job, rejected_rows(rows, execution, connection, java)
+    metrics = dict(observed(write(frame, REJECTED, connection, java, number)))
+    for path, partitions in ((path, rows.values()) for path, rows in planned.items() if rows):
+        wanted = sum(part.count for part in partitions), sum(part.sum for part in partitions)
+        found = metrics.get(observed_name(path))  # absent where no condition can be true
+        if found and wanted != (found.get(0), wanted[1] if found.isNullAt(1) else found.get(1)):
+            raise RestartableError(
+                f"batch {number} read other rows of {path} for {REJECTED!r} than those planned"
+            )
+    again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
+    if counts is not None and again != counts:
+        raise RestartableError(
+            f"batch {number} rejected {counts} while it read its rows, and {again} when it read "
+            "them again"
+        )
+    return again
+
+
+def rejected_rows(rows: DataFrame, execution: Any, connection: Connection, java: Java) -> DataFrame:
+    """Return the rejected rows of a batch as the output holds them, to be read once more."""
+    tagged, queues = _tagged(rows, execution, java), len(connection.settings.queues)
+    return reject.frame(tagged, connection.job, queues, datetime.now(UTC))
+
+
+def _tagged(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
+    """Return the batch's rows as reject.tagged() gave them to the query, to be read once more."""
+    nodes = Node(execution.analyzed()).walk()
+    node = next(n for n in nodes if n.name == "CollectMetrics" and n.jvm.name() == REJECTED)
+    session = rows._jdf.sparkSession()
+    plan = _of_a_batch(node, session, java)
+    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, plan)
+    return DataFrame(frame, rows.sparkSession)
+
+
+def _of_a_batch(node: Node, session: Any, java: Java) -> Any:
+    """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
+    if node.name in _LEAVES:
+        place, more = _LEAVES[node.name]
+        fields = [node.jvm.productElement(index) for index in range(node.jvm.productArity())]
+        fields[place] = False
+        others = [session, *[java["scala.Option.apply"](None)] * 2][:more]
+        return java[node.jvm.getClass().getName()](*fields, *others)
+    children = [_of_a_batch(child, session, java) for child in node.children]
+    sequence = java["org.apache.spark.api.python.PythonUtils.toSeq"](children)
+    return node.jvm.withNewChildren(sequence)

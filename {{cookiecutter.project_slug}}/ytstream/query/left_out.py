@@ -1,0 +1,90 @@
+"""The rows of a micro-batch that are in no finished row: how many they are, and how many may be.
+
+REJECT keeps out some. Spark itself leaves out those behind the watermark and tells no more of them
+than their number; where it groups rows, it counts after the rows of one group and one task have
+become one (StatefulAggregationStrategy), so the rows may be more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import JobError
+from ..job import REJECTED, Job
+from ..plan import metric
+from .audit import observed
+
+#: A batch that leaves out no more rows than this never ends the job, whatever part they are.
+FEW = 20
+#: Of each operator with state (Spark, StateStoreWriter).
+_LATE = "numRowsDroppedByWatermark"
+_CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many rows of one micro-batch are in no finished row."""
+
+    #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
+    rejected: Mapping[str, int] | None = field(default_factory=dict)
+    late: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many rows these are."""
+        return sum((self.rejected or {}).values()) + self.late
+
+
+def left_out(execution: Any, job: Job) -> LeftOut:
+    """Return what ``execution``, the query's, has left out of a batch that was computed."""
+    late = late_rows(execution) if job.kind.is_stateful else 0
+    return LeftOut(rejected(dict(observed(execution)), job), late)
+
+
+def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
+    """Return reason -> rows, out of what a batch's plan has observed."""
+    if not job.reject:
+        return {}
+    if (found := metrics.get(REJECTED)) is None:
+        return None
+    return {reason: int(found.get(index)) for index, reason in enumerate(job.reject)}
+
+
+def late_rows(execution: Any) -> int:
+    """Return how many rows were behind the watermark, by the operators' own counts."""
+    return metric(execution, _LATE)
+
+
+def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
+    """Raise JobError when more of the ``read`` rows are left out than the part ``limit``.
+
+    That is a producer, or a clock, that has changed, not a bad row.
+    """
+    count = min(found.count, read)
+    if count <= max(FEW, limit * read):
+        return
+    reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
+    told = [f"{n} {reason}" for reason, n in reasons.items()]
+    told += [f"{found.late} behind the watermark"] if found.late else []
+    remedies = ["look at the newest rows of the queues, and correct their producer"]
+    if any(_CLOCK.search(job.reject[reason]) for reason in reasons):
+        remedies.append(
+            f"compare this host's clock, which says {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: if "
+            "it is slow, right rows look as if they came from the future"
+        )
+    if reasons:
+        remedies.append("correct REJECT in transform.py")
+    if found.late:
+        remedies.append("widen the watermark in transform.py, which takes effect with `rewind`")
+    part = math.ceil(100 * count / read) / 100
+    remedies.append(f"reject_limit = {part:g} in the configuration lets this batch pass as it is")
+    raise JobError(
+        f"{count} of {read} rows of a micro-batch were left out: {', '.join(told)}; reject_limit "
+        f"allows {limit:.0%}",
+        "; or ".join(remedies),
+    )
