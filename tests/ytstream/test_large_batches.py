@@ -175,6 +175,7 @@ def _bids(stream: Stream, count: int) -> Iterator[list[dict[str, Any]]]:
     for number, row in enumerate(made):
         at = YsonUint64(first + number)
         row |= {"auction": number, "bidder": number, "date_time": at, "url": None}
+        row["event_id"] = f"bid-{number}"  # a publisher's repeats would differ now
     for begin in range(0, count, LIMIT):
         yield made[begin : begin + LIMIT]
 
