@@ -1,0 +1,402 @@
+"""What must come of a sequence, told without the runtime: from what was sent and what was ordered.
+
+The rows of a partition are read in stretches. A stretch begins where the first start or an operator
+has put the job, and ends where the ledger stood at the next such order; stretches follow each other
+without a gap, unless an order says so. Each stretch has to be in the outputs, in the ledger's batch
+rows and in the state exactly once, or at least once where no more is promised. Rows that were
+trimmed before they were read may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.sequences.driver import BAD, BAD_REST, KEYS
+from tests.sequences.inside import InsideClient
+from ytstream.config import Settings
+from ytstream.job import Connection
+
+MIGRATE, GONE = "run `migrate`", "does not name any more"
+STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
+
+
+@dataclass
+class Stretch:
+    """Rows of one partition that follow each other, read under one guarantee."""
+
+    begin: int
+    guarantee: str
+    #: The ledger's number of batches before it, and with it.
+    after: int
+    end: int = 0
+    upto: int = 0
+
+
+@dataclass
+class Part:
+    """One partition: its rows, and what was ordered."""
+
+    ids: list[int] = field(default_factory=list)
+    lower: int = 0
+    #: Where it may begin by start_from: every first row, and every end, that it had.
+    lowers: set[int] = field(default_factory=lambda: {0})
+    uppers: set[int] = field(default_factory=lambda: {0})
+    #: Trimmed before they were read.
+    excused: set[int] = field(default_factory=set)
+    stretches: list[Stretch] = field(default_factory=list)
+    #: Where the ledger was when it last named the queue.
+    at: int = 0
+    #: The row that the state begins with.
+    state_begin: int = 0
+
+
+@dataclass
+class Oracle:
+    """Follows a job from outside; ``look`` after each operation."""
+
+    client: InsideClient
+    is_static: bool
+    parts: dict[tuple[str, int], Part] = field(default_factory=dict)
+    is_rewound: tuple[str, dict[tuple[str, int], int]] | None = None
+    owner: str = ""
+    #: The head row as it is in the table.
+    head: Mapping[str, Any] = field(default_factory=dict)
+    #: Of an aggregate: its totals, and the rows that it had read, when its state began.
+    _totals: dict[int, int] = field(default_factory=dict)
+    _read: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a start was ever committed."""
+        return bool(self.head) and self.head["state"]["folder"] is not None
+
+    # -- what is done ----------------------------------------------------------------------------
+
+    def part(self, queue: str, partition: int) -> Part:
+        """Return a partition, new ones too."""
+        return self.parts.setdefault((queue, partition), Part())
+
+    def sent(self, queue: str, rows: Sequence[tuple[int, int]]) -> None:
+        """Note rows that were appended, as (partition, id)."""
+        for partition, id in rows:
+            self.part(queue, partition).ids.append(id)
+        for partition in {partition for partition, _ in rows}:
+            part = self.part(queue, partition)
+            part.uppers.add(len(part.ids))
+
+    def partitioned(self, queue: str, partition: int) -> None:
+        """Note a new partition: a queue that the job knows is read from its row 0."""
+        self.part(queue, partition)
+
+    def trimmed(self, queue: str, partition: int, row: int) -> None:
+        """Note that rows were trimmed; those that were not read yet may be missing."""
+        part = self.part(queue, partition)
+        part.lower = row
+        part.lowers.add(row)
+        if part.stretches:
+            part.excused |= set(range(part.at, row))
+
+    def rewinds(self, to: str, rows: Sequence[str]) -> None:
+        """Note an order to rewind."""
+        named = {}
+        for text in rows:
+            place, _, row = text.rpartition("=")
+            queue, _, partition = place.rpartition(":")
+            named[queue, int(partition)] = int(row)
+        self.is_rewound = (to, named)
+
+    # -- what is seen ----------------------------------------------------------------------------
+
+    def look(self, settings: Settings, guarantee: str) -> str:
+        """Read the head; return what is wrong with it, or nothing."""
+        rows = [*self.client.select_rows(f'* from [{settings.ledger}] where kind = "head"')]
+        before, self.head = self.head, rows[0] if rows else {}
+        if not self.head:
+            return "the ledger's head is gone" if before else ""
+        self.owner = self.head["state"]["owner"]
+        if not self.has_begun or self.is_rewound:
+            return ""
+        ends = self._ends()
+        number, marked = int(self.head["state"]["number"]), self.head["state"]["marker"]
+        for (queue, partition), part in sorted(self.parts.items()):
+            if queue not in ends:
+                continue
+            at = ends[queue].get(partition, 0)
+            if not part.stretches:
+                problem = self._first(settings, queue, partition, part, at)
+                if problem:
+                    return problem
+                part.stretches.append(Stretch(at, marked["guarantee"], number))
+                part.at = part.state_begin = at
+                part.excused |= set(range(at, part.lower))
+            elif at < part.at:
+                return f"the head went back on {queue}:{partition}, from row {part.at} to row {at}"
+            elif at > len(part.ids):
+                return f"the head is beyond the end of {queue}:{partition}"
+            part.at = at
+            if part.stretches[-1].guarantee != marked["guarantee"]:
+                self._close(part, marked["guarantee"])
+        return ""
+
+    def _first(
+        self, settings: Settings, queue: str, partition: int, part: Part, at: int
+    ) -> str:
+        """Return why a partition may not begin with that row, or nothing."""
+        is_known = any(other.stretches for (q, _), other in self.parts.items() if q == queue)
+        wanted = part.lowers if settings.start_from == "earliest" else part.uppers
+        if at in wanted or (is_known and at == 0):
+            return ""
+        return f"{queue}:{partition} begins with row {at}, not with one of {sorted(wanted)}"
+
+    def _ends(self) -> dict[str, dict[int, int]]:
+        return {
+            str(queue["path"]): {int(p): int(row) for p, row in queue["ends"].items()}
+            for queue in self.head["queues"]
+        }
+
+    def _close(self, part: Part, guarantee: str, begin: int | None = None) -> None:
+        number, last = int(self.head["state"]["number"]), part.stretches[-1]
+        last.end, last.upto = part.at, number
+        part.at = part.at if begin is None else begin
+        part.stretches.append(Stretch(part.at, guarantee, number))
+
+    def rewound(self, connection: Connection) -> str:
+        """Begin new stretches where `rewind` was told to; return what is wrong, or nothing."""
+        assert self.is_rewound is not None
+        (to, named), self.is_rewound = self.is_rewound, None
+        ends = self._ends()
+        if connection.job.processing == "aggregate":
+            self._totals, self._read = self._totals_of(connection), self._ids_of(connection, "read")
+        for (queue, partition), part in sorted(self.parts.items()):
+            part.state_begin = part.at
+            if queue not in connection.settings.queues:
+                continue
+            wanted = named.get((queue, partition), part.at)
+            if to != "rows":
+                wanted = part.lower if to == "earliest" else len(part.ids)
+            at = ends[queue].get(partition, 0)
+            if at != wanted:
+                return f"rewound {queue}:{partition} to row {at} instead of {wanted}"
+            if part.stretches:
+                self._close(part, connection.guarantee.name, wanted)
+            else:
+                number = int(self.head["state"]["number"])
+                part.stretches.append(Stretch(wanted, connection.guarantee.name, number))
+            part.at = part.state_begin = wanted
+            # What was trimmed unread is behind the job now, or named as lost by the next start.
+            part.excused |= set(range(wanted, part.lower))
+        return ""
+
+    def refusals(self, connection: Connection, *, is_command: bool = False) -> list[str]:
+        """Return the texts by which a start may be refused now; it has to be, if there is one."""
+        if not self.has_begun:
+            return []
+        marker, settings = self.head["state"]["marker"], connection.settings
+        found = []
+        is_other = marker["guarantee"] != connection.guarantee.name
+        if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
+            found.append(MIGRATE)
+        known, named = set(self._ends()), set(settings.queues)
+        if connection.job.kind.is_stateful and known != named:
+            found.append(STATE_OF)
+        elif known - named and not is_command:
+            found.append(GONE)
+        is_behind = any(
+            part.at < part.lower
+            for (queue, _), part in self.parts.items()
+            if queue in named and self._is_known(queue)
+        )
+        if is_behind and settings.on_data_loss == "fail":
+            found.append(TRIMMED)
+        return found
+
+    def _is_known(self, queue: str) -> bool:
+        return any(part.stretches for (q, _), part in self.parts.items() if q == queue)
+
+    # -- the comparison --------------------------------------------------------------------------
+
+    def compare(self, connection: Connection) -> None:
+        """Compare all that is on the cluster with what must be there. Raises AssertionError."""
+        for part in self.parts.values():
+            if part.stretches:
+                self._close(part, connection.guarantee.name)
+                part.stretches.pop()
+        problems = [
+            *self._unread(connection),
+            *self._in_ledger(connection),
+            *self._in_outputs(connection),
+            *self._in_state(connection),
+            *self._in_totals(connection),
+        ]
+        assert not problems, "\n".join(problems)
+
+    def _unread(self, connection: Connection) -> Iterator[str]:
+        for (queue, partition), part in sorted(self.parts.items()):
+            if queue in connection.settings.queues and part.at != len(part.ids):
+                yield f"{queue}:{partition} was read up to row {part.at} of {len(part.ids)}"
+
+    def _in_ledger(self, connection: Connection) -> Iterator[str]:
+        """Yield what the ledger's batch rows leave out or have twice."""
+        path = connection.settings.ledger
+        rows = sorted(
+            self.client.select_rows(f'number, queues from [{path}] where kind = "batch"'),
+            key=lambda row: int(row["number"]),
+        )
+        for (queue, partition), part in sorted(self.parts.items()):
+            for stretch in part.stretches:
+                at = stretch.begin
+                spans = [
+                    found["rows"][str(partition)]
+                    for row in rows
+                    if stretch.after < int(row["number"]) <= stretch.upto
+                    for found in row["queues"]
+                    if found["path"] == queue and str(partition) in found["rows"]
+                ]
+                for first, end in [*spans, (stretch.end, stretch.end)]:
+                    if first < at:
+                        yield f"ledger: {queue}:{partition}, rows {first} to {at - 1} repeated"
+                    lost = [row for row in range(at, first) if row not in part.excused]
+                    if lost:
+                        yield f"ledger: {queue}:{partition}, rows {lost} lost"
+                    at = end
+
+    def _in_outputs(self, connection: Connection) -> Iterator[str]:
+        job, settings = connection.job, connection.settings
+        must: dict[str, Counter[int]] = {}
+        may: dict[str, Counter[int]] = {}
+        keyed: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
+        for (queue, partition), part in self.parts.items():
+            for stretch in part.stretches:
+                for index in range(stretch.begin, stretch.end):
+                    id, is_excused = part.ids[index], index in part.excused
+                    is_bad = bool(job.reject) and id % BAD == BAD_REST
+                    place = (queue, partition, index)
+                    was = keyed.get(place, (id, True, is_bad))
+                    if is_bad:
+                        keyed[place] = (id, was[1] and is_excused, True)
+                        continue
+                    if stretch.guarantee == "idempotent":
+                        keyed[place] = (id, was[1] and is_excused, False)
+                    counts = may if is_excused else must
+                    counts.setdefault(stretch.guarantee, Counter())[id] += 1
+        yield from self._ordered(connection, must, may)
+        is_keyed = not self.is_static
+        for name, is_bad in (("rejected", True), ("output", False)):
+            if name == "rejected" and not job.reject:
+                continue
+            path = settings.outputs[name]
+            if not is_bad:
+                path = path.replace(f"-{connection.guarantee.name}", "-idempotent")
+                if not is_keyed or not self.client.exists(path):
+                    continue
+            yield from self._positions(path, keyed, is_bad)
+
+    def _positions(
+        self, path: str, keyed: Mapping[tuple[str, int, int], tuple[int, bool, bool]], is_bad: bool
+    ) -> Iterator[str]:
+        """Yield what is wrong in a table whose key is the row's position."""
+        first = min((queue for queue, _ in self.parts), default="")
+        found = {
+            (str(row.get("queue_id", first)), int(row["tablet_index"]), int(row["row_index"])): int(
+                row["row" if is_bad else "id"]
+            )
+            for row in self.client.select_rows(f"* from [{path}]")
+        }
+        for place, (id, is_excused, bad) in sorted(keyed.items()):
+            if bad == is_bad and place not in found and not is_excused:
+                yield f"{path}: row {id} of {place} lost"
+        for (queue, partition, index), id in sorted(found.items()):
+            if self.parts[queue, partition].ids[index] != id:
+                yield f"{path}: {(queue, partition, index)} is {id}: overwritten"
+
+    def _ordered(
+        self,
+        connection: Connection,
+        must: Mapping[str, Counter[int]],
+        may: Mapping[str, Counter[int]],
+    ) -> Iterator[str]:
+        """Yield what is missing, or too much, in outputs without a key."""
+        job, settings = connection.job, connection.settings
+        name = "read" if job.processing == "aggregate" else "output"
+        if self.is_static:
+            every = Counter[int]()
+            for counts in must.values():
+                every += counts
+            perhaps = Counter[int]()
+            for counts in may.values():
+                perhaps += counts
+            found = self._static_ids(connection)
+            yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
+            return
+        for guarantee in ("transactional", "at_least_once"):
+            path = settings.outputs[name]
+            if name == "output":
+                path = path.replace(f"-{connection.guarantee.name}", f"-{guarantee}")
+            elif guarantee != "transactional":
+                continue
+            if self.client.exists(path):
+                found = Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
+                yield from _differences(
+                    path,
+                    found,
+                    must.get(guarantee, Counter()),
+                    may.get(guarantee, Counter()),
+                    exactly=guarantee == "transactional",
+                )
+
+    def _static_ids(self, connection: Connection) -> Counter[int]:
+        folder = connection.settings.outputs["output"]
+        return Counter(
+            int(row["id"])
+            for name in self.client.list(folder)
+            for row in self.client.read_table(f"{folder}/{name}")
+        )
+
+    def _ids_of(self, connection: Connection, name: str) -> Counter[int]:
+        path = connection.settings.outputs[name]
+        return Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
+
+    def _totals_of(self, connection: Connection) -> dict[int, int]:
+        path = connection.settings.outputs["output"]
+        return {int(row["k"]): int(row["total"]) for row in self.client.select_rows(f"* from [{path}]")}
+
+    def _in_totals(self, connection: Connection) -> Iterator[str]:
+        """Yield the totals that differ from the sums of the rows that were read."""
+        if connection.job.processing != "aggregate":
+            return
+        read = self._ids_of(connection, "read") - self._read
+        wanted = dict(self._totals)
+        for k in range(KEYS):
+            if of_key := [id * count for id, count in read.items() if id % KEYS == k]:
+                wanted[k] = sum(of_key)
+        found = self._totals_of(connection)
+        if found != wanted:
+            yield f"totals are {found} instead of {wanted}"
+
+    def _in_state(self, connection: Connection) -> Iterator[str]:
+        """Yield what the state has not counted, or more than once."""
+        if not connection.job.kind.is_stateful:
+            return
+        batch, folder = int(self.head["batch"]), self.head["state"]["folder"]
+        must, may = Counter[int](), Counter[int]()
+        for part in self.parts.values():
+            for index in range(part.state_begin, part.at if part.stretches else 0):
+                (may if index in part.excused else must)[part.ids[index]] += 1
+        found = Counter[int]()
+        if batch >= 0:
+            path = f"{connection.settings.checkpoint}/{folder}/state/0/0/{batch + 1}.delta"
+            found = Counter(json.loads(self.client.read_file(path).read()))
+        yield from _differences("state", found, must, may, exactly=True)
+
+
+def _differences(
+    where: str, found: Counter[int], must: Counter[int], may: Counter[int], *, exactly: bool
+) -> Iterator[str]:
+    if lost := must - found:
+        yield f"{where}: rows {sorted(lost.elements())} lost"
+    if exactly and (more := found - must - may):
+        yield f"{where}: rows {sorted(more.elements())} repeated"
