@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,16 +26,13 @@ from ytstream.job import Connection
 from ytstream.ledger import BatchRow
 from ytstream.plan import observed_name
 from ytstream.positions import Rows
-from ytstream.query.audit import audit, ranges
-from ytstream.query.batch import moved, verify_head, write_head
+from ytstream.query import batch
 from ytstream.query.snapshots import Shelf
 from ytstream.recovery import aside, before_start, checkpoint, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.folder import path_of
 from ytstream.schema import table_schema
 
-#: Rows of one partition that a batch reads at most.
-MOST_ROWS = 3
 #: An aggregate has so many keys; a row whose number leaves BAD_REST is rejected.
 KEYS, BAD, BAD_REST = 3, 4, 3
 
@@ -160,7 +158,7 @@ class Driver:
         ):
             return None
         number = query.number + 1
-        self._write(f"offsets/{number}", offsets_text(ends))
+        self._write(f"offsets/{number}", offsets_text(ends), new=True)
         if number and not self._in_transaction:
             for path, rows in zip(self.settings.queues, last, strict=True):
                 for partition, row in rows.items():
@@ -177,7 +175,7 @@ class Driver:
         count = int(self.client.get(f"{path}/@tablet_count"))
         infos = self.client.get_tablet_infos(path, range(count))["tablets"]
         return {
-            p: max(begin, min(begin + MOST_ROWS, int(info["total_row_count"])))
+            p: max(begin, min(begin + self.settings.max_rows_per_partition, int(info["total_row_count"])))
             for p, info in enumerate(infos)
             for begin in [begins.get(p, 0)]
         }
@@ -229,8 +227,8 @@ class Driver:
         connection, client, settings = self.connection, self._client, self.settings
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
-        head = verify_head(connection, select, self.epoch, cluster, number)
-        planned = ranges(
+        head = batch.verify_head(connection, select, self.epoch, cluster, number)
+        planned = batch.ranges(
             number,
             settings.queues,
             head.ends,
@@ -254,20 +252,20 @@ class Driver:
             observed_name(path): (read[path], sums[path] if read[path] else None)
             for path in settings.queues
         }
-        audit(client, number, head.ids, planned, metrics)
+        batch.audit(client, number, head.ids, planned, metrics)
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()
         }
         tables = query.shelf.tables(number)
         done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
-        after = moved(head, number, planned)
+        after = batch.moved(head, number, planned)
         if transaction is not None:
-            write_head(transaction, settings.ledger, after, done)  # type: ignore[arg-type]
+            batch.write_head(transaction, settings.ledger, after, done)  # type: ignore[arg-type]
             return
         with self.tablets.transaction() as own:
-            verify_head(connection, own.select, self.epoch, cluster, number)
-            write_head(own, settings.ledger, after, done)  # type: ignore[arg-type]
+            batch.verify_head(connection, own.select, self.epoch, cluster, number)
+            batch.write_head(own, settings.ledger, after, done)  # type: ignore[arg-type]
 
     def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
         """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""
@@ -340,11 +338,14 @@ class Driver:
         query.shelf._written[table] = f"{self.settings.outputs[name]}/{table.name}"
 
     def _write(self, name: str, text: str, *, new: bool = False) -> None:
-        """Write an entry of the checkpoint. A log's entry that is there already is an error."""
-        path = f"{self.folder}/{name}"
-        if new and self.client.exists(path):
-            raise RuntimeError(f"{name} exists: a concurrent query of this checkpoint")
-        self.client.write_file(path, text.encode(), force_create=True)
+        """Write a file of the checkpoint as Spark does: aside, then moved into its place.
+
+        An entry of a log that is there already is an error.
+        """
+        folder, _, last = f"{self.folder}/{name}".rpartition("/")
+        aside = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}.tmp"
+        self.client.write_file(aside, text.encode(), force_create=True)
+        self.client.move(aside, f"{folder}/{last}", force=not new)
 
     def _position(self, row: Row) -> dict[str, Any]:
         """Return the key of the row's place, with the queue where the table has it."""

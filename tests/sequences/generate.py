@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from tests.sequences.world import Form, Op, World
 
@@ -28,8 +27,13 @@ OPERATIONS: dict[str, tuple[int, int]] = {
     "guarantee_changed": (1, 150),
     "migrate": (1, 50),
     "rewind": (1, 150),
+    "recreate": (1, 2),
+    "forget": (1, 1),
+    "lose": (1, 1),
 }
-SHORTEST, LONGEST = 4, 22
+#: Those that need rows to read.
+READING = ("die_in_batch", "lose_reply", "pause_in_batch")
+SHORTEST, LONGEST = 4, 18
 
 KINDS = (
     ("transactional", "map", False),
@@ -44,16 +48,10 @@ KINDS = (
     ("at_least_once", "window", False),
     ("at_least_once", "window", True),
 )
-FORMS = tuple(
-    Form(*kind, start_from=start_from, on_data_loss=on_data_loss, queues=queues)
-    for kind, start_from, on_data_loss, queues in product(
-        KINDS, ("earliest", "latest"), ("fail", "skip"), (2, 1)
-    )
-)
 
 
 @dataclass(frozen=True)
-class Sequence_:
+class Life:
     """A job, what is done to it, and how it ends."""
 
     form: Form
@@ -74,18 +72,34 @@ class Sequence_:
         return ""
 
 
-def sequence(seed: int, without: frozenset[str] = frozenset()) -> Sequence_:
+def sequence(seed: int, without: frozenset[str] = frozenset()) -> Life:
     """Return the sequence of a seed; each kind of job comes in turn."""
     source = random.Random(seed)
-    form = FORMS[seed % len(FORMS)]
-    offered = [name for name in OPERATIONS if name not in without]
-    weights = [OPERATIONS[name][0] for name in offered]
-    names = source.choices(offered, weights, k=source.randint(SHORTEST, LONGEST))
-    ops = tuple(Op(name, source.randrange(OPERATIONS[name][1])) for name in names)
-    return Sequence_(form, (Op("send", source.randrange(8)), *ops), source.randrange(2))
+    form = Form(
+        *KINDS[seed % len(KINDS)],
+        start_from=source.choice(["earliest", "latest"]),
+        on_data_loss=source.choice(["fail", "skip"]),
+        queues=source.choice([1, 2, 2]),
+        most_rows=source.choice([3, 50]),
+    )
+    ops = [Op("send", source.randrange(8))]
+    paused = out = 0
+    for _ in range(source.randint(SHORTEST, LONGEST)):
+        weights = {name: weight for name, (weight, _) in OPERATIONS.items() if name not in without}
+        if not paused:
+            weights["older"] = 0
+        if not out:
+            weights["queue_in"] = 0
+        (name,) = source.choices([*weights], [*weights.values()])
+        paused += name.startswith("pause")
+        out += {"queue_out": 1, "queue_in": -1}.get(name, 0)
+        if name in READING and source.random() < 0.7:
+            ops.append(Op("send", source.randrange(8)))
+        ops.append(Op(name, source.randrange(OPERATIONS[name][1])))
+    return Life(form, tuple(ops), source.randrange(2))
 
 
-def shrunk(failing: Sequence_, without: frozenset[str] = frozenset()) -> Sequence_:
+def shrunk(failing: Life, without: frozenset[str] = frozenset()) -> Life:
     """Return a shorter sequence that still fails: without operations, with smaller arguments."""
     is_shorter = True
     while is_shorter:
@@ -97,18 +111,25 @@ def shrunk(failing: Sequence_, without: frozenset[str] = frozenset()) -> Sequenc
     return failing
 
 
-def _shorter(one: Sequence_) -> Iterator[Sequence_]:
+def _shorter(one: Life) -> Iterator[Life]:
     ops = one.ops
     for size in (8, 4, 2, 1):
         for start in range(0, len(ops) - size + 1):
-            yield Sequence_(one.form, (*ops[:start], *ops[start + size :]), one.finish)
+            yield Life(one.form, (*ops[:start], *ops[start + size :]), one.finish)
     for place, op in enumerate(ops):
         for n in {0, 1, op.n // 2, op.n - 1}:
             if 0 <= n < op.n:
-                yield Sequence_(one.form, _with(ops, place, op._replace(n=n)), one.finish)
+                yield Life(one.form, _with(ops, place, op._replace(n=n)), one.finish)
     if one.form.queues > 1:
-        yield Sequence_(one.form._replace(queues=1), ops, one.finish)
+        yield Life(one.form._replace(queues=1), ops, one.finish)
 
 
 def _with(ops: Sequence[Op], place: int, op: Op) -> tuple[Op, ...]:
     return (*ops[:place], op, *ops[place + 1 :])
+
+
+def described(one: Life) -> str:
+    """Return what it breaks, and the sequence as found.py writes it."""
+    ops = "".join(f"        {op},\n" for op in one.ops)
+    form = ", ".join(f"{name}={value!r}" for name, value in one.form._asdict().items())
+    return f"{one.run()}\nLife(\n    Form({form}),\n    (\n{ops}    ),\n    {one.finish},\n)"

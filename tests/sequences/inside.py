@@ -200,8 +200,9 @@ class InsideClient:
     def remove(self, path: str, recursive: bool = False, force: bool = False) -> None:
         self._call("remove", path=path, recursive=recursive, force=force)
 
-    def move(self, source_path: str, destination_path: str) -> None:
-        self._call("move", source_path=source_path, destination_path=destination_path)
+    def move(self, source_path: str, destination_path: str, force: bool = False) -> None:
+        paths = {"source_path": source_path, "destination_path": destination_path}
+        self._call("move", **paths, force=force)
 
     def copy(self, source_path: str, destination_path: str) -> None:
         self._call("copy", source_path=source_path, destination_path=destination_path)

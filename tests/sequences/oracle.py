@@ -21,6 +21,7 @@ from ytstream.config import Settings
 from ytstream.job import Connection
 
 MIGRATE, GONE = "run `migrate`", "does not name any more"
+RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"
 STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
 
 
@@ -34,6 +35,8 @@ class Stretch:
     after: int
     end: int = 0
     upto: int = 0
+    #: Whether the ledger's batch rows of it are all there.
+    is_counted: bool = True
 
 
 @dataclass
@@ -52,6 +55,8 @@ class Part:
     at: int = 0
     #: The row that the state begins with.
     state_begin: int = 0
+    #: Whether an operator has agreed that a later queue's rows take the place of these.
+    is_given_up: bool = False
 
 
 @dataclass
@@ -65,6 +70,14 @@ class Oracle:
     owner: str = ""
     #: The head row as it is in the table.
     head: Mapping[str, Any] = field(default_factory=dict)
+    #: The partitions of queues that were dropped, with their places.
+    former: list[tuple[tuple[str, int], Part]] = field(default_factory=list)
+    #: Queues that were recreated, and that no `rewind` has taken on since.
+    recreated: set[str] = field(default_factory=set)
+    #: Whether the ledger was removed, and no `rewind` has made a new one.
+    is_lost: bool = False
+    #: Whether batch rows of the ledger were removed: tables may stay aside.
+    is_forgotten: bool = False
     #: Of an aggregate: its totals, and the rows that it had read, when its state began.
     _totals: dict[int, int] = field(default_factory=dict)
     _read: Counter[int] = field(default_factory=Counter)
@@ -100,6 +113,27 @@ class Oracle:
         if part.stretches:
             part.excused |= set(range(part.at, row))
 
+    def dropped(self, queue: str) -> None:
+        """Note that a queue was recreated under its path: its rows are others."""
+        for place in [place for place in self.parts if place[0] == queue]:
+            part = self.parts.pop(place)
+            if part.stretches:
+                self._close(part, part.stretches[-1].guarantee)
+                part.stretches.pop()
+                self.former.append((place, part))
+                self.recreated.add(queue)
+
+    def forgotten(self, *, ledger: bool) -> None:
+        """Note that batch rows of the ledger were removed, or the whole table."""
+        self.is_lost |= ledger and self.has_begun
+        self.is_forgotten = True
+        for part in self._every():
+            for stretch in part.stretches:
+                stretch.is_counted = False
+
+    def _every(self) -> list[Part]:
+        return [*self.parts.values(), *(part for _, part in self.former)]
+
     def rewinds(self, to: str, rows: Sequence[str]) -> None:
         """Note an order to rewind."""
         named = {}
@@ -116,14 +150,16 @@ class Oracle:
         rows = [*self.client.select_rows(f'* from [{settings.ledger}] where kind = "head"')]
         before, self.head = self.head, rows[0] if rows else {}
         if not self.head:
+            if self.is_lost:
+                return ""
             return "the ledger's head is gone" if before else ""
         self.owner = self.head["state"]["owner"]
-        if not self.has_begun or self.is_rewound:
+        if not self.has_begun or self.is_rewound or self.is_lost:
             return ""
         ends = self._ends()
         number, marked = int(self.head["state"]["number"]), self.head["state"]["marker"]
         for (queue, partition), part in sorted(self.parts.items()):
-            if queue not in ends:
+            if queue not in ends or queue in self.recreated:
                 continue
             at = ends[queue].get(partition, 0)
             if not part.stretches:
@@ -159,7 +195,8 @@ class Oracle:
         }
 
     def _close(self, part: Part, guarantee: str, begin: int | None = None) -> None:
-        number, last = int(self.head["state"]["number"]), part.stretches[-1]
+        # Without a head its rows are not counted.
+        number, last = int(self.head["state"]["number"]) if self.head else 0, part.stretches[-1]
         last.end, last.upto = part.at, number
         part.at = part.at if begin is None else begin
         part.stretches.append(Stretch(part.at, guarantee, number))
@@ -169,6 +206,8 @@ class Oracle:
         assert self.is_rewound is not None
         (to, named), self.is_rewound = self.is_rewound, None
         ends = self._ends()
+        self.is_lost = False
+        self.recreated -= set(connection.settings.queues)
         if connection.job.processing == "aggregate":
             self._totals, self._read = self._totals_of(connection), self._ids_of(connection, "read")
         for (queue, partition), part in sorted(self.parts.items()):
@@ -193,17 +232,20 @@ class Oracle:
 
     def refusals(self, connection: Connection, *, is_command: bool = False) -> list[str]:
         """Return the texts by which a start may be refused now; it has to be, if there is one."""
+        if self.is_lost:
+            return [LOST]
         if not self.has_begun:
             return []
         marker, settings = self.head["state"]["marker"], connection.settings
+        known, named = set(self._ends()), set(settings.queues)
         found = []
+        # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
+        if connection.job.kind.is_stateful and known != named:
+            found.append(STATE_OF)
         is_other = marker["guarantee"] != connection.guarantee.name
         if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
             found.append(MIGRATE)
-        known, named = set(self._ends()), set(settings.queues)
-        if connection.job.kind.is_stateful and known != named:
-            found.append(STATE_OF)
-        elif known - named and not is_command:
+        if known - named and not is_command and not connection.job.kind.is_stateful:
             found.append(GONE)
         is_behind = any(
             part.at < part.lower
@@ -211,7 +253,9 @@ class Oracle:
             if queue in named and self._is_known(queue)
         )
         if is_behind and settings.on_data_loss == "fail":
-            found.append(TRIMMED)
+            found.insert(0, TRIMMED)
+        if self.recreated & named:
+            found.insert(0, RECREATED)
         return found
 
     def _is_known(self, queue: str) -> bool:
@@ -243,11 +287,16 @@ class Oracle:
         """Yield what the ledger's batch rows leave out or have twice."""
         path = connection.settings.ledger
         rows = sorted(
-            self.client.select_rows(f'number, queues from [{path}] where kind = "batch"'),
+            self.client.select_rows(
+                f'number, queues, rows_read, rows_written from [{path}] where kind = "batch"'
+            ),
             key=lambda row: int(row["number"]),
         )
-        for (queue, partition), part in sorted(self.parts.items()):
-            for stretch in part.stretches:
+        for row in rows:
+            if (wrote := row["rows_written"]["output"]) != row["rows_read"]:
+                yield f"ledger: batch row {row['number']}: {row['rows_read']} read, {wrote} written"
+        for (queue, partition), part in [*sorted(self.parts.items()), *self.former]:
+            for stretch in [one for one in part.stretches if one.is_counted]:
                 at = stretch.begin
                 spans = [
                     found["rows"][str(partition)]
@@ -268,19 +317,18 @@ class Oracle:
         job, settings = connection.job, connection.settings
         must: dict[str, Counter[int]] = {}
         may: dict[str, Counter[int]] = {}
-        keyed: dict[tuple[str, int, int], tuple[int, bool, bool]] = {}
-        for (queue, partition), part in self.parts.items():
+        keyed: dict[tuple[tuple[str, int, int], int], bool] = {}
+        for (queue, partition), part in [*self.former, *self.parts.items()]:
             for stretch in part.stretches:
                 for index in range(stretch.begin, stretch.end):
                     id, is_excused = part.ids[index], index in part.excused
                     is_bad = bool(job.reject) and id % BAD == BAD_REST
                     place = (queue, partition, index)
-                    was = keyed.get(place, (id, True, is_bad))
+                    if is_bad or stretch.guarantee == "idempotent":
+                        is_free = is_excused or part.is_given_up
+                        keyed[place, id] = keyed.get((place, id), True) and is_free
                     if is_bad:
-                        keyed[place] = (id, was[1] and is_excused, True)
                         continue
-                    if stretch.guarantee == "idempotent":
-                        keyed[place] = (id, was[1] and is_excused, False)
                     counts = may if is_excused else must
                     counts.setdefault(stretch.guarantee, Counter())[id] += 1
         yield from self._ordered(connection, must, may)
@@ -296,7 +344,7 @@ class Oracle:
             yield from self._positions(path, keyed, is_bad)
 
     def _positions(
-        self, path: str, keyed: Mapping[tuple[str, int, int], tuple[int, bool, bool]], is_bad: bool
+        self, path: str, keyed: Mapping[tuple[tuple[str, int, int], int], bool], is_bad: bool
     ) -> Iterator[str]:
         """Yield what is wrong in a table whose key is the row's position."""
         first = min((queue for queue, _ in self.parts), default="")
@@ -306,12 +354,17 @@ class Oracle:
             )
             for row in self.client.select_rows(f"* from [{path}]")
         }
-        for place, (id, is_excused, bad) in sorted(keyed.items()):
-            if bad == is_bad and place not in found and not is_excused:
-                yield f"{path}: row {id} of {place} lost"
-        for (queue, partition, index), id in sorted(found.items()):
-            if self.parts[queue, partition].ids[index] != id:
-                yield f"{path}: {(queue, partition, index)} is {id}: overwritten"
+        for (place, id), is_excused in sorted(keyed.items()):
+            if is_bad == (id % BAD == BAD_REST) and found.get(place) != id and not is_excused:
+                yield f"{path}: row {id} of {place} lost, there is {found.get(place)}"
+        for place, id in sorted(found.items()):
+            if not any(
+                index < len(part.ids) and part.ids[index] == id
+                for (q, p), part in [*self.parts.items(), *self.former]
+                for index in [place[2]]
+                if (q, p) == place[:2]
+            ):
+                yield f"{path}: {place} is {id}, which is no row of that place"
 
     def _ordered(
         self,
@@ -330,6 +383,10 @@ class Oracle:
             for counts in may.values():
                 perhaps += counts
             found = self._static_ids(connection)
+            if self.is_forgotten:  # what the ledger cannot judge stays aside
+                perhaps += every
+                aside = self._ids_aside(connection)
+                every = Counter({id: count for id, count in every.items() if id not in aside})
             yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
             return
         for guarantee in ("transactional", "at_least_once"):
@@ -355,6 +412,16 @@ class Oracle:
             for name in self.client.list(folder)
             for row in self.client.read_table(f"{folder}/{name}")
         )
+
+    def _ids_aside(self, connection: Connection) -> set[int]:
+        folder = f"{connection.settings.aside}/output"
+        if not self.client.exists(folder):
+            return set()
+        return {
+            int(row["id"])
+            for name in self.client.list(folder)
+            for row in self.client.read_table(f"{folder}/{name}")
+        }
 
     def _ids_of(self, connection: Connection, name: str) -> Counter[int]:
         path = connection.settings.outputs[name]

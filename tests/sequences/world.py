@@ -37,6 +37,8 @@ class Form(NamedTuple):
     start_from: str = "earliest"
     on_data_loss: str = "fail"
     queues: int = 2
+    #: Rows of one partition that a batch reads at most.
+    most_rows: int = 3
 
     @property
     def name(self) -> str:
@@ -142,6 +144,7 @@ class World:
             create_queues=True,
             start_from=self.form.start_from,
             on_data_loss=self.on_data_loss,
+            max_rows_per_partition=self.form.most_rows,
         )
 
     def connected(self, client: Any) -> Connection:
@@ -301,7 +304,7 @@ class World:
     def rewind(self, n: int) -> None:
         """Call `rewind` with the job stopped; for a large ``n`` it dies at a request first."""
         self._end()
-        if not self.oracle.has_begun:
+        if not (self.oracle.has_begun or self.oracle.is_lost):
             return
         to = ("earliest", "latest", "rows")[n % 3]
         rows: list[str] = []
@@ -318,6 +321,31 @@ class World:
             self.oracle.look(self.settings, self.guarantee)
             if problem := self.oracle.rewound(self.connected(self.client)):
                 raise WrongError(problem)
+
+    def recreate(self, n: int) -> None:
+        """Drop a queue and make it anew under its path."""
+        queue = self._queue(n)
+        self.client.remove(queue)
+        self._provision()
+        self.oracle.dropped(queue)
+        self.is_disturbed = True
+
+    def forget(self, n: int) -> None:
+        """Remove the ledger's batch rows by hand."""
+        path = self.settings.ledger
+        rows = [*self.client.select_rows(f'kind, number from [{path}] where kind = "batch"')]
+        if rows:
+            self.client.delete_rows(path, rows)
+            self.oracle.forgotten(ledger=False)
+
+    def lose(self, n: int) -> None:
+        """Remove ledger and consumer, and provision them anew."""
+        self._end()
+        for path in (self.settings.ledger, self.settings.consumer):
+            self.client.remove(path)
+        self.oracle.forgotten(ledger=True)
+        self._provision()
+        self.is_disturbed = True
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -497,7 +525,9 @@ class World:
 REMEDIES: dict[str, tuple[str, int]] = {
     "run `migrate`": ("migrate", 0),
     "does not name any more": ("migrate", 0),
-    "the state is of the queues": ("queue_in", 0),
+    "the state is of the queues": ("rewind", 0),
+    "was dropped and recreated": ("rewind", 0),
+    "has no head row, though the job has run": ("rewind", 0),
     "were trimmed before this job read them": ("data_loss", 1),
 }
 
