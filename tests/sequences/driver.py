@@ -71,6 +71,8 @@ class Driver:
     query: Query | None = None
     #: Whether a start of this process was committed, and no query has ended since.
     has_begun: bool = False
+    #: Whether SPYT in it moves the consumer a batch late.
+    moves_consumer: bool = True
     #: What starts have said.
     notes: list[str] = field(default_factory=list)
 
@@ -159,7 +161,7 @@ class Driver:
             return None
         number = query.number + 1
         self._write(f"offsets/{number}", offsets_text(ends), new=True)
-        if number and not self._in_transaction:
+        if number and self.moves_consumer and not self._in_transaction:
             for path, rows in zip(self.settings.queues, last, strict=True):
                 for partition, row in rows.items():
                     self.client.advance_queue_consumer(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from tests.sequences.uncured import UNCURED
 from tests.sequences.world import Form, Op, World
 
 #: How often each operation comes; the numbers beside them are the largest argument.
@@ -58,7 +59,7 @@ class Life:
     ops: tuple[Op, ...]
     finish: int = 0
 
-    def run(self, without: frozenset[str] = frozenset()) -> str:
+    def run(self, without: Collection[str] = UNCURED) -> str:
         """Play it; return what is wrong, or nothing."""
         world = World(self.form, without)
         try:
@@ -72,7 +73,7 @@ class Life:
         return ""
 
 
-def sequence(seed: int, without: frozenset[str] = frozenset()) -> Life:
+def sequence(seed: int, without: Collection[str] = UNCURED) -> Life:
     """Return the sequence of a seed; each kind of job comes in turn."""
     source = random.Random(seed)
     form = Form(
@@ -99,7 +100,7 @@ def sequence(seed: int, without: frozenset[str] = frozenset()) -> Life:
     return Life(form, tuple(ops), source.randrange(2))
 
 
-def shrunk(failing: Life, without: frozenset[str] = frozenset()) -> Life:
+def shrunk(failing: Life, without: Collection[str] = UNCURED) -> Life:
     """Return a shorter sequence that still fails: without operations, with smaller arguments."""
     is_shorter = True
     while is_shorter:

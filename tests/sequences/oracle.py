@@ -65,6 +65,8 @@ class Oracle:
 
     client: InsideClient
     is_static: bool
+    #: Whether queues come and go with the state kept.
+    keeps_state: bool = True
     parts: dict[tuple[str, int], Part] = field(default_factory=dict)
     is_rewound: tuple[str, dict[tuple[str, int], int]] | None = None
     owner: str = ""
@@ -194,6 +196,11 @@ class Oracle:
             for queue in self.head["queues"]
         }
 
+    def _named(self) -> set[str]:
+        """Return the queues that the job reads by its head."""
+        queues = self.head["queues"]
+        return {str(queue["path"]) for queue in queues if not queue.get("removed")}
+
     def _close(self, part: Part, guarantee: str, begin: int | None = None) -> None:
         # Without a head its rows are not counted.
         number, last = int(self.head["state"]["number"]) if self.head else 0, part.stretches[-1]
@@ -237,15 +244,16 @@ class Oracle:
         if not self.has_begun:
             return []
         marker, settings = self.head["state"]["marker"], connection.settings
-        known, named = set(self._ends()), set(settings.queues)
+        known, named = self._named(), set(settings.queues)
         found = []
         # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
-        if connection.job.kind.is_stateful and known != named:
+        is_fixed = connection.job.kind.is_stateful and not self.keeps_state
+        if is_fixed and known != named:
             found.append(STATE_OF)
         is_other = marker["guarantee"] != connection.guarantee.name
         if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
             found.append(MIGRATE)
-        if known - named and not is_command and not connection.job.kind.is_stateful:
+        if known - named and not is_command and not is_fixed:
             found.append(GONE)
         is_behind = any(
             part.at < part.lower

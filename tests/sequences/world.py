@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -57,7 +57,7 @@ class Op(NamedTuple):
     n: int = 0
 
     def __str__(self) -> str:
-        return f"Op({self.name!r}, {self.n})"
+        return f"Op({self.name!r}, {self.n})" if self.n else f"Op({self.name!r})"
 
 
 def job_of(form: Form, guarantee: str) -> Job:
@@ -98,8 +98,8 @@ class World:
     """The cluster, the job as it is declared now, its processes, and what must come of it."""
 
     form: Form
-    #: Operations that are known to be broken, and left out.
-    without: frozenset[str] = frozenset()
+    #: Operations, or parts of them, that are left out: see uncured.py.
+    without: Collection[str] = ()
     cluster: Cluster = field(default_factory=Cluster)
     driver: Driver | None = None
     others: list[Driver] = field(default_factory=list)
@@ -119,7 +119,7 @@ class World:
         self.queues = QUEUES[: self.form.queues]
         self.client = InsideClient(self.cluster, Process())
         self._provision()
-        self.oracle = Oracle(self.client, self.form.is_static)
+        self.oracle = Oracle(self.client, self.form.is_static, "queues of a state" not in self.without)
         self._look()
 
     # -- the job as it is declared ---------------------------------------------------------------
@@ -227,6 +227,7 @@ class World:
         driver = self.others[n % len(self.others)]
         process = driver.client.inside.process
         self.is_disturbed = True
+        driver.moves_consumer = "late move" not in self.without
         if process.is_paused:
             step: Callable[[], object] = process.wake
         elif driver.has_begun:

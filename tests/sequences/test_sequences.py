@@ -1,0 +1,70 @@
+"""Random sequences of operations: no row lost, none repeated where that is promised, no refusal.
+
+`make fuzz` plays more of them. What fails is made short and printed; it belongs into found.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.sequences.found import FOUND
+from tests.sequences.generate import KINDS, OPERATIONS, described, sequence, shrunk
+from tests.sequences.uncured import UNCURED
+from tests.ytstream import mutants
+
+#: Sequences of one test; the first ones are in `make test-quick`.
+CHUNK, CHUNKS = 55, 8
+
+
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, CHUNKS))]
+)
+def test_whatever_happens_each_row_is_counted_as_promised(chunk: int) -> None:
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        one = sequence(seed)
+        if problem := one.run():
+            pytest.fail(f"seed {seed}: {problem}\n{described(shrunk(one))}")
+
+
+def test_every_kind_and_every_operation_comes() -> None:
+    played = [sequence(seed) for seed in range(CHUNK * CHUNKS)]
+    kinds = Counter((one.form.guarantee, one.form.processing, one.form.is_static) for one in played)
+    assert kinds.keys() == {*KINDS}
+    names = Counter(op.name for one in played for op in one.ops)
+    assert names.keys() == OPERATIONS.keys() - UNCURED.keys()
+    assert min(names.values()) >= 100
+
+
+@pytest.mark.parametrize("name", [name for name, found in FOUND.items() if found.needs not in UNCURED])
+def test_what_was_found_once_stays_closed(name: str) -> None:
+    assert not FOUND[name].life.run(without=())
+
+
+@pytest.mark.parametrize("name", [name for name, found in FOUND.items() if found.needs in UNCURED])
+def test_what_is_known_to_be_broken_is_found(name: str) -> None:
+    """The entry of UNCURED goes when this fails: the hole is closed."""
+    assert FOUND[name].gave in FOUND[name].life.run(without=())
+
+
+CURES = (
+    mutants.keep_one_folder,
+    mutants.repair_no_folder,
+    mutants.verify_no_head,
+    mutants.verify_no_consumer,
+    mutants.move_no_consumer,
+    mutants.audit_nothing,
+    mutants.raise_no_epoch_before_the_start,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cure", CURES)
+def test_without_a_cure_some_sequence_fails(
+    cure: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sequences of `make test` would show that it is gone."""
+    cure(monkeypatch)
+    assert any(sequence(seed).run() for seed in range(CHUNK * CHUNKS))
