@@ -22,6 +22,7 @@ OPERATIONS: dict[str, tuple[int, int]] = {
     "older": (5, 2),
     "partition": (1, 2),
     "trim": (1, 40),
+    "moved_by_hand": (1, 20),
     "data_loss": (1, 2),
     "queue_out": (1, 2),
     "queue_in": (2, 1),

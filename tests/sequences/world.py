@@ -24,6 +24,8 @@ ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
 #: Processes beside the newest one that are paused, or went on.
 MOST_OTHERS = 2
+#: Seconds after which the master transaction of a process that is gone has expired.
+LONGEST_TRANSACTION = 16.0
 #: A process starts again so often at the end of a sequence before it counts as stuck.
 MOST_STARTS = 12
 
@@ -266,6 +268,21 @@ class World:
             self.client.trim_rows(queue, partition, row)
             self.oracle.trimmed(queue, partition, row)
 
+    def moved_by_hand(self, n: int) -> None:
+        """Move the consumer back by hand."""
+        rows = [*self.client.select_rows(f"* from [{self.settings.consumer}]")]
+        moved = [row for row in rows if row["offset"]]
+        if moved:
+            row = moved[n % len(moved)]
+            self.is_disturbed = True
+            self.client.advance_queue_consumer(
+                self.settings.consumer,
+                row["queue_path"],
+                int(row["partition_index"]),
+                None,
+                n * 5 % int(row["offset"]),
+            )
+
     def data_loss(self, n: int) -> None:
         """Edit on_data_loss; the next process reads it."""
         self.on_data_loss = ("fail", "skip")[n % 2]
@@ -429,6 +446,7 @@ class World:
         except (RestartableError, YtError) as error:
             if not self.is_disturbed:
                 raise WrongError(f"the start failed without cause: {error}") from error
+            self._wait(error)
             return False
         if driver.has_begun and expected:
             raise WrongError(f"not refused: {expected}")
@@ -463,10 +481,10 @@ class World:
                 return
         except DeathError:
             self.told[-1] += "  [dies]"
-            self.driver = None
+            self.driver, self.is_disturbed = None, True
             return
         self.told[-1] += "  [paused]"
-        self.driver = None
+        self.driver, self.is_disturbed = None, True
         self.others.append(driver)
         if len(self.others) > MOST_OTHERS:
             self.others.pop(0).client.inside.process.kill()
@@ -478,13 +496,14 @@ class World:
     def _command(self, command: Callable[[Driver], object], n: int) -> None:
         """Run a command of an operator; one that died is called again."""
         expected = self.oracle.refusals(self.connected(self.client), is_command=True)
-        for dies in [n, None] if n > 3 else [None]:
+        for dies in [n, None, None] if n > 3 else [None, None]:
             driver = self._new()
             try:
                 driver.client.inside.process.run(lambda d=driver: command(d), dies=dies)
             except DeathError:
                 self.told[-1] += "  [dies]"
                 self._look()
+                continue
             except SupersededError as error:
                 raise WrongError("a command was superseded") from error
             except JobError as error:
@@ -492,8 +511,20 @@ class World:
                     raise WrongError(f"refused without cause: {error}") from error
                 self.told[-1] += "  [refused]"
                 self.oracle.is_rewound = None
-            self._end()
+            except (RestartableError, YtError) as error:
+                self._wait(error)
+                continue
+            finally:
+                self._end()
+            break
+        else:
+            raise WrongError("a command fails again and again")
         self.is_disturbed = True
+
+    def _wait(self, error: Exception) -> None:
+        """Wait until the master transactions of processes that are gone have expired."""
+        self.told[-1] += f"  [{str(error)[:90]}]"
+        self.cluster.pass_time(LONGEST_TRANSACTION)
 
     def _remedy(self) -> None:
         """Do what an operator does after a refusal."""
