@@ -67,8 +67,9 @@ class Life:
             for op in self.ops:
                 world.play(op)
             world.finish(self.finish)
-        except AssertionError as error:
-            return f"{error}\n  after " + "\n        ".join(world.told)
+        except Exception as error:
+            what = error if isinstance(error, AssertionError) else repr(error)
+            return f"{what}\n  after " + "\n        ".join(world.told)
         finally:
             world.close()
         return ""
