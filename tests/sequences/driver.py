@@ -115,7 +115,7 @@ class Driver:
 
     def publish(self) -> None:
         """Publish as the thread that follows the query does."""
-        if self.query is not None:
+        if self.query is not None and self.connection.job.static:
             self.query.shelf.publish(self._client, self.settings, math.inf)
 
     @property
@@ -244,6 +244,7 @@ class Driver:
         ]
         state = self._next_state(number, rows)
         self._write_outputs(query, number, rows, state, transaction)
+        self.publish()  # the other thread does so at any time
         if connection.job.kind.is_stateful:
             self._write(f"state/0/0/{number + 1}.delta", json.dumps(state))
         read = Counter(row.queue for row in rows)
