@@ -38,7 +38,9 @@ def main(words: Sequence[str] | None = None) -> int:
     for kind in sorted(played):
         print(f"{kind:28} {played[kind]:6}")
     print(", ".join(f"{number} {name}" for name, number in ops.most_common()))
-    print(f"{played.total()} sequences of {len(KINDS)} kinds from seed {given.seed}: {failed} wrong")
+    print(
+        f"{played.total()} sequences of {len(KINDS)} kinds from seed {given.seed}: {failed} wrong"
+    )
     return int(failed > 0)
 
 

@@ -177,7 +177,10 @@ class Driver:
         count = int(self.client.get(f"{path}/@tablet_count"))
         infos = self.client.get_tablet_infos(path, range(count))["tablets"]
         return {
-            p: max(begin, min(begin + self.settings.max_rows_per_partition, int(info["total_row_count"])))
+            p: max(
+                begin,
+                min(begin + self.settings.max_rows_per_partition, int(info["total_row_count"])),
+            )
             for p, info in enumerate(infos)
             for begin in [begins.get(p, 0)]
         }

@@ -84,9 +84,7 @@ FOUND: Mapping[str, Found] = {
         "recreate",
     ),
     "batch rows removed while a table waits": Found(
-        Life(
-            Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))
-        ),
+        Life(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
         "lost",
         "forget",
     ),

@@ -180,9 +180,7 @@ class Oracle:
                 self._close(part, marked["guarantee"])
         return ""
 
-    def _first(
-        self, settings: Settings, queue: str, partition: int, part: Part, at: int
-    ) -> str:
+    def _first(self, settings: Settings, queue: str, partition: int, part: Part, at: int) -> str:
         """Return why a partition may not begin with that row, or nothing."""
         is_known = any(other.stretches for (q, _), other in self.parts.items() if q == queue)
         wanted = part.lowers if settings.start_from == "earliest" else part.uppers
@@ -404,7 +402,9 @@ class Oracle:
             elif guarantee != "transactional":
                 continue
             if self.client.exists(path):
-                found = Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
+                found = Counter(
+                    int(row["id"]) for row in self.client.select_rows(f"id from [{path}]")
+                )
                 yield from _differences(
                     path,
                     found,
@@ -437,7 +437,9 @@ class Oracle:
 
     def _totals_of(self, connection: Connection) -> dict[int, int]:
         path = connection.settings.outputs["output"]
-        return {int(row["k"]): int(row["total"]) for row in self.client.select_rows(f"* from [{path}]")}
+        return {
+            int(row["k"]): int(row["total"]) for row in self.client.select_rows(f"* from [{path}]")
+        }
 
     def _in_totals(self, connection: Connection) -> Iterator[str]:
         """Yield the totals that differ from the sums of the rows that were read."""

@@ -121,7 +121,9 @@ class World:
         self.queues = QUEUES[: self.form.queues]
         self.client = InsideClient(self.cluster, Process())
         self._provision()
-        self.oracle = Oracle(self.client, self.form.is_static, "queues of a state" not in self.without)
+        self.oracle = Oracle(
+            self.client, self.form.is_static, "queues of a state" not in self.without
+        )
         self._look()
 
     # -- the job as it is declared ---------------------------------------------------------------

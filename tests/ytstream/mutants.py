@@ -18,7 +18,7 @@ from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
 from ytstream.positions import Queue
-from ytstream.query import batch, pipeline, snapshots
+from ytstream.query import batch, pipeline, snapshots, watch
 from ytstream.recovery import aside, before_start, epoch, folder, snapshot
 from ytstream.recovery.aside import Table
 from ytstream.recovery.epoch import Epoch
@@ -180,3 +180,30 @@ def publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
         return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
 
     monkeypatch.setattr(aside, "named", named)
+
+
+def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take an epoch for one's own by its number alone, in the model: number_alone."""
+
+    def verified(head: Head | None, mine: Epoch) -> Head:
+        if head is None or head.epoch != mine.number:
+            raise epoch.superseded(head)
+        return replace(head, owner=mine.owner)
+
+    for module in (epoch, batch):
+        monkeypatch.setattr(module, "verify_epoch", verified)
+
+
+def plan_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan a batch of a job with state anew after its driver's death, in the model: planned_anew."""
+    monkeypatch.setattr(folder, "_fits", lambda *_: False)
+
+
+def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a batch's state before its head is verified, in the model: checked_late."""
+    monkeypatch.setattr(batch.Batch, "_is_undone_whole", True)
+
+
+def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an idle query be, wherever the consumer is, in the model: no_watch."""
+    monkeypatch.setattr(watch.Watch, "_verify", lambda *_: None)
