@@ -22,6 +22,8 @@ from ytstream.job import Connection
 
 MIGRATE, GONE = "run `migrate`", "does not name any more"
 RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"
+POSITIONS = "stored under their positions in a queue"
+NOWHERE = "neither the ledger nor the consumer knows where the job was"
 STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
 
 
@@ -264,6 +266,15 @@ class Oracle:
             found.insert(0, RECREATED)
         return found
 
+    def perhaps(self) -> list[str]:
+        """Return the texts by which a start or a command may be refused besides."""
+        return [POSITIONS][: len(self.former)] + [NOWHERE][: self.is_lost]
+
+    def give_up(self) -> None:
+        """Note that rows of a recreated queue may take the place of its former ones."""
+        for _, part in self.former:
+            part.is_given_up = True
+
     def _is_known(self, queue: str) -> bool:
         return any(part.stretches for (q, _), part in self.parts.items() if q == queue)
 
@@ -342,35 +353,37 @@ class Oracle:
         for name, is_bad in (("rejected", True), ("output", False)):
             if name == "rejected" and not job.reject:
                 continue
-            path = settings.outputs[name]
-            if not is_bad:
-                path = path.replace(f"-{connection.guarantee.name}", "-idempotent")
-                if not is_keyed or not self.client.exists(path):
-                    continue
-            yield from self._positions(path, keyed, is_bad)
+            paths = self._paths(settings, "rejected" if is_bad else "output-idempotent")
+            if paths and (is_bad or is_keyed):
+                yield from self._positions(paths, keyed, is_bad)
 
     def _positions(
-        self, path: str, keyed: Mapping[tuple[tuple[str, int, int], int], bool], is_bad: bool
+        self,
+        paths: Sequence[str],
+        keyed: Mapping[tuple[tuple[str, int, int], int], bool],
+        is_bad: bool,
     ) -> Iterator[str]:
         """Yield what is wrong in a table whose key is the row's position."""
-        first = min((queue for queue, _ in self.parts), default="")
-        found = {
-            (str(row.get("queue_id", first)), int(row["tablet_index"]), int(row["row_index"])): int(
-                row["row" if is_bad else "id"]
-            )
-            for row in self.client.select_rows(f"* from [{path}]")
-        }
+        every = [*self.parts, *(place for place, _ in self.former)]
+        first = min((queue for queue, _ in every), default="")
+        found: dict[tuple[str, int, int], set[int]] = {}
+        for path in paths:
+            for row in self.client.select_rows(f"* from [{path}]"):
+                queue = str(row.get("queue_id", first))
+                place = queue, int(row["tablet_index"]), int(row["row_index"])
+                found.setdefault(place, set()).add(int(row["row" if is_bad else "id"]))
         for (place, id), is_excused in sorted(keyed.items()):
-            if is_bad == (id % BAD == BAD_REST) and found.get(place) != id and not is_excused:
-                yield f"{path}: row {id} of {place} lost, there is {found.get(place)}"
-        for place, id in sorted(found.items()):
+            if is_bad == (id % BAD == BAD_REST) and not is_excused:
+                if id not in found.get(place, ()):
+                    yield f"{paths[0]}: row {id} of {place} lost, there is {found.get(place)}"
+        for place, id in sorted((place, id) for place, ids in found.items() for id in ids):
             if not any(
                 index < len(part.ids) and part.ids[index] == id
                 for (q, p), part in [*self.parts.items(), *self.former]
                 for index in [place[2]]
                 if (q, p) == place[:2]
             ):
-                yield f"{path}: {place} is {id}, which is no row of that place"
+                yield f"{paths[0]}: {place} is {id}, which is no row of that place"
 
     def _ordered(
         self,
@@ -396,17 +409,13 @@ class Oracle:
             yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
             return
         for guarantee in ("transactional", "at_least_once"):
-            path = settings.outputs[name]
-            if name == "output":
-                path = path.replace(f"-{connection.guarantee.name}", f"-{guarantee}")
-            elif guarantee != "transactional":
+            if name != "output" and guarantee != "transactional":
                 continue
-            if self.client.exists(path):
-                found = Counter(
-                    int(row["id"]) for row in self.client.select_rows(f"id from [{path}]")
-                )
+            paths = self._paths(settings, name if name != "output" else f"output-{guarantee}")
+            if paths:
+                found = sum((self._ids_in(path) for path in paths), Counter[int]())
                 yield from _differences(
-                    path,
+                    paths[0],
                     found,
                     must.get(guarantee, Counter()),
                     may.get(guarantee, Counter()),
@@ -431,8 +440,16 @@ class Oracle:
             for row in self.client.read_table(f"{folder}/{name}")
         }
 
+    def _paths(self, settings: Settings, prefix: str) -> list[str]:
+        """Return the tables that an output ever was."""
+        root = settings.ledger.rpartition("/")[0]
+        names = sorted(self.client.list(root))
+        return [f"{root}/{n}" for n in names if n == prefix or n.startswith(f"{prefix}-")]
+
     def _ids_of(self, connection: Connection, name: str) -> Counter[int]:
-        path = connection.settings.outputs[name]
+        return self._ids_in(connection.settings.outputs[name])
+
+    def _ids_in(self, path: str) -> Counter[int]:
         return Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
 
     def _totals_of(self, connection: Connection) -> dict[int, int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from minicluster.cluster import Cluster
 from tests.sequences.driver import Driver
 from tests.sequences.inside import DeathError, InsideClient, InsideTablets, Process
-from tests.sequences.oracle import Oracle
+from tests.sequences.oracle import POSITIONS, Oracle
 from ytstream import Column, Job, provision
 from ytstream.columns import rejected_columns
 from ytstream.config import Settings
@@ -17,7 +17,6 @@ from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.recovery import operator
-from ytstream.recovery.epoch import Epoch
 from yt.common import YtError
 
 ROOT = "//home/job"
@@ -113,6 +112,10 @@ class World:
     is_disturbed: bool = False
     #: What happened, a line for each operation.
     told: list[str] = field(default_factory=list)
+    #: Why the last start or command was refused.
+    _refused: str = ""
+    #: Ends the paths of outputs: new ones keep the rows of a queue that was recreated.
+    _generation: str = ""
     _ids: int = 0
 
     def __post_init__(self) -> None:
@@ -136,15 +139,17 @@ class World:
     @property
     def settings(self) -> Settings:
         """The configuration, as it is now."""
-        suffix = "" if self.form.is_static else f"-{self.guarantee}"
-        outputs = {name: f"{ROOT}/{name}" for name in self.job.outputs}
+        outputs = {name: f"{ROOT}/{name}{self._generation}" for name in self.job.outputs}
+        outputs["output"] = f"{ROOT}/output-{self.guarantee}{self._generation}"
+        if self.form.is_static:
+            outputs["output"] = f"{ROOT}/output"
         return Settings(
             proxy="127.0.0.1:1",
             queues=self.queues,
             consumer=f"{ROOT}/consumer",
             checkpoint=f"{ROOT}/checkpoint",
             ledger=f"{ROOT}/ledger",
-            outputs={**outputs, "output": f"{outputs['output']}{suffix}"},
+            outputs=outputs,
             create_queues=True,
             start_from=self.form.start_from,
             on_data_loss=self.on_data_loss,
@@ -334,11 +339,21 @@ class World:
             rows = self._any_rows(n // 3)
             if not rows:
                 return
+        options: dict[str, Any] = {}
+
+        def rewound(driver: Driver) -> None:
+            operator.rewind(driver.connection, _any(driver.tablets), to, rows, **options)
+
         self.oracle.rewinds(to, rows)
-        self._command(
-            lambda driver: operator.rewind(driver.connection, _any(driver.tablets), to, rows),
-            n // 3,
-        )
+        self._command(rewound, n // 3)
+        if POSITIONS in self._refused:
+            if self._ids % 2:
+                self.oracle.give_up()
+                options["overwrite"] = True
+            else:
+                self.new_outputs(0)
+            self.oracle.rewinds(to, rows)
+            self._command(rewound, 0)
         if self.oracle.is_rewound:
             self.oracle.look(self.settings, self.guarantee)
             if problem := self.oracle.rewound(self.connected(self.client)):
@@ -347,8 +362,12 @@ class World:
     def recreate(self, n: int) -> None:
         """Drop a queue and make it anew under its path."""
         queue = self._queue(n)
+        tablets = int(self.client.get(f"{queue}/@tablet_count"))
         self.client.remove(queue)
         self._provision()
+        self.client.unmount_table(queue)
+        self.client.reshard_table(queue, tablet_count=tablets)
+        self.client.mount_table(queue)
         self.oracle.dropped(queue)
         self.is_disturbed = True
 
@@ -361,13 +380,21 @@ class World:
             self.oracle.forgotten(ledger=False)
 
     def lose(self, n: int) -> None:
-        """Remove ledger and consumer, and provision them anew."""
+        """Remove ledger and consumer while no process runs, and provision them anew."""
         self._end()
+        for driver in self.others:
+            driver.client.inside.process.kill()
+        self.others.clear()
         for path in (self.settings.ledger, self.settings.consumer):
             self.client.remove(path)
         self.oracle.forgotten(ledger=True)
         self._provision()
         self.is_disturbed = True
+
+    def new_outputs(self, n: int) -> None:
+        """Give the outputs new paths."""
+        self._generation += "-x"
+        self._provision()
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -444,7 +471,8 @@ class World:
                 self._end()
                 return False
             self._end()
-            if not any(text in str(error) for text in expected):
+            self._refused = str(error)
+            if not any(text in str(error) for text in [*expected, *self.oracle.perhaps()]):
                 raise WrongError(f"refused without cause: {error}; expected: {expected}") from error
             return False
         except (RestartableError, YtError) as error:
@@ -500,6 +528,8 @@ class World:
     def _command(self, command: Callable[[Driver], object], n: int) -> None:
         """Run a command of an operator; one that died is called again."""
         expected = self.oracle.refusals(self.connected(self.client), is_command=True)
+        expected += self.oracle.perhaps()
+        self._refused = ""
         for dies in [n, None, None] if n > 3 else [None, None]:
             driver = self._new()
             try:
@@ -514,6 +544,7 @@ class World:
                 if not any(text in str(error) for text in expected):
                     raise WrongError(f"refused without cause: {error}") from error
                 self.told[-1] += "  [refused]"
+                self._refused = str(error)
                 self.oracle.is_rewound = None
             except (RestartableError, YtError) as error:
                 self._wait(error)
@@ -533,6 +564,9 @@ class World:
     def _remedy(self) -> None:
         """Do what an operator does after a refusal."""
         found = self.oracle.refusals(self.connected(self.client))
+        if POSITIONS in self._refused and not found:
+            self.play(Op("new_outputs"))
+            self.play(Op("migrate"))
         if not found:
             return
         name, n = REMEDIES[found[0]]
