@@ -200,8 +200,11 @@ def _killed(case: Case, stage: Stage, older: Process) -> Result:
         if (left := _left(connection)) not in case.place.leaves:
             raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
         stage.expire_the_lock(_SPYT_SECONDS)
-        stage.start(f"{case.name}.log")
+        newer = stage.start(f"{case.name}.log")
         stage.follow()
+    # A batch without rows makes a table as well, and removes it when it is written.
+    with suppress(SpoiltError):
+        stage.wait(lambda: not aside.written(connection.client, connection.settings), newer, 30.0)
     remains = [table.name for table in aside.written(connection.client, connection.settings)]
     wrong = {
         "other than the reader saw them": reader.changed(),
@@ -326,14 +329,16 @@ class Stage:
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
-    def wait(self, is_over: Callable[[], bool], process: Process) -> None:
+    def wait(
+        self, is_over: Callable[[], bool], process: Process, patience: float = PATIENCE_SECONDS
+    ) -> None:
         """Wait for something that happens while ``process`` runs."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         while not is_over():
             if process.exit_code is not None:
                 raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
             if time.monotonic() > deadline:
-                raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
+                raise SpoiltError(f"not done in {patience:.0f} s:\n{process.tail()}")
             time.sleep(_POLL_SECONDS)
 
     def _is_published(self) -> bool:

@@ -1,4 +1,4 @@
-"""Each guard of the model is in the runtime, has a twin of its mutant, and a test that misses it."""
+"""Each guard of the model is in the runtime, and has a twin of its mutant and a test."""
 
 from __future__ import annotations
 

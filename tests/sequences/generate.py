@@ -117,7 +117,7 @@ def shrunk(failing: Life, without: Collection[str] = UNCURED) -> Life:
 def _shorter(one: Life) -> Iterator[Life]:
     ops = one.ops
     for size in (8, 4, 2, 1):
-        for start in range(0, len(ops) - size + 1):
+        for start in range(len(ops) - size + 1):
             yield Life(one.form, (*ops[:start], *ops[start + size :]), one.finish)
     for place, op in enumerate(ops):
         for n in {0, 1, op.n // 2, op.n - 1}:

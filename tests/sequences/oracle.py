@@ -10,6 +10,7 @@ trimmed before they were read may be missing.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from ytstream.job import Connection
 MIGRATE, GONE = "run `migrate`", "does not name any more"
 RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"
 POSITIONS = "stored under their positions in a queue"
+STAY = "its partitions cannot stay where they were"
 NOWHERE = "neither the ledger nor the consumer knows where the job was"
 STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
 
@@ -122,8 +124,10 @@ class Oracle:
         for place in [place for place in self.parts if place[0] == queue]:
             part = self.parts.pop(place)
             if part.stretches:
-                self._close(part, part.stretches[-1].guarantee)
-                part.stretches.pop()
+                # A batch that has read further rows already may still commit.
+                part.excused |= set(range(part.at, len(part.ids)))
+                part.at = len(part.ids)
+                part.stretches[-1].end, part.stretches[-1].upto = part.at, sys.maxsize
                 self.former.append((place, part))
                 self.recreated.add(queue)
 
@@ -217,6 +221,10 @@ class Oracle:
         self.recreated -= set(connection.settings.queues)
         if connection.job.processing == "aggregate":
             self._totals, self._read = self._totals_of(connection), self._ids_of(connection, "read")
+        for _, part in self.former:
+            part.state_begin = part.at
+            for stretch in part.stretches:
+                stretch.upto = min(stretch.upto, int(self.head["state"]["number"]))
         for (queue, partition), part in sorted(self.parts.items()):
             part.state_begin = part.at
             if queue not in connection.settings.queues:
@@ -268,7 +276,8 @@ class Oracle:
 
     def perhaps(self) -> list[str]:
         """Return the texts by which a start or a command may be refused besides."""
-        return [POSITIONS][: len(self.former)] + [NOWHERE][: self.is_lost]
+        stay = [STAY][: len(self.recreated)]
+        return stay + [POSITIONS][: len(self.former)] + [NOWHERE][: self.is_lost]
 
     def give_up(self) -> None:
         """Note that rows of a recreated queue may take the place of its former ones."""
@@ -373,9 +382,9 @@ class Oracle:
                 place = queue, int(row["tablet_index"]), int(row["row_index"])
                 found.setdefault(place, set()).add(int(row["row" if is_bad else "id"]))
         for (place, id), is_excused in sorted(keyed.items()):
-            if is_bad == (id % BAD == BAD_REST) and not is_excused:
-                if id not in found.get(place, ()):
-                    yield f"{paths[0]}: row {id} of {place} lost, there is {found.get(place)}"
+            is_here = is_bad == (id % BAD == BAD_REST)
+            if is_here and not is_excused and id not in found.get(place, ()):
+                yield f"{paths[0]}: row {id} of {place} lost, there is {found.get(place)}"
         for place, id in sorted((place, id) for place, ids in found.items() for id in ids):
             if not any(
                 index < len(part.ids) and part.ids[index] == id
@@ -477,7 +486,7 @@ class Oracle:
             return
         batch, folder = int(self.head["batch"]), self.head["state"]["folder"]
         must, may = Counter[int](), Counter[int]()
-        for part in self.parts.values():
+        for part in self._every():
             for index in range(part.state_begin, part.at if part.stretches else 0):
                 (may if index in part.excused else must)[part.ids[index]] += 1
         found = Counter[int]()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
+
+from yt.common import YtError
 
 from minicluster.cluster import Cluster
 from tests.sequences.driver import Driver
@@ -17,7 +20,6 @@ from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.recovery import operator
-from yt.common import YtError
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
@@ -533,7 +535,7 @@ class World:
         for dies in [n, None, None] if n > 3 else [None, None]:
             driver = self._new()
             try:
-                driver.client.inside.process.run(lambda d=driver: command(d), dies=dies)
+                driver.client.inside.process.run(partial(command, driver), dies=dies)
             except DeathError:
                 self.told[-1] += "  [dies]"
                 self._look()

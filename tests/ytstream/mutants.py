@@ -195,7 +195,7 @@ def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plan a batch of a job with state anew after its driver's death, in the model: planned_anew."""
+    """With state, plan a batch anew after its driver's death, in the model: planned_anew."""
     monkeypatch.setattr(folder, "_fits", lambda *_: False)
 
 
