@@ -1,7 +1,7 @@
 # Every target can be the first one that is called in a fresh clone.
 #   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=4.1|3.5]    without them: the template's defaults
 #   make conformance [PROXY=...]    without a proxy: the minicluster
-#   make fuzz [SECONDS=...] [SEED=...]
+#   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
 #   PYTHON=FILE   the interpreter new environments are made with
 QUEUES ?= 1
@@ -93,9 +93,13 @@ test-quick: setup-4.1 ## what runs without Spark
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance
 
-fuzz: setup-4.1 ## damaged and random requests to the minicluster, for SECONDS
-	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tools.fuzz.run \
-	  --seconds $(SECONDS) --seed $(SEED)
+# ONLY=requests or ONLY=sequences: one of the two.
+fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each
+	$(if $(filter-out requests sequences,$(ONLY)),$(error ONLY=$(ONLY): give requests or sequences))
+	@$(if $(filter sequences,$(ONLY)),:,PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python \
+	  -m tools.fuzz.run --seconds $(SECONDS) --seed $(SEED))
+	@$(if $(filter requests,$(ONLY)),:,PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python \
+	  -m tests.sequences --seconds $(SECONDS) --seed $(SEED))
 
 bench: setup ## the benchmarks, as a table
 	@$(BIN)/python -m bench

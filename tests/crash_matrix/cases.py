@@ -5,7 +5,7 @@ Places are paths of requests: each one counts once the one before it was seen, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -31,13 +31,26 @@ VARIANTS = (
         Variant("transactional", processing, queues)
         for processing, queues in product(("map", "window", "deduplicate"), (1, 2))
     ),
+    Variant("transactional", "aggregate", 1),  # its output has a key
     Variant("idempotent", "map", 2),
-    Variant("at_least_once", "map", 1),
+    *(
+        Variant("at_least_once", processing, 1)
+        for processing in ("map", "window", "deduplicate", "join", "sessions")
+    ),
+)
+#: Jobs whose starts are cut off.
+START_VARIANTS = (
+    Variant("transactional", "map", 2),
+    Variant("transactional", "window", 1),
+    Variant("idempotent", "map", 2),
+    Variant("at_least_once", "window", 1),
 )
 #: Jobs whose micro-batches are tables in a folder, which a reader polls.
 STATIC_VARIANTS = (
     Variant("transactional", "map", 1, is_static=True),
     Variant("transactional", "window", 1, is_static=True),
+    Variant("transactional", "deduplicate", 1, is_static=True),
+    Variant("at_least_once", "window", 1, is_static=True),
     Variant("idempotent", "map", 2, is_static=True),
     Variant("at_least_once", "map", 1, is_static=True),
 )
@@ -47,7 +60,7 @@ STATIC_VARIANTS = (
 class Request:
     """A request to the cluster; braces in ``where`` are fields of ``paths`` in play.py."""
 
-    method: str
+    method: str | Sequence[str]
     where: Mapping[str, Any] = field(default_factory=dict)
     when: Literal["before", "after"] = "before"
     skip: int = 0
@@ -131,13 +144,27 @@ KILLS = (
     ),
 )
 
+#: Where a start is cut off, one request for each step of before_start.py and the query's first one.
+_FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
+STARTS = (
+    Place("before-raise", (HEAD,)),
+    Place("raised", _RAISED),
+    Place("folder", (*_RAISED, _FOLDER)),
+    Place("begin", (*_RAISED, HEAD)),
+    Place("begun", _BEGUN),
+    Place("mark", (*_BEGUN, Request("set", {"path": "*@ytstream_job"}, "after"))),
+    Place("planned", (*_BEGUN, Request("MoveNode", {"destination_path": "*/offsets/*"}, "after"))),
+)
+#: Paused before it raises the epoch, a driver that has lost the lock may still raise it freely.
+START_PAUSES = STARTS[1:]
+
 
 @dataclass(frozen=True)
 class Case:
-    """One older driver, one newer one."""
+    """One older driver, one newer one; of a start a third, which is cut off between them."""
 
     variant: Variant
-    kind: Literal["paused", "late", "killed"]
+    kind: Literal["paused", "late", "killed", "start-killed", "start-paused"]
     place: Place
 
     @property
@@ -158,6 +185,14 @@ CASES = (
         for case in (
             *(Case(variant, "paused", place) for place in PAUSES),
             *(Case(variant, "late", moment) for moment in MOMENTS),
+        )
+    ),
+    *(
+        case
+        for variant in START_VARIANTS
+        for case in (
+            *(Case(variant, "start-killed", place) for place in STARTS),
+            *(Case(variant, "start-paused", place) for place in START_PAUSES),
         )
     ),
     *(Case(variant, "killed", place) for variant in STATIC_VARIANTS for place in KILLS),

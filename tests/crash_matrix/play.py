@@ -33,6 +33,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.recovery import aside
 from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.recovery.snapshot import MARKER
 
 PACKAGE = "bids_stream"
 #: A start of Spark, on a machine that may have other work.
@@ -106,6 +107,7 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
         job = static(found.job, "output") if variant.is_static else found.job
         connection = Connection(connect(settings), settings, job, guarantee_of(job))
         provision.provision(connection)
+        tables.fill_reference(connection, found.sample)
         yield Stage(connection, found.sample, cluster, project, logs, drivers)
 
 
@@ -114,6 +116,8 @@ def play(case: Case, stage: Stage) -> Result:
     older = stage.driver or stage.start(f"{case.name}.older.log")
     if case.kind == "killed":
         return _killed(case, stage, older)
+    if case.kind.startswith("start-"):
+        return Result(case, *_cut_off(case, stage, older))
     ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
     stage.follow()
     return Result(case, *stage.count(), ended)
@@ -153,6 +157,39 @@ def _late(case: Case, stage: Stage, older: Process) -> str:
     return "killed, its commit " + ("refused" if code else "applied")
 
 
+def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
+    """Kill the older driver at its commit; kill or pause the next one's start at the place.
+
+    Returns what is lost and repeated after a third one, and how the second one ended.
+    """
+    rule = stage.arm(LATE, action="kill", pgid=older.pgid)
+    stage.fill()
+    stage.wait_killed(rule, older)
+    stage.expire_the_lock()
+    # A start writes the mark again where it is missing.
+    stage.connection.client.remove(f"{stage.connection.settings.consumer}/@{MARKER}", force=True)
+    second = stage.start(f"{case.name}.second.log")
+    # Before its first request to write: Spark starts before that.
+    is_paused = case.kind == "start-paused"
+    rule = stage.arm(case.place, action="stop" if is_paused else "kill", pgid=second.pgid)
+    if not is_paused:
+        stage.wait_killed(rule, second)
+        stage.expire_the_lock()
+        stage.start(f"{case.name}.log")
+    else:
+        stage.wait_hit(rule, second)
+        stage.expire_the_lock()
+        newer = stage.start(f"{case.name}.log")
+        stage.drain()
+        os.killpg(second.pgid, signal.SIGCONT)
+        stage.wait(lambda: second.exit_code is not None, newer)
+    stage.follow()
+    code = second.wait()
+    if is_paused and code not in ENDED:
+        raise SpoiltError(f"the second driver ended with {code}:\n{second.tail()}")
+    return *stage.count(), ENDED[code] if is_paused else "killed in its start"
+
+
 def _killed(case: Case, stage: Stage, older: Process) -> Result:
     """Kill the older driver and start a newer one, while a reader polls the output's folder."""
     connection = stage.connection
@@ -163,8 +200,11 @@ def _killed(case: Case, stage: Stage, older: Process) -> Result:
         if (left := _left(connection)) not in case.place.leaves:
             raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
         stage.expire_the_lock(_SPYT_SECONDS)
-        stage.start(f"{case.name}.log")
+        newer = stage.start(f"{case.name}.log")
         stage.follow()
+    # A batch without rows makes a table as well, and removes it when it is written.
+    with suppress(SpoiltError):
+        stage.wait(lambda: not aside.written(connection.client, connection.settings), newer, 30.0)
     remains = [table.name for table in aside.written(connection.client, connection.settings)]
     wrong = {
         "other than the reader saw them": reader.changed(),
@@ -226,7 +266,7 @@ class Stage:
                 action=action if is_last else "delay",
                 seconds=None if is_last else 0,
                 pgid=pgid if is_last else None,
-                method=step.method,
+                method=step.method if isinstance(step.method, str) else [*step.method],
                 where={name: _filled(value, paths) for name, value in step.where.items()},
                 when=step.when,
                 skip=step.skip,
@@ -289,14 +329,16 @@ class Stage:
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
-    def wait(self, is_over: Callable[[], bool], process: Process) -> None:
+    def wait(
+        self, is_over: Callable[[], bool], process: Process, patience: float = PATIENCE_SECONDS
+    ) -> None:
         """Wait for something that happens while ``process`` runs."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         while not is_over():
             if process.exit_code is not None:
                 raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
             if time.monotonic() > deadline:
-                raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
+                raise SpoiltError(f"not done in {patience:.0f} s:\n{process.tail()}")
             time.sleep(_POLL_SECONDS)
 
     def _is_published(self) -> bool:

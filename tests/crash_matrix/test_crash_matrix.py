@@ -12,6 +12,9 @@ from tests.crash_matrix.cases import (
     KILLS,
     MOMENTS,
     PAUSES,
+    START_PAUSES,
+    START_VARIANTS,
+    STARTS,
     STATIC_VARIANTS,
     VARIANTS,
     chosen,
@@ -23,13 +26,16 @@ SAMPLE = (
     "transactional-window-1-paused-head",
     "transactional-deduplicate-2-late-begun",
     "transactional-map-1-late-first-batch",
+    "transactional-aggregate-1-paused-outputs",
+    "transactional-window-1-start-killed-folder",
     "at_least_once-map-1-static-killed-before-publication",
 )
 
 
 def test_every_variant_meets_every_place_under_a_name_of_its_own() -> None:
     assert (len(PAUSES), len(MOMENTS), len(KILLS)) == (6, 4, 4)
-    count = 10 * len(VARIANTS) + 4 * len(STATIC_VARIANTS)
+    assert (len(STARTS), len(START_PAUSES)) == (7, 6)
+    count = 10 * len(VARIANTS) + 13 * len(START_VARIANTS) + 4 * len(STATIC_VARIANTS)
     assert len({case.name for case in CASES}) == len(CASES) == count
 
 

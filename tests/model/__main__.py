@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 
 from .search import Result, search
 from .state import NOBODY, State, Step
-from .variants import FAULTS, GUARANTEES, JOBS, MUTANTS, Model
+from .variants import CASES, FAULTS, MUTANTS, Model
 
 _WIDE = "{:>2}  {:9} {:45} {:48} {:24} {}"
 
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(f"{'':34} {'states':>9} {'seconds':>8}  found")
     if not options.mutant:
-        for guarantee, job in product(GUARANTEES, JOBS):
+        for guarantee, job in CASES:
             model = replace(bounds, guarantee=guarantee, job=job, kinds=tuple(options.kinds))
             result = search(model)
             failures += bool(result.wrong)

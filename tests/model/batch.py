@@ -6,6 +6,7 @@ from .cluster import (
     Steps,
     applied,
     counted,
+    failed,
     filed,
     folder_of,
     moved,
@@ -16,7 +17,7 @@ from .cluster import (
     shelved,
     transact,
 )
-from .state import At, Driver, Folder, Head, State, Step, Write
+from .state import At, Counts, Driver, Folder, Head, State, Step, Write
 from .variants import Model
 
 # All guarantees: Spark's logs, and the check.
@@ -160,8 +161,8 @@ def commit(model: Model, state: State, number: int) -> Steps:
         return
     outside = model.mutant == "head_outside"
     head = None if outside else _head(model, driver, number)
-    rows = () if model.static else _output(model, state, driver)
-    write = Write("commit T", number, head, min(driver.end, model.rows), rows)
+    rows, total = _written(model, state, driver)
+    write = Write("commit T", number, head, min(driver.end, model.rows), rows, total)
     then = driver._replace(at=At.HEAD) if outside else _next_batch(model, driver)
     step = Step(number, ("commit T",), f"batch {driver.batch}")
     yield from transact(model, state, step, write, then, At.PURGE)
@@ -205,11 +206,16 @@ def write_outputs(model: Model, state: State, number: int) -> Steps:
     """Write the outputs, and the state's next version."""
     driver = state.drivers[number]
     then, note = driver._replace(at=At.RECORD), _rows(model, driver)
-    rows = _output(model, state, driver)
     if model.static:
-        written = shelved(state, driver, rows)
+        written = shelved(state, driver, _output(model, state, driver))
     else:
-        written = applied(model, state, Write("", number, rows=rows))
+        rows, total = _written(model, state, driver)
+        write = Write("", number, rows=rows, total=total)
+        written = applied(model, state, write)
+        if model.keyed and state.faults and "late" in model.kinds:
+            late = state._replace(faults=state.faults - 1, late=(*state.late, write))
+            lost = Step(number, ("write_outputs",), f"{note}: a task hangs, the query fails")
+            yield lost, failed(late, number, At.RAISE)
     if model.stateful:
         after = _with_state(model, written, number, then)
         yield Step(number, ("write_outputs", "write state"), note), after
@@ -272,6 +278,15 @@ def _output(model: Model, state: State, driver: Driver) -> tuple[int, ...]:
     if closes and not _closed(model, own(model, state, driver), driver.batch):
         rows += (model.rows,)
     return rows
+
+
+def _written(model: Model, state: State, driver: Driver) -> tuple[tuple[int, ...], Counts]:
+    """Return what goes into the output: the rows of the batch, or the total with them."""
+    rows = () if model.static else _output(model, state, driver)
+    if not model.keyed:
+        return rows, ()
+    before = dict(own(model, state, driver).states).get(driver.batch, (0,) * (model.rows + 1))
+    return (), counted(before, rows)
 
 
 def _closed(model: Model, folder: Folder, version: int) -> bool:

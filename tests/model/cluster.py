@@ -37,6 +37,8 @@ def applied(model: Model, state: State, write: Write) -> State:
     head, consumer, out, folders, late, drivers, starts, faults, aside = state
     if write.rows:
         out = counted(out, write.rows)
+    if write.total:
+        out = write.total
     if write.head is not None:
         head, starts = write.head, max(starts, write.head.epoch)
         if aside:  # a batch writes its row with the head

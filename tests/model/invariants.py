@@ -19,6 +19,8 @@ def broken(model: Model, before: State, step: Step, state: State) -> str:
         out = _named(state) if state.aside else out
         if head.end < before.head.end:
             return f"the head went back from row {before.head.end} to row {head.end}"
+        if model.keyed and (wrong := _wrong_total(model, state)):
+            return wrong
         if 0 in out[: head.end]:
             return f"row {out.index(0)} is missing, and the head has passed it"
         if (model.static or not model.replays) and 2 in out:
@@ -30,6 +32,14 @@ def broken(model: Model, before: State, step: Step, state: State) -> str:
             return wrong
     if state.consumer != head.end and not model.replays and _at_rest(model, state):
         return f"the consumer is at row {state.consumer}, the head at row {head.end}"
+    return ""
+
+
+def _wrong_total(model: Model, state: State) -> str:
+    """Return why the total is not of the rows up to the head; a replayed batch is ahead of it."""
+    end, total = state.head.end, state.out[: model.rows]
+    if 0 in total[:end] or (not model.replays and any(total[end:])):
+        return f"the total is of {total}, and the head is at row {end}"
     return ""
 
 

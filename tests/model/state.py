@@ -77,6 +77,7 @@ class Write(NamedTuple):
     head: Head | None = None
     consumer: int = -1  #: -1: not written
     rows: tuple[int, ...] = ()  #: of the output
+    total: Counts = ()  #: of a keyed output: the rows in the value that takes the place of the last
 
 
 class Table(NamedTuple):
@@ -91,7 +92,7 @@ class Table(NamedTuple):
 class State(NamedTuple):
     head: Head
     consumer: int
-    out: Counts  #: of a static output: what is published
+    out: Counts  #: of a static output: what is published; of a keyed one: the rows in its total
     folders: tuple[Folder | None, ...]  #: of the epochs from 1 on; None: nobody can read it
     late: tuple[Write, ...]
     drivers: tuple[Driver, ...]

@@ -9,9 +9,8 @@ import pytest
 
 from tests.model.__main__ import told
 from tests.model.search import search
-from tests.model.variants import FAULTS, GUARANTEES, JOBS, MUTANTS, STEPS, Model
+from tests.model.variants import CASES, FAULTS, GUARANTEES, MUTANTS, STEPS, Model
 
-CASES = list(product(GUARANTEES, JOBS))
 #: Mutants whose search takes seconds.
 LONG = {"no_check", "number_alone", "start_unchecked"}
 #: The one whose whole bounds are searched in `make test`; the others' are in `make journeys`.

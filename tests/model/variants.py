@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 #: The function that does a step. Those of Spark and SPYT are not ours to import.
@@ -42,6 +43,7 @@ FAULTS = {
 JOBS = {
     "stateful": "the folder is copied; a planned batch runs again over the same rows",
     "stateless": "the folder is copied; a planned batch is removed",
+    "keyed": "as stateful; a batch writes the total of all rows over the one before",
     "empty": "no state; every start has an empty folder",
     "static": "as empty; a batch's rows are a table that is published once the head is at it",
 }
@@ -50,6 +52,9 @@ GUARANTEES = {
     "transactional": "outputs, head and consumer are written in SPYT's transaction T",
     "replaying": "outputs first; then one transaction writes the head; SPYT moves the consumer",
 }
+
+#: What a user may combine: the runtime refuses a key without the transaction, see MUTANTS.
+CASES = tuple(pair for pair in product(GUARANTEES, JOBS) if pair != ("replaying", "keyed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,11 @@ class Model:
 
     @property
     def stateful(self) -> bool:
-        return self.job == "stateful"
+        return self.job in ("stateful", "keyed")
+
+    @property
+    def keyed(self) -> bool:
+        return self.job == "keyed"
 
 
 class Mutant(NamedTuple):
@@ -90,14 +99,26 @@ class Mutant(NamedTuple):
     faults: int = 0
     guarantee: str = "transactional"
     job: str = "stateful"
+    drivers: int = 2
 
     def model(self, name: str, bounds: Model) -> Model:
-        return replace(
-            bounds, mutant=name, faults=self.faults, guarantee=self.guarantee, job=self.job
-        )
+        own = self._asdict()
+        del own["text"]
+        return replace(bounds, mutant=name, **own)
 
 
 MUTANTS = {
+    "keyed_replaying": Mutant(
+        "a keyed output without the transaction", guarantee="replaying", job="keyed"
+    ),
+    "late_total": Mutant(
+        "as keyed_replaying, with one driver: a task of a batch that has failed writes its total "
+        "when a later batch has written its own",
+        1,
+        "replaying",
+        "keyed",
+        drivers=1,
+    ),
     "no_epoch": Mutant("no epoch is raised before a start"),
     "shared_folder": Mutant("one folder for all epochs"),
     "cached_check": Mutant("the head is read in the first batch of a query and then remembered"),

@@ -5,6 +5,8 @@ Each function takes one cure out for the length of a test.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +19,9 @@ from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
 from ytstream.positions import ByQueue, Queue
-from ytstream.query import batch, pipeline
-from ytstream.recovery import before_start, epoch, folder, snapshot
+from ytstream.query import batch, pipeline, snapshots, watch
+from ytstream.recovery import aside, before_start, epoch, folder, snapshot
+from ytstream.recovery.aside import Table
 from ytstream.recovery.before_start import Plan
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.snapshot import Select, Snapshot
@@ -149,3 +152,103 @@ def keep_later_states(monkeypatch: pytest.MonkeyPatch) -> None:
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Believe that each batch has read the rows that were planned."""
     monkeypatch.setattr(batch, "audit", lambda *_: None)
+
+
+def remember_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify the head in the first batch of an epoch alone, in the model: cached_check."""
+    whole, known = batch.verify_head, set[Epoch]()
+
+    def verified(connection: Connection, select: Select, mine: Epoch, *given: Any) -> Head:
+        if mine not in known:
+            whole(connection, select, mine, *given)
+            known.add(mine)
+        head = snapshot.read_head(connection.settings.ledger, select)
+        assert head is not None
+        return head
+
+    monkeypatch.setattr(batch, "verify_head", verified)
+
+
+def begin_in_any_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit a start whoever has raised the epoch since, in the model: begin_unchecked."""
+
+    def verified(head: Head | None, mine: Epoch) -> Head:
+        return replace(head or Head(), epoch=mine.number, owner=mine.owner)
+
+    monkeypatch.setattr(epoch, "verify_epoch", verified)
+
+
+def plan_behind_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a planned batch that ends before the head, in the model: planned_behind."""
+    monkeypatch.setattr(folder, "_fits", lambda *_: True)
+
+
+def publish_before_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish tables whatever the head says of their batch, in the model: published_early."""
+    whole = snapshot.read_head
+
+    def read(path: str, select: Select) -> Head | None:
+        head = whole(path, select)
+        return head and replace(head, batch=sys.maxsize)
+
+    monkeypatch.setattr(snapshots, "read_head", read)
+
+
+def remove_before_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove orphans before the epoch is raised, in the model: removed_early."""
+    whole = before_start.claim
+
+    def claimed(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
+        later = replace(mine, number=sys.maxsize)
+        snapshots.Shelf(later).settle(connection.client, connection.settings)
+        return whole(connection, tablets, mine)
+
+    monkeypatch.setattr(before_start, "claim", claimed)
+
+
+def remove_of_newer_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the orphans of any epoch at a query's start, in the model: removed_newer."""
+    whole = snapshots.Shelf.settle
+
+    def settled(self: snapshots.Shelf, client: Client, settings: Settings) -> None:
+        mine, self.epoch = self.epoch, replace(self.epoch, number=sys.maxsize)
+        whole(self, client, settings)
+        self.epoch = mine
+
+    monkeypatch.setattr(snapshots.Shelf, "settle", settled)
+
+
+def publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish at a query's start what no batch names, in the model: nothing_removed."""
+
+    def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[Table, str]:
+        return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
+
+    monkeypatch.setattr(aside, "named", named)
+
+
+def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take an epoch for one's own by its number alone, in the model: number_alone."""
+
+    def verified(head: Head | None, mine: Epoch) -> Head:
+        if head is None or head.epoch != mine.number:
+            raise epoch.superseded(head)
+        return replace(head, owner=mine.owner)
+
+    for module in (epoch, batch):
+        monkeypatch.setattr(module, "verify_epoch", verified)
+
+
+def plan_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With state, plan a batch anew after its driver's death, in the model: planned_anew."""
+    monkeypatch.setattr(folder, "_fits", lambda *_: False)
+
+
+def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a batch's state before its head is verified, in the model: checked_late."""
+    monkeypatch.setattr(batch.Batch, "_is_undone_whole", True)
+
+
+def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an idle query be, wherever the consumer is, in the model: no_watch."""
+    monkeypatch.setattr(watch.Watch, "_verify", lambda *_: None)

@@ -1,0 +1,64 @@
+"""Each guard of the model is in the runtime, and has a twin of its mutant and a test."""
+
+from __future__ import annotations
+
+import ast
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tests.model.guards import GUARDS, MISSING
+from tests.model.variants import MUTANTS
+from tests.project import ROOT
+from tests.ytstream import mutants
+from tests.ytstream.helpers import unconnected
+from ytstream.query.batch import Batch
+from ytstream.recovery.epoch import Epoch
+
+
+def _found(name: str) -> Any:
+    """Return what ``name`` means, a function of a class too."""
+    parts = name.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        try:
+            module = import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(getattr, parts[end:], module)
+    raise AssertionError(f"{name} is in no module")
+
+
+def test_every_mutant_of_the_model_has_its_guard_in_the_runtime() -> None:
+    assert {*GUARDS, *MISSING} == {*MUTANTS}
+    assert not {*GUARDS} & {*MISSING}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_a_guard_and_its_twin_are_there(name: str) -> None:
+    guard = GUARDS[name]
+    found = _found(guard.function)
+    assert callable(found) or isinstance(found, property)
+    assert callable(getattr(mutants, guard.twin))
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
+    path, _, test = GUARDS[name].test.partition("::")
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_a_job_with_state_is_verified_before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without state, a transaction undoes all that was written before the head was verified."""
+    kinds = {("transactional", "map"): True, ("transactional", "window"): False}
+    kinds |= {("at_least_once", "map"): False}
+    for kind, is_undone in kinds.items():
+        connection = unconnected(*kind)
+        assert Batch(connection, None, Epoch())._is_undone_whole == is_undone  # type: ignore[arg-type]
+    mutants.verify_after_the_state(monkeypatch)
+    connection = unconnected("transactional", "window")
+    assert Batch(connection, None, Epoch())._is_undone_whole  # type: ignore[arg-type]

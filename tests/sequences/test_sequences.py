@@ -1,0 +1,94 @@
+"""Random sequences of operations: no row lost, none repeated where that is promised, no refusal.
+
+`make fuzz` plays more of them. What fails is made short and printed; it belongs into found.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.model.guards import GUARDS, SEQUENCES
+from tests.sequences.found import FOUND
+from tests.sequences.generate import KINDS, OPERATIONS, Life, described, sequence, shrunk
+from tests.sequences.inside import InsideTransaction
+from tests.sequences.uncured import UNCURED
+from tests.sequences.world import Form, Op
+from tests.ytstream import mutants
+
+#: Sequences of one test; the first ones are in `make test-quick`.
+CHUNK, CHUNKS = 55, 8
+
+
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, CHUNKS))]
+)
+def test_whatever_happens_each_row_is_counted_as_promised(chunk: int) -> None:
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        one = sequence(seed)
+        if problem := one.run():
+            pytest.fail(f"seed {seed}: {problem}\n{described(shrunk(one))}")
+
+
+def test_every_kind_and_every_operation_comes() -> None:
+    played = [sequence(seed) for seed in range(CHUNK * CHUNKS)]
+    kinds = Counter((one.form.guarantee, one.form.processing, one.form.is_static) for one in played)
+    assert kinds.keys() == {*KINDS}
+    names = Counter(op.name for one in played for op in one.ops)
+    assert names.keys() == OPERATIONS.keys() - UNCURED.keys()
+    assert min(names.values()) >= 100
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, found in FOUND.items() if found.needs not in UNCURED]
+)
+def test_what_was_found_once_stays_closed(name: str) -> None:
+    assert not FOUND[name].life.run(without=())
+
+
+@pytest.mark.parametrize("name", [name for name, found in FOUND.items() if found.needs in UNCURED])
+def test_what_is_known_to_be_broken_is_found(name: str) -> None:
+    """The entry of UNCURED goes when this fails: the hole is closed."""
+    assert FOUND[name].gave in FOUND[name].life.run(without=())
+
+
+def _move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with the consumer wherever it is; SPYT's own moves stay, which name no old offset."""
+    whole = InsideTransaction.advance
+
+    def advanced(self: InsideTransaction, *given: Any) -> None:
+        if given[3] is None:
+            whole(self, *given)
+
+    monkeypatch.setattr(InsideTransaction, "advance", advanced)
+
+
+#: The guards that the model has, and two that it has not.
+CURES = {
+    **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
+    "audit_nothing": mutants.audit_nothing,
+    "move_no_consumer": _move_no_consumer,
+}
+#: Where chance would have to be kind: two drivers are paused, each at a certain request.
+HARD = {
+    "remove_of_newer_epochs": Life(
+        Form("transactional", is_static=True),
+        (
+            *(Op("send"), Op("restart"), Op("pause_in_batch"), Op("restart")),
+            *(Op("pause_in_batch", 24), Op("older"), Op("older")),
+        ),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cure", CURES)
+def test_without_a_cure_some_sequence_fails(cure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sequences of `make test` would show that it is gone."""
+    if cure in HARD:
+        assert not HARD[cure].run()
+    CURES[cure](monkeypatch)
+    lives = [HARD[cure]] if cure in HARD else map(sequence, range(CHUNK * CHUNKS))
+    assert any(life.run() for life in lives)
