@@ -133,7 +133,9 @@ class Oracle:
 
     def forgotten(self, *, ledger: bool) -> None:
         """Note that batch rows of the ledger were removed, or the whole table."""
-        self.is_lost |= ledger and self.has_begun
+        if ledger:
+            self.is_lost |= self.has_begun
+            self.head, self.owner = {}, ""
         self.is_forgotten = True
         for part in self._every():
             for stretch in part.stretches:

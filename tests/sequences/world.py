@@ -20,6 +20,7 @@ from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.recovery import operator
+from ytstream.recovery.snapshot import MARKER
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
@@ -382,7 +383,12 @@ class World:
             self.oracle.forgotten(ledger=False)
 
     def lose(self, n: int) -> None:
-        """Remove ledger and consumer while no process runs, and provision them anew."""
+        """Remove ledger and consumer while no process runs, and provision them anew.
+
+        Once a start has left its marks: a job without them is new to the cluster.
+        """
+        if not self.client.exists(f"{self.settings.checkpoint}/@{MARKER}"):
+            return
         self._end()
         for driver in self.others:
             driver.client.inside.process.kill()
