@@ -121,6 +121,8 @@ class Oracle:
 
     def dropped(self, queue: str) -> None:
         """Note that a queue was recreated under its path: its rows are others."""
+        if self.has_begun and queue in self._ends():
+            self.recreated.add(queue)
         for place in [place for place in self.parts if place[0] == queue]:
             part = self.parts.pop(place)
             if part.stretches:

@@ -364,6 +364,10 @@ class World:
 
     def recreate(self, n: int) -> None:
         """Drop a queue and make it anew under its path."""
+        if "recreate beside an older driver" in self.without:
+            for driver in self.others:
+                driver.client.inside.process.kill()
+            self.others.clear()
         queue = self._queue(n)
         tablets = int(self.client.get(f"{queue}/@tablet_count"))
         self.client.remove(queue)
