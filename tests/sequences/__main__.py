@@ -13,6 +13,9 @@ from itertools import count
 
 from tests.sequences.generate import KINDS, described, sequence, shrunk
 
+#: After so many sequences a line is printed.
+REPORT = 100
+
 
 def main(words: Sequence[str] | None = None) -> int:
     """Return 0 when every sequence holds, else 1."""
@@ -35,6 +38,8 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"seed {seed}: {problem}\n{described(shrunk(one))}", flush=True)
             if not given.keep_going:
                 break
+        if played.total() % REPORT == 0:
+            print(f"{played.total()} sequences, {failed} wrong", flush=True)
     for kind in sorted(played):
         print(f"{kind:28} {played[kind]:6}")
     print(", ".join(f"{number} {name}" for name, number in ops.most_common()))

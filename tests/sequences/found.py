@@ -83,6 +83,18 @@ FOUND: Mapping[str, Found] = {
         "lost, there is",
         "recreate",
     ),
+    # A is paused after it has verified the head, and reads the new queue; B had read the old one.
+    "a recreated queue, and an older driver that reads it": Found(
+        Life(
+            Form("idempotent", queues=1, most_rows=50),
+            (
+                *(Op("send", 3), Op("pause_in_batch", 11), Op("batch")),
+                *(Op("recreate"), Op("send", 3), Op("older")),
+            ),
+        ),
+        "lost, there is",
+        "recreate beside an older driver",
+    ),
     "batch rows removed while a table waits": Found(
         Life(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
         "lost",

@@ -121,6 +121,8 @@ class Oracle:
 
     def dropped(self, queue: str) -> None:
         """Note that a queue was recreated under its path: its rows are others."""
+        if self.has_begun and queue in self._ends():
+            self.recreated.add(queue)
         for place in [place for place in self.parts if place[0] == queue]:
             part = self.parts.pop(place)
             if part.stretches:
@@ -133,7 +135,9 @@ class Oracle:
 
     def forgotten(self, *, ledger: bool) -> None:
         """Note that batch rows of the ledger were removed, or the whole table."""
-        self.is_lost |= ledger and self.has_begun
+        if ledger:
+            self.is_lost |= self.has_begun
+            self.head, self.owner = {}, ""
         self.is_forgotten = True
         for part in self._every():
             for stretch in part.stretches:

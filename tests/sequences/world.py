@@ -20,6 +20,7 @@ from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.recovery import operator
+from ytstream.recovery.snapshot import MARKER
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
@@ -363,6 +364,10 @@ class World:
 
     def recreate(self, n: int) -> None:
         """Drop a queue and make it anew under its path."""
+        if "recreate beside an older driver" in self.without:
+            for driver in self.others:
+                driver.client.inside.process.kill()
+            self.others.clear()
         queue = self._queue(n)
         tablets = int(self.client.get(f"{queue}/@tablet_count"))
         self.client.remove(queue)
@@ -382,7 +387,12 @@ class World:
             self.oracle.forgotten(ledger=False)
 
     def lose(self, n: int) -> None:
-        """Remove ledger and consumer while no process runs, and provision them anew."""
+        """Remove ledger and consumer while no process runs, and provision them anew.
+
+        Once a start has left its marks: a job without them is new to the cluster.
+        """
+        if not self.client.exists(f"{self.settings.checkpoint}/@{MARKER}"):
+            return
         self._end()
         for driver in self.others:
             driver.client.inside.process.kill()
