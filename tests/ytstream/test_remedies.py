@@ -454,11 +454,10 @@ def test_rows_before_a_moved_consumer_are_skipped_by_the_command_that_is_printed
     assert driver.by_ledger() == (4, 0)
 
 
-@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_rows_before_a_moved_consumer_are_read_after_the_commands_that_are_printed(
-    driver_of: DriverOf, yt: Shell, guarantee: str
+    driver_of: DriverOf, yt: Shell
 ) -> None:
-    driver = driver_of(guarantee, "window")
+    driver = driver_of("transactional", "window")
     commands = _printed(_move_forward(driver))
     assert len(commands) == 2  # one for each partition
     for command in commands:
