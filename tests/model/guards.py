@@ -51,8 +51,7 @@ GUARDS: Mapping[str, Guard] = {
     "no_watch": Guard(
         "ytstream.query.watch.Watch._verify",
         "watch_no_consumer",
-        "tests/ytstream/test_watch.py::"
-        "test_a_consumer_that_something_else_moved_ends_it",
+        "tests/ytstream/test_watch.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",
