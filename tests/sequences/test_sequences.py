@@ -73,6 +73,13 @@ CURES = {
 }
 #: Where chance would have to be kind: two drivers are paused, each at a certain request.
 HARD = {
+    "remove_before_the_epoch": Life(
+        Form("transactional", is_static=True),
+        (
+            *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 20)),
+            *(Op("pause_in_start", 10), Op("older"), Op("older")),
+        ),
+    ),
     "remove_of_newer_epochs": Life(
         Form("transactional", is_static=True),
         (
