@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 #: Plays random sequences without the guard; see there.
 SEQUENCES = "tests/sequences/test_sequences.py::test_without_a_cure_some_sequence_fails"
+EXAMPLES = "tests/sequences/test_sequences.py::test_an_example_needs_its_cure"
+_LATE = "tests/ytstream/test_late_writes.py::"
 _OLDER = "tests/ytstream/test_older_drivers.py::"
 
 
@@ -58,10 +60,19 @@ GUARDS: Mapping[str, Guard] = {
         "verify_after_the_state",
         "tests/model/test_guards.py::test_a_job_with_state_is_verified_before_it_is_written",
     ),
+    "start_unchecked": Guard("ytstream.query.reading.verify_start", "verify_no_start", EXAMPLES),
+    "keyed_replaying": Guard(
+        "ytstream.pairs.problem",
+        "admit_any_pair",
+        f"{_LATE}test_a_paused_driver_continues_between_two_writes",
+    ),
+    "late_total": Guard(
+        "ytstream.pairs.problem",
+        "admit_any_pair",
+        f"{_LATE}test_a_task_of_a_batch_that_has_failed_continues",
+    ),
     "published_early": Guard("ytstream.query.snapshots.Shelf.publish", "publish_before_the_batch"),
     "removed_early": Guard("ytstream.recovery.before_start.claim", "remove_before_the_epoch"),
     "removed_newer": Guard("ytstream.query.snapshots.Shelf.settle", "remove_of_newer_epochs"),
     "nothing_removed": Guard("ytstream.recovery.aside.named", "publish_orphans"),
 }
-#: Mutants whose guard is on its way: see tests/sequences/uncured.py.
-MISSING = ("start_unchecked", "keyed_replaying", "late_total")

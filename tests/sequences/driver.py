@@ -27,6 +27,7 @@ from ytstream.ledger import BatchRow
 from ytstream.plan import observed_name
 from ytstream.positions import Rows
 from ytstream.query import batch
+from ytstream.query.audit import Range
 from ytstream.query.snapshots import Shelf
 from ytstream.recovery import aside, before_start, checkpoint, snapshot
 from ytstream.recovery.epoch import Epoch
@@ -241,6 +242,15 @@ class Driver:
             head.ends,
             checkpoint.by_queue(ends, len(settings.queues)),
         )
+        reads = [
+            {
+                partition: Range(begin.get(partition, 0), row)
+                for partition, row in end.items()
+                if row > begin.get(partition, 0)
+            }
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        runtime.verify_start(number, planned, reads)
         rows = [
             row
             for path, begin, end in zip(settings.queues, begins, ends, strict=True)

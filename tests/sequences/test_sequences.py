@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.sequences.inside import InsideTransaction
 from tests.sequences.uncured import UNCURED
 from tests.sequences.world import Form, Op
 from tests.ytstream import mutants
+from ytstream.recovery import aside, marks, ownership
 
 #: Sequences of one test; the first ones are in `make test-quick`.
 CHUNK, CHUNKS = 55, 8
@@ -105,3 +107,30 @@ def test_without_a_cure_some_sequence_fails(cure: str, monkeypatch: pytest.Monke
     CURES[cure](monkeypatch)
     lives = HARD.get(cure) or map(sequence, range(CHUNK * CHUNKS))
     assert any(life.run() for life in lives)
+
+
+#: An example -> the runtime without its cure.
+WITHOUT: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "an older driver moves the consumer back behind a start": mutants.verify_no_start,
+    "an older driver moves the consumer back, output by position": mutants.verify_no_start,
+    "a queue out and in again": mutants.forget_removed_queues,
+    "a queue out and in again, from its latest rows": mutants.forget_removed_queues,
+    "a recreated queue, output by position": lambda patch: patch.setattr(
+        marks, "verify_outputs", lambda *_, **__: None
+    ),
+    "a recreated queue, rejected rows": lambda patch: patch.setattr(
+        marks, "verify_outputs", lambda *_, **__: None
+    ),
+    "batch rows removed while a table waits": lambda patch: patch.setattr(
+        aside, "forgotten", lambda *_: set()
+    ),
+    "ledger and consumer removed": lambda patch: patch.setattr(
+        ownership, "is_nowhere", lambda *_: False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_an_example_needs_its_cure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    WITHOUT[name](monkeypatch)
+    assert FOUND[name].life.run()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.ytstream import driver
+from ytstream import pairs
 from ytstream.cluster import Client
 from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
@@ -252,3 +253,8 @@ def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
 def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an idle query be, wherever the consumer is, in the model: no_watch."""
     monkeypatch.setattr(watch.Watch, "_verify", lambda *_: None)
+
+
+def admit_any_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any guarantee go with any processing, in the model: keyed_replaying and late_total."""
+    monkeypatch.setattr(pairs, "problem", lambda *_: None)
