@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,7 +32,7 @@ def test_rows_trimmed_before_they_were_read_are_refused(stream: Stream) -> None:
 
 def test_the_guarantee_survives_a_kill(tmp_path: Path, job: Job) -> None:
     with testing.start() as cluster:
-        result = play(job, SAMPLE, cluster, tmp_path / "job.log", print, _unwatched)
+        result = play(job, SAMPLE, cluster, tmp_path / "job.log", print)
     assert result.rows_in > 0
     assert result.kills == 1
     assert result.history.rows_read == result.rows_in  # by the ledger, whatever was repeated
@@ -44,8 +42,3 @@ def test_the_guarantee_survives_a_kill(tmp_path: Path, job: Job) -> None:
         assert result.outcomes["output"].duplicated > 0
     else:
         assert_exact(job, result.outcomes)
-
-
-@contextmanager
-def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int], None]]:
-    yield lambda _rows: None

@@ -12,7 +12,6 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +97,6 @@ def look(client: Client, settings: Settings) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
-    yield lambda _read, _written: None
-
-
 def main(place: str, outcome_file: str) -> None:
     log = ROOT / "build" / "job.log"
     log.parent.mkdir(exist_ok=True)
@@ -117,7 +111,7 @@ def main(place: str, outcome_file: str) -> None:
             if line.startswith("kill -9"):  # said between the kill and the restart
                 looks.append(look(client, settings))
 
-        result = play(JOB, SAMPLE, cluster, log, say, _unwatched)
+        result = play(JOB, SAMPLE, cluster, log, say)
         looks.append(look(client, settings))
     outcome = {
         "kills": result.kills,
