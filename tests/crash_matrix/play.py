@@ -277,8 +277,9 @@ class Stage:
 
     def fill(self) -> None:
         """Put a backlog into the queues, of rows later than all before."""
-        times = [int(row[self.sample.event_time]) for row in self._sent if self.sample.event_time]
-        start = {"start_us": max(times)} if times else {}
+        start: dict[str, int] = {}
+        if self.sample.event_time and self._sent:
+            start["start_us"] = self.sample.newest(self.connection.job, self._sent)
         self._following = []
         for queue in self.connection.settings.queues:
             self._seed += 1
