@@ -476,6 +476,21 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     assert driver.outcome() == (0, 0)
 
 
+def test_a_queue_that_was_read_before_cannot_join_at_its_latest_rows(driver_of: DriverOf) -> None:
+    """Earlier versions forgot a removed queue, and its consumer did not."""
+    driver = driver_of("transactional", "window", 2)
+    first, second = driver.settings.queues
+    driver.configure(queues=(second,))
+    driver.watermark = 1_704_067_200_000
+    driver.run(3)
+    driver.send(4, first)
+    driver.client.advance_queue_consumer(driver.settings.consumer, first, 0, None, 1)
+    driver.configure(queues=(first, second), start_from="latest")
+    text = refusal(driver.start)
+    assert "has 7 rows that the job has not read" in text
+    assert "start_from" not in text
+
+
 @pytest.mark.parametrize("sent", [0, 4])
 def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
     driver_of: DriverOf, sent: int
