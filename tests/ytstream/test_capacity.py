@@ -221,7 +221,11 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
             life._follow(query, batch)
 
     one = SimpleNamespace(
-        run=one_query, has_progressed=False, is_idle=False, is_stop_asked=lambda: False
+        run=one_query,
+        has_progressed=False,
+        is_idle=False,
+        is_stop_asked=lambda: False,
+        refused=None,
     )
     job = replace(connection.job, first_pause_seconds=0.0)
     with pytest.raises(JobError) as caught:

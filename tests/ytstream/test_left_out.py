@@ -348,3 +348,14 @@ def test_the_limit(found: LeftOut, limit: float, said: str | None) -> None:
     with pytest.raises(JobError) as caught:
         verify_limit(found, 90, limit, job)
     assert said in str(caught.value)
+
+
+def test_the_limit_that_an_error_names_lets_the_batch_pass() -> None:
+    """Also where the limit times the rows is a little less than a whole number, as 0.29 * 100."""
+    job = unconnected("transactional").job
+    for read in range(FEW + 1, 201):
+        for count in range(FEW + 1, read + 1):
+            with pytest.raises(JobError) as caught:
+                verify_limit(LeftOut(late=count), read, 0.0, job)
+            named = str(caught.value).rpartition("reject_limit = ")[2].partition(" ")[0]
+            verify_limit(LeftOut(late=count), read, float(named), job)

@@ -51,3 +51,21 @@ def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Ru
     lock.acquire(time_passes)
     lock.release()
     assert "holds the lock" in said[0]
+
+
+def test_a_ping_that_ends_after_the_release_does_not_take_the_lock_again(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends while its thread waits for the cluster; nothing would ping that lock."""
+    client: Any = connection.client
+    lock = InstanceLock(client, connection.settings.consumer)
+    lock.acquire(print)
+    ping = client.ping_transaction
+
+    def late(transaction: str) -> None:
+        lock.release()
+        ping(transaction)
+
+    monkeypatch.setattr(client, "ping_transaction", late)
+    lock.keep()
+    assert list(lock.holders()) == []

@@ -385,6 +385,21 @@ def test_an_ordered_output_alone_may_be_shared(
         assert _mark(driver, driver.settings.output)["ledger"] == driver.settings.ledger
 
 
+def test_migrate_does_not_advise_to_remove_the_mark_of_the_other_job(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional")
+    driver.run(3)
+    copy = _copied(driver)
+    copy.configure(accept=(marks.SHARED,))
+    provision.provision(copy.connection)
+    copy.run(3)
+    _new_paths(copy, ["output"])
+    assert copy.migrate() == ["the job's outputs are those of the configuration now", MIGRATED]
+    _new_paths(driver, ["output"])
+    driver.configure(outputs={"output": f"{driver.settings.outputs['output']}-3"})
+    provision.provision(driver.connection)
+    assert "keeps this job's mark" in driver.migrate()[1]
+
+
 def test_keys_and_folders_are_not_shared(connection_of: ConnectionOf) -> None:
     for processing, names in (("aggregate", ()), ("map", ("output",))):
         connection = connection_of("transactional", processing)

@@ -36,6 +36,11 @@ MIGRATIONS = [
     ("transactional", "at_least_once", "window"),
     ("at_least_once", "transactional", "window"),
 ]
+#: Said of a state some of whose rows cannot be read again.
+_NOT_ALL = (
+    "some rows that it was made of are trimmed, or of a queue that was recreated or that the "
+    "configuration does not name; `rewind earliest` reads all others"
+)
 #: The last step of a batch before a driver's death; None: it lives on.
 DEATHS = ("state", "head", None)
 
@@ -115,8 +120,7 @@ def test_rewind_moves_ledger_and_consumer_and_empties_the_state(
         said += [
             "the state is dropped: groups in open windows, 2 of them",
             "what comes out from now on is made of the rows that are read from now on alone",
-            "some rows that it was made of are trimmed, or of a queue that the configuration does "
-            "not name; `rewind earliest` reads all others",
+            _NOT_ALL,
         ]
     if to == "earliest":
         said += _twice(driver)
@@ -151,6 +155,46 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     driver.is_emptied = True
     driver.batch()
     assert driver.rewind("latest") == ["the job was there already; its checkpoint is empty now"]
+
+
+def test_rewind_does_not_promise_rows_of_a_recreated_queue(driver_of: DriverOf) -> None:
+    """They went with the former one, though the rows of the new one have their numbers."""
+    driver = driver_of("transactional", "window", 2)
+    driver.run(4)
+    _recreate_queue(driver, 2)
+    said = driver.rewind("earliest")
+    assert _NOT_ALL in said
+    assert "all rows that it was made of are read again" not in said
+
+
+def test_a_removed_queue_that_the_state_does_not_know_is_not_missed(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "window", 2)
+    both = driver.settings.queues
+    driver.run(4)
+    driver.configure(queues=both[1:])
+    driver.migrate()
+    driver.is_emptied = True
+    driver.run(2, anew=True)
+    driver.is_emptied = False
+    driver.run(2)
+    again = [f"{both[1]}:{partition}=6" for partition in (0, 1)]
+    places = " ".join(again)
+    assert f"`rewind rows {places}` loses nothing of it" in driver.rewind("latest")
+    driver.run(2, anew=True)
+    again = [f"{both[1]}:{partition}=8" for partition in (0, 1)]
+    assert "all rows that it was made of are read again" in driver.rewind("rows", *again)
+
+
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_rows_of_a_recreated_queue_do_not_come_out_again(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    driver = driver_of(guarantee)
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    _recreate_queue(driver, 2)
+    moved = [f"{queue}, partition {p}: from row 4 to row 0" for p in (0, 1)]
+    assert driver.rewind("earliest") == moved
 
 
 def test_rewind_before_the_first_start_counts_before_start_from(driver_of: DriverOf) -> None:

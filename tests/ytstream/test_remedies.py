@@ -271,9 +271,10 @@ OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = "run `migrate` with the job stopped, or go back to the former one"
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
 JOINS = (
-    'accept = ["late:{queues[0]}"] in the configuration reads them all the same; start_from = '
-    '"latest" begins with its next rows; `rewind earliest` reads the rows of all queues again into '
-    "an empty state"
+    'accept = ["late:{queues[0]}"] in the configuration reads them all the same (more late '
+    "rows than reject_limit end the job: then it names a higher one); "
+    'start_from = "latest" begins with its next rows; `rewind earliest` reads the rows of all '
+    "queues again into an empty state"
 )
 PARTITIONS = (
     "set shuffle_partitions=2 in job.py, or use `rewind`, which starts a new checkpoint with an "

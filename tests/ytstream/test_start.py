@@ -393,6 +393,25 @@ def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> No
     assert driver.outcome() == (0, 0)
 
 
+def test_a_removed_queue_comes_back_to_a_job_that_was_at_least_once_when_it_read_it(
+    driver_of: DriverOf,
+) -> None:
+    """There an older driver's late move may leave the consumer beyond a head that was rewound."""
+    driver = driver_of("at_least_once", "map", 2)
+    both = driver.settings.queues
+    driver.run(4)
+    driver.rewind("earliest")
+    driver.confirm([{0: 4, 1: 4}] * 2)
+    driver.redeclare(guarantee="transactional")
+    driver.configure(queues=both[1:])
+    driver.migrate()
+    driver.run(2, anew=True)
+    driver.configure(queues=both)
+    assert "the consumer was ahead of the ledger" in driver.start(anew=True)[0]
+    driver.batch()
+    assert driver.read()[-2:] == [(both[0], 0, 0, 4), (both[0], 1, 0, 4)]
+
+
 def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver = driver_of("at_least_once", "map", 2)
     both = driver.settings.queues
@@ -474,6 +493,21 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     assert driver.start() == []
     driver.batch()
     assert driver.outcome() == (0, 0)
+
+
+def test_a_queue_that_was_read_before_cannot_join_at_its_latest_rows(driver_of: DriverOf) -> None:
+    """Earlier versions forgot a removed queue, and its consumer did not."""
+    driver = driver_of("transactional", "window", 2)
+    first, second = driver.settings.queues
+    driver.configure(queues=(second,))
+    driver.watermark = 1_704_067_200_000
+    driver.run(3)
+    driver.send(4, first)
+    driver.client.advance_queue_consumer(driver.settings.consumer, first, 0, None, 1)
+    driver.configure(queues=(first, second), start_from="latest")
+    text = refusal(driver.start)
+    assert "has 7 rows that the job has not read" in text
+    assert "start_from" not in text
 
 
 @pytest.mark.parametrize("sent", [0, 4])

@@ -171,7 +171,7 @@ class _Life:
 
     def __init__(self, *ends: Exception | None, progress: bool = False) -> None:
         self.ends, self.has_progressed, self.starts = list(ends), progress, 0
-        self.is_idle = False
+        self.is_idle, self.refused = False, None
 
     def run(self) -> None:
         self.starts += 1

@@ -21,6 +21,7 @@ from ytstream import Job, JobError, RestartableError
 from ytstream.errors import StalledError, SupersededError
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
+from ytstream.query.overflow import Overflow
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
 from ytstream.tablets import Tablets
 
@@ -33,7 +34,11 @@ def job() -> Job:
 
 def _life(one_query: Callable[[], None], *, is_idle: bool = False) -> Life:
     life = SimpleNamespace(
-        run=one_query, has_progressed=False, is_idle=is_idle, is_stop_asked=lambda: False
+        run=one_query,
+        has_progressed=False,
+        is_idle=is_idle,
+        is_stop_asked=lambda: False,
+        refused=None,
     )
     return cast(Life, life)
 
@@ -50,6 +55,35 @@ def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
     assert "gave up after 3 failures and no batch in between" in text
     assert "the last: the tablet is not mounted" in text
     assert "committed rows are kept" in text
+
+
+def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
+    """Its keys are looked at by one query more; without that the error names no way on."""
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        if life.refused is not None:
+            raise JobError("batch 7 is too large for its tables")
+        life.refused = Overflow(7, {}) if len(starts) == 3 else None
+        raise RestartableError("Transaction affects too many rows in tablet")
+
+    life = _life(one_query)
+    assert "too large for its tables" in refusal(lambda: supervise(job, life, threading.Event()))
+    assert len(starts) == 4
+
+
+def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) -> None:
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        raise RestartableError("the ledger does not stop changing")
+
+    life = _life(one_query)
+    life.refused = Overflow(7, {})
+    assert "gave up after 4" in refusal(lambda: supervise(job, life, threading.Event()))
+    assert len(starts) == 4
 
 
 @pytest.mark.parametrize("is_idle", [True, False])

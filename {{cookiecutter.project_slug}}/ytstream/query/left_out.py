@@ -7,7 +7,6 @@ become one (StatefulAggregationStrategy), so the rows may be more.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,7 +65,8 @@ def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
     That is a producer, or a clock, that has changed, not a bad row.
     """
     count = min(found.count, read)
-    if count <= max(FEW, limit * read):
+    # A quotient, as `part` below: 0.29 * 100 is less than 29.
+    if count <= FEW or count / read <= limit:
         return
     reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
     told = [f"{n} {reason}" for reason, n in reasons.items()]
@@ -81,7 +81,7 @@ def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
         remedies.append("correct REJECT in transform.py")
     if found.late:
         remedies.append("widen the watermark in transform.py, which takes effect with `rewind`")
-    part = math.ceil(100 * count / read) / 100
+    part = -(-100 * count // read) / 100
     remedies.append(f"reject_limit = {part:g} in the configuration lets this batch pass as it is")
     raise JobError(
         f"{count} of {read} rows of a micro-batch were left out: {', '.join(told)}; reject_limit "

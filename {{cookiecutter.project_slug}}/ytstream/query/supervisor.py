@@ -239,7 +239,8 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
             # Only of a job without rows to read: each try of a batch may take longer than a period.
             while life.is_idle and failures[0] < now - job.failure_period_seconds:
                 failures.popleft()
-            if len(failures) >= job.most_failures:
+            # The next query looks at a refused batch, and says how to let it pass.
+            if len(failures) >= job.most_failures + (life.refused is not None):
                 raise JobError(
                     f"gave up after {len(failures)} failures and no batch in between; the last: "
                     f"{error}",

@@ -207,7 +207,8 @@ def _of_the_consumer(
         )
         rows = " ".join(f"{queue.path}:{p}={queue.consumed[p]}" for p in moved)
         skip = f"to skip those rows: `rewind rows {rows}`"
-        if is_exact:
+        # A queue that comes back may have been read under another guarantee than the head's.
+        if is_exact and queue.path not in head.removed:
             back = [
                 f"yt advance-queue-consumer {settings.consumer} {queue.path} "
                 f"--partition-index {p} --new-offset {ends.get(p, 0)}"

@@ -34,23 +34,33 @@ def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator
             f"its watermark was at {checkpoint.named(watermark)}: it was made of rows with later "
             "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
         )
-    now = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
-    first = {queue.path: dict(enumerate(queue.lower)) for queue in found.queues}
-    since = head.state_since
-    if since and _reaches(now, since):
+    pairs = zip(found.queues, targets, strict=True)
+    whole = [(queue, rows) for queue, rows in pairs if queue.path not in found.recreated]
+    now = {queue.path: rows for queue, rows in whole}
+    first = {queue.path: dict(enumerate(queue.lower)) for queue, _ in whole}
+    since = _made_of(head)
+    if head.state_since and _reaches(now, since):
         yield "all rows that it was made of are read again"
         return
     yield "what comes out from now on is made of the rows that are read from now on alone"
-    if not since:
+    if not head.state_since:
         yield "`rewind earliest` reads all rows that are left"
     elif _reaches(first, since):
         places = " ".join(f"{q}:{p}={row}" for q, rows in since.items() for p, row in rows.items())
         yield f"`rewind rows {places}` loses nothing of it"
     else:
         yield (
-            "some rows that it was made of are trimmed, or of a queue that the configuration does "
-            "not name; `rewind earliest` reads all others"
+            "some rows that it was made of are trimmed, or of a queue that was recreated or that "
+            "the configuration does not name; `rewind earliest` reads all others"
         )
+
+
+def _made_of(head: Head) -> dict[str, dict[int, int]]:
+    """Return the first rows that the state may have to do with, of partitions read since then."""
+    return {
+        path: {p: row for p, row in rows.items() if head.ends.get(path, {}).get(p, 0) > row}
+        for path, rows in head.state_since.items()
+    }
 
 
 def _watermark(connection: Connection, head: Head) -> int:

@@ -37,18 +37,20 @@ def verify_late_rows(
     if not watermark:  # a state without event time, or no row with one yet
         return []
     at = checkpoint.named(watermark)
-    notes = []
+    notes, read = [], {queue.path for queue in queues if queue.consumed}
     for queue, count in waiting.items():
         told = (
             f"{queue} comes to a state whose watermark is at {at}, and has {count} rows that the "
             "job has not read: those with an older event time are late, and Spark leaves them out"
         )
         if count and late_rows_of(queue) not in settings.accept:
-            is_new = queue not in head.ids
+            # One that was read before continues where it was: see before_start.
+            is_new = queue not in head.ids and queue not in read
             latest = 'start_from = "latest" begins with its next rows; ' if is_new else ""
             raise JobError(
                 told,
-                f'accept = ["{late_rows_of(queue)}"] in the configuration reads them all the same; '
+                f'accept = ["{late_rows_of(queue)}"] in the configuration reads them all the same '
+                f"(more late rows than reject_limit end the job: then it names a higher one); "
                 f"{latest}`rewind earliest` reads the rows of all queues again into an empty state",
             )
         notes += [told] if count else []

@@ -82,7 +82,8 @@ class InstanceLock:
         try:
             self._client.ping_transaction(self._transaction)
         except YtError as error:
-            if not _is_gone(error):
+            # Released meanwhile, by a command that ends: then it is the next one's.
+            if not _is_gone(error) or self._transaction is None:
                 return
             transaction = self._begun()
             if self._try_lock(transaction):
@@ -92,9 +93,9 @@ class InstanceLock:
 
     def release(self) -> None:
         """Release the lock; harmless when it was never held or is lost."""
-        if self._transaction is not None:
-            self._abort(self._transaction)
-            self._transaction = None
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            self._abort(transaction)
 
     def holders(self) -> Iterator[tuple[str, str, str]]:
         """Yield transaction, owner and last ping of each holder that still exists."""

@@ -55,7 +55,7 @@ def rewind(
     done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
     if not moves:
         done = ["the job was there already; its checkpoint is empty now"]
-    is_back = any(now < was for _, _, was, now in moves)
+    is_back = any(now < was for path, _, was, now in moves if path not in found.recreated)
     again = dropped.written_again(connection) if is_back else []
     left = _left(found.head or Head(), connection)
     return [*done, *dropped.of_state(connection, found, targets), *again, *left]
@@ -90,6 +90,7 @@ def _left(head: Head, connection: Connection) -> list[str]:
         f"{path} keeps this job's mark: before another job writes there, yt remove {path}/@{MARKER}"
         for path in was.values()
         if path not in now
+        and marks.is_ours(connection, connection.client.get_attribute(path, MARKER, None))
     ]
 
 
@@ -175,19 +176,18 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
         named[queue.path][partition] = row
-    ids = found.begun.ids if found.begun is not None else {}
     return [
-        _kept(queue, was, ids.get(queue.path, queue.id)) | named[queue.path]
+        _kept(queue, was, queue.path in found.recreated) | named[queue.path]
         if len(named[queue.path]) < len(queue.upper)
         else named[queue.path]
         for queue, was in zip(found.queues, stands, strict=True)
     ]
 
 
-def _kept(queue: Queue, was: Mapping[int, int], id_: str) -> dict[int, int]:
+def _kept(queue: Queue, was: Mapping[int, int], is_recreated: bool) -> dict[int, int]:
     """Return the rows of partitions that stay. Raises JobError when the queue has no such rows."""
     rows = {partition: was.get(partition, 0) for partition in range(len(queue.upper))}
-    if id_ != queue.id or any(row > queue.upper[partition] for partition, row in rows.items()):
+    if is_recreated or any(row > queue.upper[partition] for partition, row in rows.items()):
         raise JobError(
             f"{queue.path} was recreated: its partitions cannot stay where they were",
             "name a row for each of them, or use `rewind earliest` or `rewind latest`",

@@ -37,6 +37,12 @@ class Snapshot:
         """The head, once a start was committed."""
         return self.head if self.head is not None and self.head.folder is not None else None
 
+    @property
+    def recreated(self) -> frozenset[str]:
+        """The queues that are other objects than those that the job has read."""
+        ids = self.begun.ids if self.begun is not None else {}
+        return frozenset(q.path for q in self.queues if ids.get(q.path, q.id) != q.id)
+
 
 def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapshot:
     """Read all positions. Raises JobError for a damaged head; with ``repair`` it is a new one.
