@@ -48,7 +48,7 @@ def _reason(row: Row) -> str | None:
 
 def _is_one(time: int, later: int) -> bool:
     """Return whether a bid at ``later`` is of the session of the one at ``time``."""
-    return later - time <= PAUSE and later // LONGEST == time // LONGEST
+    return later <= time or (later - time <= PAUSE and later // LONGEST == time // LONGEST)
 
 
 def _row(bidder: int, session: list[tuple[int, int]]) -> Row:

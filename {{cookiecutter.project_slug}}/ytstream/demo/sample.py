@@ -81,7 +81,7 @@ class Sample:
         if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
         last, now = self.passing(job, rows)[-1], time.time_ns() // 1_000
-        newest, yesterday = self.newest(job, rows), now - now % _DAY - _DAY
+        newest, yesterday = self.newest(job, rows), now - now % _DAY - _DAY + _HOUR * 3 // 2
         later = type(last[self.event_time])(max(newest + _HOUR, yesterday))
         return [{**last, self.event_time: later} for _ in range(2)]
 
