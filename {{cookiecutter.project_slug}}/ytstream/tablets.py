@@ -15,6 +15,7 @@ from functools import cached_property, reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from yt import yson
 
 from .cluster import UNMOUNTED
@@ -238,12 +239,12 @@ def _explained() -> Iterator[None]:
     """Turn the client's exceptions into one line."""
     try:
         yield
-    except Py4JJavaError as error:
+    except (Py4JJavaError, PySparkException) as error:  # PySpark gives some of Java's its own class
         text = str(error)
         # 'message' <== 'inner message' <== ...; full error: {...} (Java client, YTsaurusError)
         found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
         line = (found[1] if found else text).partition("; full error: ")[0]
-        innermost = line.rpartition("<== ")[2].strip("'")
+        innermost = line.rpartition("<== ")[2].strip("'").partition("\n")[0]
         if _CONFLICT in text:
             raise ConflictError(innermost) from error
         if is_outage(text):
