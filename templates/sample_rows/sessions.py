@@ -12,9 +12,9 @@ from yt.yson import YsonUint64
 FIRST_BID_US = 1_704_067_200_000_000
 #: The column of the event time, which goes forward from one row to the next, but for wrong dates.
 EVENT_TIME = "date_time"
-#: One bid in so many has a wrong date, eighty years ahead.
+#: One bid in so many has a wrong date, of the year 2101.
 ODD = 50
-_AHEAD_US = 2_524_608_000_000_000
+_WRONG_US = 4_133_980_800_000_000
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
 #: The bidders come in groups, each for a visit; a group comes again after all others.
@@ -45,6 +45,6 @@ def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[di
             "price": source.choice((1, 99, source.randrange(100, 10_000_000), 9_999_999_999)),
             "channel": channel,
             "url": None if channel is None else f"https://auction.example/{auction}?c={channel}",
-            "date_time": YsonUint64(now + (_AHEAD_US if source.randrange(ODD) == 0 else 0)),
+            "date_time": YsonUint64(_WRONG_US + number if source.randrange(ODD) == 0 else now),
             "extra": source.choice((None, "", "привет", 'a "quoted" \\ text')),
         }
