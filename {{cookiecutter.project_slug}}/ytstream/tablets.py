@@ -7,6 +7,7 @@ cannot write two tables at once, or write a row only if no other process has wri
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from functools import cached_property, reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from yt import yson
 
 from .cluster import UNMOUNTED
@@ -239,7 +239,7 @@ def _explained() -> Iterator[None]:
     """Turn the client's exceptions into one line."""
     try:
         yield
-    except (Py4JJavaError, PySparkException) as error:  # PySpark gives some of Java's its own class
+    except _java_errors() as error:
         text = str(error)
         # 'message' <== 'inner message' <== ...; full error: {...} (Java client, YTsaurusError)
         found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
@@ -252,6 +252,12 @@ def _explained() -> Iterator[None]:
         if is_unmounted(text):
             raise UnmountedError(innermost) from error
         raise RestartableError(innermost) from error
+
+
+def _java_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of Java's exceptions: PySpark, where it is loaded, has some of its own."""
+    errors = sys.modules.get("pyspark.errors")
+    return (Py4JJavaError,) if errors is None else (Py4JJavaError, errors.PySparkException)
 
 
 def is_outage(text: str) -> bool:
