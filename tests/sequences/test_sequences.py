@@ -75,7 +75,7 @@ CURES = {
 }
 #: Where chance would have to be kind: two drivers are paused, one of them while its table waits.
 HARD = {
-    "raise_no_epoch_before_the_start": sequence(527),
+    "raise_no_epoch_before_the_start": (sequence(527),),
     "remove_before_the_epoch": [
         Life(
             Form("transactional", is_static=True),
