@@ -67,9 +67,16 @@ def _move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InsideTransaction, "advance", advanced)
 
 
+def _verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each batch read from wherever the consumer is: two guards would show it."""
+    mutants.verify_no_consumer(monkeypatch)
+    mutants.verify_no_start(monkeypatch)
+
+
 #: The guards that the model has, and two that it has not.
 CURES = {
     **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
+    "verify_no_consumer": _verify_no_consumer,
     "audit_nothing": mutants.audit_nothing,
     "move_no_consumer": _move_no_consumer,
 }
