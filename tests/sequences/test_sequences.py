@@ -40,7 +40,8 @@ def test_every_kind_and_every_operation_comes() -> None:
     assert kinds.keys() == {*KINDS}
     names = Counter(op.name for one in played for op in one.ops)
     assert names.keys() == OPERATIONS.keys() - UNCURED.keys()
-    assert min(names.values()) >= 25
+    assert names.pop("queue_in") >= 25  # after a queue_out alone, of a job with several queues
+    assert min(names.values()) >= 100
 
 
 @pytest.mark.parametrize(
