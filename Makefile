@@ -24,7 +24,7 @@ PATHS_1 := //home/ytstream/bids
 PATHS_2 := //home/ytstream/bids-east //home/ytstream/bids-west
 
 OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")); \
-  problem = runpy.run_path("{{cookiecutter.project_slug}}/ytstream/pairs.py")["problem"]; \
+  problem = runpy.run_path("packages/ytstream/src/ytstream/pairs.py")["problem"]; \
   asked = [argument.split("=", 1) for argument in sys.argv[1:]]; \
   wrong = [f"{name}={value}: give one of {chr(44).join(offered[name.lower()])}" \
     for name, value in asked if value and value not in offered[name.lower()]]; \
@@ -32,11 +32,11 @@ OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")
   sys.exit("\n".join(wrong) or why and f"{why}\n  -> give GUARANTEE=transactional" or 0)
 
 # One stamp per state of the list of pins: a second set-up finds nothing to do.
-PINS := $(shell cksum < local_extensions/versions.py | cut -d ' ' -f 1)
+PINS := $(shell cat local_extensions/versions.py packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \
-  crash-matrix outages conformance fuzz bench lint
+  crash-matrix outages conformance fuzz bench lint dist
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,8 @@ installed-4.1 installed-3.5: installed-%: git
 	  echo "Installing the pinned packages for Spark $* into $(VENV_$*); the first time takes a few minutes."; \
 	  "$(VENV_$*)/bin/python" local_extensions/versions.py $(SCOPE) $* > "$(VENV_$*)/requirements.txt"; \
 	  $(call install-packages,$(VENV_$*)); \
+	  "$(VENV_$*)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	    --editable packages/minicluster --editable packages/ytstream; \
 	  rm -f "$(VENV_$*)"/.pins-* "$(VENV_$*)/.begun"; \
 	  touch "$(VENV_$*)/.pins-$(PINS)"; }
 
@@ -71,7 +73,11 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	@$(BIN)/cookiecutter . --no-input --config-file $(DEMO)/../cookiecutter.yaml --output-dir $(DEMO) \
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
-	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath $(VENV_$(SPARK)))"
+	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
+	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath build/environment-$(SPARK))"
+
+dist: ## the wheels of packages/, as an organisation uploads them to its index, in dist/
+	@rm -rf dist && $(find-python); "$$python" local_extensions/wheels.py dist
 
 # Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
 test: setup test-quick ## the tests, linters included, on both Spark versions
@@ -81,24 +87,24 @@ journeys: setup ## the long tests that `make test` leaves out: it has a sample o
 	@$(BIN)/pytest -m journey
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
-	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
+	@$(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
-	@PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
+	@$(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 ## what runs without Spark
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow and not spark and not journey"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
-	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest tests/conformance
+	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance
 
 # ONLY=requests or ONLY=sequences: one of the two.
 fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each
 	$(if $(filter-out requests sequences,$(ONLY)),$(error ONLY=$(ONLY): give requests or sequences))
-	@$(if $(filter sequences,$(ONLY)),:,PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python \
+	@$(if $(filter sequences,$(ONLY)),:,$(BIN)/python \
 	  -m tools.fuzz.run --seconds $(SECONDS) --seed $(SEED))
-	@$(if $(filter requests,$(ONLY)),:,PYTHONPATH="{{cookiecutter.project_slug}}" $(BIN)/python \
+	@$(if $(filter requests,$(ONLY)),:,$(BIN)/python \
 	  -m tests.sequences --seconds $(SECONDS) --seed $(SEED))
 
 bench: setup ## the benchmarks, as a table
@@ -108,7 +114,7 @@ lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over t
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m tests.imports "{{cookiecutter.project_slug}}/ytstream" "{{cookiecutter.project_slug}}/minicluster"
+	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream" "packages/minicluster/src/minicluster"
 
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)
 include templates/make/prerequisites.mk

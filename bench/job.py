@@ -23,7 +23,7 @@ from tests.journeys.usage import Usage, wait
 from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
-from ytstream.demo.process import ROOT, run_command, running
+from ytstream.demo.process import run_command, running
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -34,16 +34,16 @@ CHUNK = 50_000
 
 def main(outcome: Path, rows: int) -> None:
     with testing.start() as cluster:
-        settings = load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
+        settings = load(Path.cwd() / "config/local.toml", {"YT_PROXY": cluster.http})
         client = connect(settings)
         connection = Connection(client, settings, JOB, guarantee_of(JOB))
-        run_command(JOB.package, cluster.http, "provision")
+        run_command(JOB.package, cluster.http, Path.cwd(), "provision")
         (queue,) = settings.queues
         tablets = int(client.get(f"{queue}/@tablet_count"))
         source = bids(rows)
         while chunk := list(islice(source, CHUNK)):
             tables.produce(client, queue, chunk, tablets)
-        with running(JOB.package, cluster.http, outcome.with_name("job.log")) as job:
+        with running(JOB.package, cluster.http, outcome.with_name("job.log"), Path.cwd()) as job:
             wait(job.has_started, job)
             before = Usage.now(cluster.pid, job.pgid)
             wait(drained(connection), job)

@@ -29,7 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster import testing
 from minicluster.client import Client, Entry
-from tests.ytstream.examples import example, settings_of
+from packages.ytstream.tests.examples import example, settings_of
 from ytstream import confs, provision
 from ytstream.cluster import connect
 from ytstream.demo.tables import produce

@@ -1,4 +1,4 @@
-"""Remove what rendering leaves behind, and note what the vendored folders are like as released."""
+"""Remove what rendering leaves behind, and put the runtime's wheels into vendor/."""
 
 import runpy
 import shutil
@@ -7,6 +7,8 @@ from pathlib import Path
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 # Of a project that is generated over an existing one; git keeps empty folders of its own.
 NOT_OURS = {".git", ".venv"}
+# Filled in when cookiecutter renders this hook: by then it has forgotten where the template is.
+WHEELS = "{{ wheels_builder | python }}"
 
 
 def tidy(folder: Path) -> None:
@@ -22,10 +24,16 @@ def tidy(folder: Path) -> None:
             child.rmdir()
 
 
+def vendor(target: Path) -> None:
+    """Build the wheels of the template's own packages; those of an earlier version go."""
+    shutil.rmtree(target, ignore_errors=True)
+    if "{{ cookiecutter.runtime_from }}" == "wheels":
+        builder = runpy.run_path(WHEELS)
+        builder["build_all"](builder["PACKAGES"], target)
+
+
 tidy(Path.cwd())
-checksums = runpy.run_path("ytstream/testing/checksums.py")
-for folder in ("ytstream", "minicluster"):
-    checksums["write"](Path(folder))
+vendor(Path("vendor"))
 print(
     f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init\n"
     "  make demo    # the job on a cluster in memory, killed and counted"

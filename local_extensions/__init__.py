@@ -14,7 +14,7 @@ import click
 from jinja2 import Environment
 from jinja2.ext import Extension
 
-from . import answers, settings, text, versions
+from . import answers, settings, text, versions, wheels
 
 
 class TemplateExtension(Extension):
@@ -37,6 +37,8 @@ class TemplateExtension(Extension):
             "pin": versions.pin,
             "requirement": versions.requirement,
             "confs": settings.confs,
+            "ytstream_version": wheels.version("ytstream"),
+            "wheels_builder": str(wheels.__file__),
         }
 
 

@@ -66,7 +66,7 @@ _INSTALLED = frozenset(_MODULES.split()) | {
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"test"}
 
 # The runtime's own rule, of a module that needs no package.
-_RULE = TEMPLATE / "{{cookiecutter.project_slug}}" / "ytstream" / "pairs.py"
+_RULE = TEMPLATE / "packages/ytstream/src/ytstream/pairs.py"
 _pair_problem: Callable[[str, str], str | None] = runpy.run_path(str(_RULE))["problem"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_TABLE = Path(__file__).parent.parent / "{{cookiecutter.project_slug}}" / "ytstream" / "confs.py"
+_TABLE = Path(__file__).parent.parent / "packages/ytstream/src/ytstream/confs.py"
 _STATELESS = ("map", "join")
 
 

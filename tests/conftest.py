@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import project
+from tools.overlay import overlay
 
 Generate = Callable[..., Path]
 
@@ -30,12 +31,24 @@ def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
 
 @pytest.fixture(scope="session")
 def environments() -> dict[str, Path]:
-    """The environment to run a generated project in, by Spark version; `make setup` makes both."""
+    """The template's environments, by Spark version; `make setup` makes both."""
     second = os.environ.get("YTSTREAM_VENV_3_5", str(project.ROOT / ".venv-3.5"))
     return {"4.1": Path(sys.prefix), "3.5": Path(second)}
 
 
 @pytest.fixture(scope="session")
+def installed(
+    environments: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Environments to run a generated project in: they have the wheels that it vendors."""
+    folder = tmp_path_factory.mktemp("installed")
+    return {
+        version: overlay(environment, folder / version)
+        for version, environment in environments.items()
+    }
+
+
+@pytest.fixture(scope="session")
 def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all generated projects: they share the libraries and the vendored folders."""
+    """One cache for all generated projects: they share their libraries."""
     return tmp_path_factory.mktemp("mypy-cache")

@@ -14,6 +14,8 @@ from local_extensions.versions import SPARK_VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
+YTSTREAM = ROOT / "packages" / "ytstream" / "src" / "ytstream"
+MINICLUSTER = ROOT / "packages" / "minicluster" / "src" / "minicluster"
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
 #: The options in their order; the value is a list of choices, or a default.
 OPTIONS = {name: value for name, value in CONTEXT.items() if not name.startswith("_")}

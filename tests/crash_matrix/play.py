@@ -18,10 +18,10 @@ from typing import Any
 from minicluster import testing
 from minicluster.client import Fault
 from minicluster.errors import TABLET_LOCK_CONFLICT
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.static_outputs import Reader, named, published, static
 from tests.crash_matrix.cases import LATE, Case, Place, Variant
 from tests.project import QUEUES, generate, make_static
-from tests.ytstream.examples import example
-from tests.ytstream.static_outputs import Reader, named, published, static
 from ytstream import provision
 from ytstream.cluster import connect
 from ytstream.config import load

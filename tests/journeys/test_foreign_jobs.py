@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from packages.ytstream.tests import all_types
 from tests.conftest import Generate
 from tests.jvm import submit_args
 from tests.project import OPTIONS, ROOT
-from tests.ytstream import all_types
 from ytstream.columns import resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"
@@ -84,7 +84,7 @@ def test_one_job_has_columns_of_every_type_in_its_queue_and_in_its_output() -> N
 @pytest.mark.spark
 @pytest.mark.parametrize("job", [*map(_sampled, JOBS)])
 def test_its_lint_tests_and_demo_pass(
-    generate: Generate, environments: dict[str, Path], job: Foreign
+    generate: Generate, installed: dict[str, Path], job: Foreign
 ) -> None:
     project = generate(
         project_name=job.name,
@@ -109,7 +109,7 @@ def test_its_lint_tests_and_demo_pass(
     # Not the options of the make that runs the tests.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
-        ["make", "lint", "test", "demo", f"VENV={environments[job.spark]}"],
+        ["make", "lint", "test", "demo", f"VENV={installed[job.spark]}"],
         cwd=project,
         env={**inherited, "PYSPARK_SUBMIT_ARGS": submit_args()},
         stdin=subprocess.DEVNULL,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 #: Plays random sequences without the guard; see there.
 SEQUENCES = "tests/sequences/test_sequences.py::test_without_a_cure_some_sequence_fails"
 EXAMPLES = "tests/sequences/test_sequences.py::test_an_example_needs_its_cure"
-_LATE = "tests/ytstream/test_late_writes.py::"
-_OLDER = "tests/ytstream/test_older_drivers.py::"
+_LATE = "packages/ytstream/tests/test_late_writes.py::"
+_OLDER = "packages/ytstream/tests/test_older_drivers.py::"
 
 
 class Guard(NamedTuple):
@@ -20,7 +20,7 @@ class Guard(NamedTuple):
 
     #: The function that is the guard, or has it.
     function: str
-    #: Takes it out of the runtime; of tests/ytstream/mutants.py.
+    #: Takes it out of the runtime; of packages/ytstream/tests/mutants.py.
     twin: str
     #: Is red without it.
     test: str = SEQUENCES
@@ -40,20 +40,20 @@ GUARDS: Mapping[str, Guard] = {
     "number_alone": Guard(
         "ytstream.recovery.epoch.verify_epoch",
         "tell_epochs_by_number",
-        "tests/ytstream/test_epoch.py::test_a_foreign_epoch_ends_the_process",
+        "packages/ytstream/tests/test_epoch.py::test_a_foreign_epoch_ends_the_process",
     ),
     "no_repair": Guard("ytstream.recovery.folder._repair", "repair_no_folder"),
     "planned_anew": Guard(
         "ytstream.recovery.folder._fits",
         "plan_anew",
-        "tests/ytstream/test_folder.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
+        "packages/ytstream/tests/test_folder.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
     ),
     "planned_behind": Guard("ytstream.recovery.folder._fits", "plan_behind_the_head"),
     "consumer_unchecked": Guard("ytstream.query.batch.verify_head", "verify_no_consumer"),
     "no_watch": Guard(
         "ytstream.query.watch.Watch._verify",
         "watch_no_consumer",
-        "tests/ytstream/test_watch.py::test_a_consumer_that_something_else_moved_ends_it",
+        "packages/ytstream/tests/test_watch.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from packages.ytstream.tests import mutants
+from packages.ytstream.tests.helpers import unconnected
 from tests.model.guards import GUARDS
 from tests.model.variants import MUTANTS
 from tests.project import ROOT
-from tests.ytstream import mutants
-from tests.ytstream.helpers import unconnected
 from ytstream.query.batch import Batch
 from ytstream.recovery.epoch import Epoch
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from packages.ytstream.tests.driver import offsets_text
 from tests.sequences.inside import DeathError, InsideClient, InsideTablets, InsideTransaction
-from tests.ytstream.driver import offsets_text
 from ytstream.cluster import cluster_name
 from ytstream.columns import key_of
 from ytstream.config import Settings

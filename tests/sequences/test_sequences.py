@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from packages.ytstream.tests import mutants
 from tests.model.guards import GUARDS, SEQUENCES
 from tests.sequences.found import FOUND
 from tests.sequences.generate import KINDS, OPERATIONS, Life, described, sequence, shrunk
 from tests.sequences.inside import InsideTransaction
 from tests.sequences.uncured import UNCURED
 from tests.sequences.world import Form, Op
-from tests.ytstream import mutants
 from ytstream.recovery import aside, marks, ownership
 
 #: Sequences of one test; the first ones are in `make test-quick`.

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import DEFAULTS, PROJECT, generate
+from tests.project import DEFAULTS, YTSTREAM, generate
 from ytstream import confs
 from ytstream.testing import checksums
 
@@ -101,8 +101,8 @@ def test_the_vendored_folders_are_those_of_the_template(project: Path) -> None:
 def test_the_runtime_stays_small() -> None:
     parts = [
         path
-        for path in (PROJECT / "ytstream").rglob("*.py")
-        if path.relative_to(PROJECT / "ytstream").parts[0] not in ("demo", "testing")
+        for path in YTSTREAM.rglob("*.py")
+        if path.relative_to(YTSTREAM).parts[0] not in ("demo", "testing")
     ]
     lines = sum(len(path.read_text().splitlines()) for path in parts)
     assert lines < 9_400, f"{lines} lines without demo/ and testing/; the runtime may have 9 400"

@@ -12,9 +12,9 @@ import pytest
 from yt import yson
 
 from minicluster import testing
-from tests.minicluster.yt_process import Shell, running_shell
+from packages.minicluster.tests.yt_process import Shell, running_shell
+from packages.ytstream.tests.examples import example, settings_of
 from tests.project import ROOT
-from tests.ytstream.examples import example, settings_of
 from ytstream import ledger
 from ytstream.cluster import connect
 from ytstream.columns import type_name

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from minicluster import testing
+from packages.ytstream.tests.examples import example
 from tests.jvm import submit_args
 from tests.project import Variant, generate, variant_answers
-from tests.ytstream.examples import example
 from ytstream import cli
 from ytstream.demo.screen import may_repeat
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from local_extensions import answers
+from packages.ytstream.tests.examples import PAIRS
 from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, generate, user_config
-from tests.ytstream.examples import PAIRS
 
 NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
 

@@ -72,11 +72,9 @@ def test_the_sample_has_every_value() -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("variant", [*map(_sampled, KILLED)])
-def test_its_own_tests_pass(
-    tmp_path: Path, environments: dict[str, Path], variant: Variant
-) -> None:
+def test_its_own_tests_pass(tmp_path: Path, installed: dict[str, Path], variant: Variant) -> None:
     answers = answers_of(variant)
-    _run_its_tests(generate(tmp_path, **answers), environments[answers["spark_version"]])
+    _run_its_tests(generate(tmp_path, **answers), installed[answers["spark_version"]])
 
 
 #: Edits that add a static output beside the first one, with the README's own outputs().
@@ -108,18 +106,18 @@ def expensive(rows: Sequence[Row]) -> Iterator[Row]:
     [("transactional", "window"), ("idempotent", "map"), ("at_least_once", "map")],
 )
 def test_its_own_tests_pass_with_a_static_output(
-    tmp_path: Path, environments: dict[str, Path], guarantee: str, processing: str
+    tmp_path: Path, installed: dict[str, Path], guarantee: str, processing: str
 ) -> None:
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
     make_static(project)
-    _run_its_tests(project, environments["4.1"])
+    _run_its_tests(project, installed["4.1"])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.journey
 def test_its_own_tests_pass_with_a_static_output_beside_the_first_one(
-    tmp_path: Path, environments: dict[str, Path]
+    tmp_path: Path, installed: dict[str, Path]
 ) -> None:
     project = generate(tmp_path)
     _edit(project, MORE)
@@ -134,7 +132,7 @@ def test_its_own_tests_pass_with_a_static_output_beside_the_first_one(
     }.items():
         with (project / name).open("a") as file:
             file.write(code)
-    _run_its_tests(project, environments["4.1"])
+    _run_its_tests(project, installed["4.1"])
 
 
 def _edit(project: Path, edits: Mapping[str, Mapping[str, str]]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from local_extensions import TemplateExtension, versions
-from tests.project import CONTEXT, PROJECT, ROOT, VARIANTS, variant_answers
+from tests.project import CONTEXT, MINICLUSTER, PROJECT, ROOT, VARIANTS, YTSTREAM, variant_answers
 
 CONFIG = ROOT / "pyproject.toml"
 
@@ -126,7 +126,7 @@ def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
 
 #: Their first lines still name values.
 def test_docstrings_of_functions_are_in_the_imperative() -> None:
-    folders = [PROJECT / "ytstream", PROJECT / "minicluster"]
+    folders = [YTSTREAM, MINICLUSTER]
     folders += [ROOT / name for name in ("local_extensions", "hooks", "tools", "bench")]
     words = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--config", str(CONFIG)]
     done = subprocess.run([*words, *folders], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -103,7 +103,7 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     tmp_path: Path, template: Path
 ) -> None:
     """By the command of docs/upgrading.md."""
-    rule = template / "{{cookiecutter.project_slug}}/ytstream/pairs.py"
+    rule = template / "packages/ytstream/src/ytstream/pairs.py"
     today = rule.read_text()
     rule.write_text("def problem(guarantee, processing):\n    return None\n")
     git(template, "commit", "--quiet", "--all", "--message", "before the rule")

@@ -20,7 +20,7 @@ from tests.journeys.usage import Usage, wait
 from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
-from ytstream.demo.process import ROOT, run_command, running
+from ytstream.demo.process import run_command, running
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -28,17 +28,17 @@ from ytstream.job import Connection
 
 def main(rows_file: Path, outcome_file: Path) -> None:
     rows = pickle.loads(rows_file.read_bytes())
-    log = ROOT / "build" / "job.log"
+    log = Path.cwd() / "build" / "job.log"
     log.parent.mkdir(exist_ok=True)
     with testing.start() as cluster:
-        settings = load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
+        settings = load(Path.cwd() / "config/local.toml", {"YT_PROXY": cluster.http})
         client = connect(settings)
         connection = Connection(client, settings, JOB, guarantee_of(JOB))
-        print(run_command(JOB.package, cluster.http, "provision"))
+        print(run_command(JOB.package, cluster.http, Path.cwd(), "provision"))
         (queue,) = settings.queues
         tables.produce(client, queue, rows, TABLETS)
         before = Usage.now(cluster.pid)
-        with running(JOB.package, cluster.http, log) as job:
+        with running(JOB.package, cluster.http, log, Path.cwd()) as job:
             wait(drained(connection), job)
             after = Usage.now(cluster.pid, job.pgid)
             exit_code = job.stop()

@@ -22,7 +22,6 @@ from tests.journeys.flights import reference
 from ytstream.cluster import Client, connect
 from ytstream.config import Settings, load
 from ytstream.demo import kill
-from ytstream.demo.process import ROOT
 from ytstream.demo.sample import Row, Sample
 from ytstream.demo.scenario import play
 from ytstream.job import Connection
@@ -98,12 +97,12 @@ def look(client: Client, settings: Settings) -> dict[str, Any]:
 
 
 def main(place: str, outcome_file: str) -> None:
-    log = ROOT / "build" / "job.log"
+    log = Path.cwd() / "build" / "job.log"
     log.parent.mkdir(exist_ok=True)
     kill.arm = PLACES[place] or kill.arm
     looks: list[dict[str, Any]] = []
     with testing.start() as cluster:
-        settings = load(ROOT / "config/local.toml", {"YT_PROXY": cluster.http})
+        settings = load(Path.cwd() / "config/local.toml", {"YT_PROXY": cluster.http})
         client = connect(settings)
 
         def say(line: str) -> None:

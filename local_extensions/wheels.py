@@ -1,0 +1,123 @@
+"""Builds the packages of packages/ as wheels, with the standard library alone.
+
+    python3 local_extensions/wheels.py FOLDER
+
+A hook calls it offline, before anything is installed. The same sources give the same bytes on every
+Python: files are sorted, stored without compression and dated 1980. The format is that of the PyPA
+specifications "Binary distribution format" and "Core metadata".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import runpy
+import sys
+import tomllib
+import zipfile
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+TEMPLATE = Path(__file__).resolve().parents[1]
+#: The packages that a generated repository installs.
+PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream")]
+CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+_DATE = (1980, 1, 1, 0, 0, 0)
+_WHEEL = (
+    "Wheel-Version: 1.0\nGenerator: ytstream-template\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+)
+
+
+def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
+    """Write a wheel of each package folder into ``target``, and SHA256SUMS; return the wheels."""
+    target.mkdir(parents=True, exist_ok=True)
+    wheels = [build(package, target) for package in packages]
+    lines = (
+        f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n" for wheel in wheels
+    )
+    (target / "SHA256SUMS").write_text("".join(sorted(lines, key=lambda line: line[66:])))
+    return wheels
+
+
+def build(package: Path, target: Path) -> Path:
+    """Write the wheel of the folder ``package``, which has pyproject.toml, README.md and src/."""
+    project = described(package)
+    name = f"{project['name']}-{project['version']}"
+    info = f"{name}.dist-info"
+    files = {
+        str(file.relative_to(package / "src")): file.read_bytes() for file in _sources(package)
+    }
+    files[f"{info}/METADATA"] = _metadata(project, package).encode()
+    files[f"{info}/WHEEL"] = _WHEEL.encode()
+    if points := _entry_points(project):
+        files[f"{info}/entry_points.txt"] = points.encode()
+    record = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
+    wheel = target / f"{name}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_STORED) as out:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, _DATE)
+            entry.external_attr = 0o644 << 16
+            entry.create_system = 3  # Unix, whatever the machine
+            out.writestr(entry, data)
+    return wheel
+
+
+def described(package: Path) -> dict[str, Any]:
+    """Return the table ``[project]`` of the package's pyproject.toml, with its version."""
+    settings = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
+    return {**settings["project"], "version": version(package.name)}
+
+
+def version(name: str) -> str:
+    """Return the version of one of the packages."""
+    file = TEMPLATE / "packages" / name / "src" / name / "version.py"
+    return str(runpy.run_path(str(file))["__version__"])
+
+
+def _sources(package: Path) -> Iterator[Path]:
+    for file in sorted((package / "src").rglob("*")):
+        parts = set(file.relative_to(package).parts)
+        is_metadata = any(part.endswith((".egg-info", ".dist-info")) for part in parts)
+        if file.is_file() and not parts & CACHES and not is_metadata:
+            yield file
+
+
+def _metadata(project: Mapping[str, Any], package: Path) -> str:
+    lines = [
+        "Metadata-Version: 2.4",
+        f"Name: {project['name']}",
+        f"Version: {project['version']}",
+        f"Summary: {project['description']}",
+        f"License-Expression: {project['license']}",
+        f"Requires-Python: {project['requires-python']}",
+        *(f"Requires-Dist: {needed}" for needed in project.get("dependencies", ())),
+    ]
+    for extra, needs in project.get("optional-dependencies", {}).items():
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {needed} ; extra == "{extra}"' for needed in needs]
+    readme = (package / project["readme"]).read_text(encoding="utf-8")
+    return "\n".join([*lines, "Description-Content-Type: text/markdown", "", readme])
+
+
+def _entry_points(project: Mapping[str, Any]) -> str:
+    groups = dict(project.get("entry-points", {}))
+    if "scripts" in project:
+        groups["console_scripts"] = project["scripts"]
+    sections = (
+        "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in points.items()), ""])
+        for group, points in groups.items()
+    )
+    return "\n".join(sections)
+
+
+def _digest(data: bytes) -> str:
+    return urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: wheels.py FOLDER")
+    for wheel in build_all(PACKAGES, Path(sys.argv[1])):
+        print(wheel)

@@ -1,0 +1,175 @@
+"""The suite's cluster, and what its tests share. Only the official client is used, over HTTP.
+
+`YT_CONFORMANCE_PROXY` names a cluster (`YT_TOKEN` the token); without it a minicluster is started.
+Each test says in its docstring where the behaviour it expects comes from: see `SOURCES`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import pytest
+import yt.wrapper as yt
+
+from minicluster import testing
+
+HERE = "packages/minicluster/tests/conformance/"
+GIVEN = os.environ.get("YT_CONFORMANCE_PROXY", "")
+HOME = "//tmp/ytstream-conformance"
+SOURCES = re.compile(
+    r"Source: (documentation, user-guide/|server (test|source), |client, |observed, )\S"
+)
+TIMEOUT = 60.0
+
+Row = dict[str, Any]
+Register = Callable[..., None]
+
+
+def connect(proxy: str) -> Any:
+    """Return an official client; it shows an error of a dynamic table at once, without retries."""
+    client = yt.YtClient(proxy, token=os.environ.get("YT_TOKEN", None if GIVEN else "any"))
+    client.config["dynamic_table_retries"]["enable"] = False
+    return client
+
+
+@pytest.fixture(scope="session")
+def proxy() -> Iterator[str]:
+    if GIVEN:
+        yield GIVEN
+    else:
+        with testing.start() as cluster:
+            yield f"http://{cluster.http}"
+
+
+@pytest.fixture(scope="session")
+def home(proxy: str) -> Iterator[str]:
+    """The folder of this run; nothing outside it is touched, and it is removed in the end."""
+    path = f"{HOME}/{uuid.uuid4().hex}"
+    client = connect(proxy)
+    client.create("map_node", path, recursive=True)
+    yield path
+    client.remove(path, recursive=True, force=True)
+    with suppress(yt.YtError):  # another run may be using it
+        client.remove(HOME)
+
+
+@pytest.fixture
+def client(proxy: str) -> Any:
+    return connect(proxy)
+
+
+@pytest.fixture
+def other(proxy: str) -> Any:
+    """A second client, which takes part in no transaction of the first."""
+    return connect(proxy)
+
+
+@pytest.fixture
+def root(client: Any, home: str, request: pytest.FixtureRequest) -> str:
+    """An empty folder for one test."""
+    path = f"{home}/{re.sub(r'[^a-z0-9_]+', '-', request.node.name.lower())}"
+    client.create("map_node", path)
+    return path
+
+
+@pytest.fixture
+def transaction(client: Any) -> Iterator[Callable[..., str]]:
+    """Starts master transactions by hand; those still running in the end are aborted."""
+    started: list[str] = []
+
+    def start(**options: Any) -> str:
+        started.append(client.start_transaction(timeout=60_000, **options))
+        return started[-1]
+
+    yield start
+    for identifier in reversed(started):
+        with suppress(yt.YtError):
+            client.abort_transaction(identifier)
+
+
+@pytest.fixture
+def register(client: Any) -> Iterator[Register]:
+    """Registers consumers; a registration outlives its queue, so each is taken back."""
+    with ExitStack() as stack:
+
+        def one(queue: str, consumer: str, *, vital: bool = False) -> None:
+            client.register_queue_consumer(queue, consumer, vital=vital)
+            stack.callback(client.unregister_queue_consumer, queue, consumer)
+
+        yield one
+
+
+def within(client: Any, identifier: str) -> Any:
+    """Make requests in a transaction that was started by hand."""
+    return client.Transaction(transaction_id=identifier, ping=False)
+
+
+def make_table(client: Any, path: str, columns: list[Row], **attributes: Any) -> str:
+    """Make a mounted dynamic table; a sorted one gets unique keys."""
+    schema = yt.yson.to_yson_type(
+        columns, attributes={"strict": True, "unique_keys": "sort_order" in columns[0]}
+    )
+    client.create("table", path, attributes={"dynamic": True, "schema": schema, **attributes})
+    client.mount_table(path, sync=True)
+    return path
+
+
+def eventually(observe: Callable[[], Any], expected: Any) -> None:
+    """Wait until the cluster has brought about in the background what is expected."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            found = observe()
+        except yt.YtError as error:
+            found = error
+        if found == expected or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)  # a cluster has no event to wait for
+    assert found == expected
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test without a source: such a behaviour is a model and does not belong here.
+
+    Leave all of them out of `make test-quick`: they have a target of their own.
+    """
+    ours = [item for item in items if item.nodeid.startswith(HERE)]
+    for item in ours:
+        item.add_marker(pytest.mark.slow)
+    nameless = [
+        item.nodeid
+        for item in ours
+        if isinstance(item, pytest.Function)
+        and not SOURCES.search(" ".join((item.function.__doc__ or "").split()))
+    ]
+    if nameless:
+        raise pytest.UsageError("these tests name no source: " + ", ".join(nameless))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print a table of the areas, if any of these tests was run."""
+    counts: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            found = re.search(
+                r"packages/minicluster/tests/conformance/test_(\w+)\.py::",
+                getattr(report, "nodeid", ""),
+            )
+            if found and (report.when == "call" or outcome != "passed"):
+                area = found[1].replace("_", " ")
+                counts.setdefault(area, Counter())[outcome] += 1
+    if not counts:
+        return
+    terminalreporter.section(f"conformance of {GIVEN or 'the minicluster'}")
+    counts["all areas"] = sum(counts.values(), Counter())
+    for area, count in counts.items():
+        bad = count["failed"] + count["error"]
+        line = f"{area:32}{count['passed']:4} passed{bad:4} failed{count['skipped']:4} skipped"
+        terminalreporter.write_line(line)

@@ -1,0 +1,136 @@
+"""One minicluster and one Spark session for the folder; objects of its own for each test.
+
+Imports nothing that only the template's environment has: the tests run under Spark 3.5 as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.examples import example, settings_of
+from packages.ytstream.tests.helpers import ConnectionOf, DriverOf, StreamOf, adopt
+from tests.jvm import submit_args
+from ytstream import provision
+from ytstream.cluster import Client, connect
+from ytstream.demo.tables import fill_reference
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.tablets import Tablets
+from ytstream.testing.stream import Stream
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[minicluster.Running]:
+    """Start a minicluster; ``.client`` holds its faults, journal and clock."""
+    with minicluster.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(cluster: minicluster.Running) -> Client:
+    """Connect a ytsaurus-client to the minicluster."""
+    job = example("transactional", "map").job
+    return connect(settings_of(job, "//home/none", proxy=cluster.http))
+
+
+@pytest.fixture
+def root(request: pytest.FixtureRequest) -> str:
+    """Name the test's own folder on the cluster."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", f"{request.node.path.stem}/{request.node.name}")
+    return f"//home/tests/{name.strip('-')}"
+
+
+@pytest.fixture
+def connection_of(
+    client: Client, cluster: minicluster.Running, root: str
+) -> Iterator[ConnectionOf]:
+    """Connect a job to a folder with nothing in it; no fault outlives the test."""
+
+    def connected(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Connection:
+        job = example(guarantee, processing, queues, rejects=rejects).job
+        settings = settings_of(job, root, proxy=cluster.http, queues=queues)
+        return Connection(client, settings, job, guarantee_of(job))
+
+    yield connected
+    cluster.client.faults.clear()
+
+
+@pytest.fixture
+def provisioned_of(connection_of: ConnectionOf) -> ConnectionOf:
+    """Connect a job whose objects all exist."""
+
+    def provisioned(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Connection:
+        connection = connection_of(guarantee, processing, queues, rejects=rejects)
+        provision.provision(connection)
+        fill_reference(connection, example(guarantee, processing, queues).sample)
+        return connection
+
+    return provisioned
+
+
+@pytest.fixture(scope="session")
+def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
+    """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
+    from ytstream.query import session
+
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    return session.open_tablets(_of_a_transactional_job(client, cluster))
+
+
+@pytest.fixture
+def driver_of(
+    provisioned_of: ConnectionOf, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+) -> DriverOf:
+    """Provision a job whose batches need no Spark."""
+    monkeypatch.setattr(provision, "LOCAL_QUEUE_TABLETS", 2)
+
+    def driving(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Driver:
+        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
+        return Driver(connection, replace(tablets, settings=connection.settings))
+
+    return driving
+
+
+@pytest.fixture(scope="session")
+def spark(client: Client, cluster: minicluster.Running, tablets: Tablets) -> Iterator[SparkSession]:
+    """Open the session of a transactional job, with SPYT in it: the strictest Spark context."""
+    from ytstream.query import session
+
+    opened = session.open_session(_of_a_transactional_job(client, cluster))
+    yield opened
+    opened.stop()
+
+
+@pytest.fixture
+def stream_of(provisioned_of: ConnectionOf, spark: SparkSession) -> StreamOf:
+    """Provision a job and give the session its settings."""
+
+    def streaming(
+        guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
+    ) -> Stream:
+        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
+        adopt(spark, connection)
+        made = example(guarantee, processing, queues, rejects=rejects)
+        return Stream(connection, made.sample, spark)
+
+    return streaming
+
+
+def _of_a_transactional_job(client: Client, cluster: minicluster.Running) -> Connection:
+    job = example("transactional", "map").job
+    settings = settings_of(job, "//home/none", proxy=cluster.http)
+    return Connection(client, settings, job, guarantee_of(job))

@@ -1,0 +1,260 @@
+"""The runtime as a package: light to import, described, checked, shipped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import minicluster
+import ytstream
+from local_extensions.versions import pin
+from packages.ytstream.tests.examples import example, settings_of
+from packages.ytstream.tests.helpers import refusal, unconnected
+from ytstream import JobError, describe, shipped, submit
+from ytstream.config import Settings
+from ytstream.job import PROCESSINGS
+from ytstream.testing import checksums
+
+RUNTIME = Path(ytstream.__file__).parent
+
+
+def _run(code: str) -> str:
+    """Return the output of Python code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(RUNTIME.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "loaded"),
+    [
+        ("ytstream", []),
+        ("ytstream.entry", []),
+        ("ytstream.provision", []),
+        ("ytstream.recovery.operator", ["py4j"]),  # for the exceptions of tablet transactions
+    ],
+)
+def test_importing_loads_no_spark_and_installs_no_handler(module: str, loaded: list[str]) -> None:
+    code = f"""
+import signal, sys
+numbers = signal.SIGTERM, signal.SIGINT
+before = [signal.getsignal(number) for number in numbers]
+import {module}
+assert [signal.getsignal(number) for number in numbers] == before
+print(sorted({{"pyspark", "spyt", "py4j"}} & sys.modules.keys()))
+"""
+    assert _run(code) == f"{loaded}\n"
+
+
+@pytest.mark.slow
+def test_importing_the_command_line_installs_no_handler() -> None:
+    code = """
+import signal
+numbers = signal.SIGTERM, signal.SIGINT
+before = [signal.getsignal(number) for number in numbers]
+import ytstream.cli
+print([signal.getsignal(number) for number in numbers] == before)
+"""
+    assert _run(code) == "True\n"
+
+
+def test_the_handlers_of_the_entry_end_the_process_in_one_line() -> None:
+    code = """
+import os, signal
+from ytstream.entry import leave_on_signals
+leave_on_signals()
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(RUNTIME.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (143, "stopped before the start\n")
+
+
+def test_the_tables_are_described_as_the_cluster_keeps_them() -> None:
+    job = example("idempotent", "map", 2).job
+    text = describe.tables(job, settings_of(job, "//home/job", queues=2))
+    queues, output = text.split("output //home/job/output: ")
+    assert queues.count("ordered dynamic table, strict=True, unique_keys=False") == 2
+    assert output.startswith("sorted dynamic table, strict=True, unique_keys=True\n")
+    lines = {tuple(line.split()[:1]): line.split() for line in output.splitlines()}
+    assert lines["queue_id",][-1] == "ascending"
+    assert lines["price_eur",] == ["price_eur", "int64"]
+    assert "optional" in " ".join(lines["channel",])
+    assert (
+        "\n\nledger //home/job/ledger: sorted dynamic table, strict=True, unique_keys=True\n"
+        in text
+    )
+
+
+def test_the_reference_of_a_join_is_described() -> None:
+    job = example("transactional", "join").job
+    text = describe.tables(job, settings_of(job, "//home/job"))
+    assert "reference //home/job/reference: sorted dynamic table" in text
+
+
+def test_every_setting_is_described_with_value_and_reason() -> None:
+    job = example("transactional", "window").job
+    text = describe.conf_table(job, settings_of(job, "//home/job"))
+    row = next(line for line in text.splitlines() if "spark.sql.shuffle.partitions" in line)
+    assert "  2  " in row
+    assert "The checkpoint fixes the number of state partitions" in row
+    for part in ("a driver on this machine", "spark-submit", "the reader of each queue"):
+        assert part in text
+    # A setting that the configuration leaves out is not given to Spark.
+    assert "proxyRole" not in text
+    assert "{" not in text
+    other = example("at_least_once", "map").job
+    described = describe.conf_table(other, settings_of(other, "//home/job"))
+    assert "spark.sql.shuffle.partitions" not in described
+
+
+@pytest.fixture
+def vendored(tmp_path: Path) -> Path:
+    """Make a folder with two files, as it was released."""
+    folder = tmp_path / "vendored"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "a.py").write_text("a = 1\n")
+    (folder / "inner" / "b.py").write_text("b = 1\n")
+    checksums.write(folder)
+    return folder
+
+
+def test_a_vendored_folder_as_it_was_released_has_no_differences(vendored: Path) -> None:
+    (vendored / "__pycache__").mkdir()
+    (vendored / "__pycache__" / "a.pyc").write_bytes(b"cache")
+    assert checksums.differences(vendored) == []
+
+
+def test_a_changed_an_added_and_a_removed_file_are_noticed(
+    vendored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (vendored / "a.py").write_text("a = 2\n")
+    (vendored / "c.py").write_text("")
+    (vendored / "inner" / "b.py").unlink()
+    assert checksums.differences(vendored) == [
+        "vendored/a.py was changed",
+        "vendored/c.py was added",
+        "vendored/inner/b.py was removed",
+    ]
+    assert checksums.main([str(vendored)]) == 0
+    assert capsys.readouterr().out.count("warning: ") == 3
+    assert checksums.main(["--write", str(vendored)]) == 0
+    assert checksums.differences(vendored) == []
+
+
+@pytest.mark.slow
+def test_the_archive_holds_the_package_and_the_runtime_that_a_cluster_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "shipped_job"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "transform.py").write_text("")
+    (package / "rates.json").write_text("{}")
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "transform.pyc").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    target = shipped.archive("shipped_job", tmp_path / "dist")
+    with zipfile.ZipFile(target) as archived:
+        names = set(archived.namelist())
+    assert target.name == "shipped_job.zip"
+    own = {name for name in names if name.startswith("shipped_job/")}
+    assert own == {f"shipped_job/{name}" for name in ("__init__.py", "transform.py", "rates.json")}
+    assert {"ytstream/cli.py", "ytstream/guarantees/transactional.py"} <= names
+    assert not [name for name in names if name.startswith(("ytstream/demo", "ytstream/testing"))]
+    # The archive alone is enough to import the job's command line.
+    assert "demo" in shipped.NOT_SHIPPED
+    code = f"import sys; sys.path.insert(0, {str(target)!r}); import ytstream.cli as c; print(c)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert str(target) in done.stdout
+
+
+def test_an_import_that_the_cluster_lacks_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "importing_job"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    source = "import json\nimport spyt\nfrom yt import yson\nfrom . import x\nimport rich.table\n"
+    (package / "transform.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(JobError) as caught:
+        shipped.verify_imports("importing_job")
+    assert str(caught.value).count("imports") == 1
+    assert "transform.py:5 imports rich" in str(caught.value)
+
+
+def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "counting_job"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "transform.py").write_text("import pandas as pd\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shipped.verify_imports("counting_job", PROCESSINGS["sessions"].packages)
+    with pytest.raises(JobError, match=r"transform\.py:1 imports pandas"):
+        shipped.verify_imports("counting_job", PROCESSINGS["map"].packages)
+
+
+def test_the_command_names_the_cluster_and_holds_no_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YT_TOKEN", "secret-of-the-shell")
+    connection = unconnected("transactional")
+    settings = replace(
+        connection.settings,
+        proxy="https://cluster.example.net",
+        pool="research",
+        spark={"spark": {"executor": {"cores": 2}}},
+    )
+    line = submit.command(
+        replace(connection, settings=settings),
+        Path("config/production.toml"),
+        tmp_path / "job.zip",
+        ["--num-executors", "2"],
+    )
+    assert "secret-of-the-shell" not in " ".join(line)
+    assert line[:5] == [
+        *("spark-submit", "--master", "ytsaurus://cluster.example.net"),
+        *("--deploy-mode", "cluster"),
+    ]
+    assert line[line.index("--queue") + 1] == "research"
+    assert line[line.index("--name") + 1] == "map-of-bids"
+    assert "spark.yt.streaming.transactional=true" in line
+    assert "spark.task.maxFailures=1" in line
+    assert "spark.executor.cores=2" in line
+    assert line[line.index("--num-executors") :][2:] == [
+        str(RUNTIME.parent / "main.py"),
+        "--config",
+        "production.toml",
+    ]
+
+
+def test_a_minicluster_is_not_submitted_to() -> None:
+    settings = unconnected("transactional").settings
+    assert "runs no operations" in refusal(lambda: submit.verify_target(settings))
+    submit.verify_target(replace(settings, proxy="cluster.example.net"))
+
+
+def test_versions_are_written_once() -> None:
+    """Or twice, and the same: both folders go to a cluster without the template."""
+    assert minicluster.__version__ == ytstream.__version__
+    assert Settings.spyt_version == pin("ytsaurus-spyt")

@@ -1,0 +1,175 @@
+"""The reference table: rows that are read or refused, and when they are read again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+from yt.yson import to_yson_type
+
+from minicluster.testing import Running
+from packages.ytstream.tests.helpers import StreamOf, refusal
+from ytstream import Column, provision
+from ytstream.columns import resolved
+from ytstream.demo.scenario import drained
+from ytstream.query import reference
+from ytstream.query.supervisor import Life
+from ytstream.testing.stream import Stream
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def stream(stream_of: StreamOf) -> Stream:
+    """Provision a join."""
+    return stream_of("transactional", "join")
+
+
+def _path(stream: Stream) -> str:
+    return str(stream.settings.reference)
+
+
+def _read(
+    stream: Stream, columns: Sequence[Column] | None = None, most_rows: int = 100_000
+) -> DataFrame:
+    return reference.read(
+        stream.spark,
+        stream.client,
+        _path(stream),
+        columns or stream.connection.job.reference_columns,
+        most_rows,
+    )
+
+
+def _life(stream: Stream) -> Life:
+    return Life(stream.connection, stream.spark, stream.tablets, threading.Event())
+
+
+def test_all_rows_are_read_with_their_types(stream: Stream) -> None:
+    known = {row["auction"]: row for row in stream.sample.reference}
+    found = _read(stream)
+    assert {row.auction: row.category for row in found.collect()} == {
+        auction: row["category"] for auction, row in known.items()
+    }
+    assert found.dtypes == [("auction", "bigint"), ("category", "string"), ("seller", "bigint")]
+
+
+def test_a_row_without_a_key_is_said_and_does_no_harm(
+    stream: Stream, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream.client.insert_rows(_path(stream), [{"auction": None, "category": "no auction's"}])
+    with caplog.at_level("INFO", "job"):
+        assert _read(stream).count() == len(stream.sample.reference) + 1
+    assert "of which 1 have no key" in caplog.text
+
+
+def test_a_key_that_repeats_is_refused(stream: Stream) -> None:
+    columns = [
+        replace(column, key=column.name == "category")
+        for column in stream.connection.job.reference_columns
+    ]
+    assert "7 keys (category) more than once" in refusal(lambda: _read(stream, columns))
+
+
+def test_a_text_that_is_no_text_is_refused(
+    stream: Stream, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A column of type string holds any bytes. A running job continues with what it has read."""
+    path, client = f"{stream.settings.ledger}-reference", stream.client
+    columns = [Column("auction", "int64", key=True), Column("category", "string")]
+    schema = [{"name": "auction", "type": "int64", "sort_order": "ascending"}]
+    schema.append({"name": "category", "type": "string"})
+    client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+    client.insert_rows(path, [{"auction": 1, "category": "books"}])
+    stream.configure(reference=path)
+    stream.redeclare(reference=columns)
+    life = _life(stream)
+    life.read_reference()
+    client.insert_rows(path, [{"auction": 2, "category": b"\xff\xfe"}])
+    text = refusal(lambda: _read(stream, resolved("REFERENCE", columns)))
+    assert "text that is not UTF-8, in column category of the row with {'auction': 2}" in text
+    with caplog.at_level("INFO", "job"):
+        found = life.read_reference()
+    assert found is not None
+    assert found.count() == 1
+    assert "continuing with the reference as it was read last" in caplog.text
+
+
+def test_a_table_that_is_too_large_is_refused(stream: Stream) -> None:
+    rows = len(stream.sample.reference)
+    assert _read(stream, most_rows=rows).count() == rows
+    text = refusal(lambda: _read(stream, most_rows=rows - 1))
+    assert f"more than {rows - 1} rows" in text
+    assert "raise reference_rows in job.py" in text
+
+
+def test_a_type_that_is_not_read_is_refused_by_name(stream: Stream) -> None:
+    columns = resolved("REFERENCE", [("auction", "int64", False), ("extra", "any", False)])
+    assert "extra (yson)" in refusal(lambda: _read(stream, columns))
+
+
+def test_a_reference_of_another_schema_is_refused(stream: Stream) -> None:
+    path = _path(stream)
+    stream.client.remove(path)
+    key = {"name": "auction", "type": "utf8", "sort_order": "ascending"}
+    schema = to_yson_type(
+        [key, {"name": "other", "type": "int64"}], attributes={"unique_keys": True}
+    )
+    stream.client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    stream.client.mount_table(path, sync=True)
+    text = refusal(lambda: provision.require(stream.connection))
+    assert f"reference {path}: column auction" in text
+    assert "column category: missing" in text
+    assert "correct REFERENCE in tables.py" in text
+
+
+def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
+    stream: Stream, cluster: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    life = _life(stream)
+    life.read_reference()
+    cluster.client.faults.add(
+        method="select_rows",
+        where={"query": f"*{_path(stream)}*"},
+        times=None,
+        action="fail",
+        error={"code": 901, "message": "Access denied for user"},
+    )
+    with caplog.at_level("INFO", "job"):
+        found = life.read_reference()
+    assert found is not None
+    assert found.count() == len(stream.sample.reference)
+    assert "continuing with the reference as it was read last: Access denied" in caplog.text
+
+
+def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> None:
+    # Due before its first batch: each query finishes one all the same.
+    stream.configure(reference_refresh=0.0)
+    stream.send(100)
+    life = _life(stream)
+    is_drained = drained(stream.connection)
+
+    def refresh_until_drained() -> None:
+        for _ in range(5):
+            life.run()  # each query of this life ends by itself
+            if is_drained():
+                return
+        pytest.fail("no query has finished a batch")
+
+    refresh_until_drained()
+    assert stream.is_exact()
+    changed: list[dict[str, Any]] = [
+        {"auction": row["auction"], "category": "changed"} for row in stream.sample.reference
+    ]
+    stream.client.insert_rows(_path(stream), changed, update=True)
+    before = stream.found()
+    stream.send(100)
+    refresh_until_drained()
+    new = stream.found() - before
+    assert new.total() == 100
+    assert {row[4] for row in new} <= {"changed", None}

@@ -1,0 +1,238 @@
+"""Rejected rows with all that a queue may hold: kept as JSON, and back through replay-rejected."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yt.type_info as ti
+from pyspark.sql import DataFrame, SparkSession
+from yt.yson import YsonUint64
+
+from packages.ytstream.tests import all_types
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import ConnectionOf, adopt
+from ytstream import Column, JobError, provision
+from ytstream.job import REJECTED
+from ytstream.query.left_out import FEW
+from ytstream.query.replay import replay
+from ytstream.testing.stream import Stream
+
+pytestmark = pytest.mark.spark
+
+NEVER = {"never": "false"}
+#: Makes a job of columns, REJECT and a number of queues.
+Rejecting = Callable[..., Stream]
+
+
+@pytest.fixture
+def rejecting(connection_of: ConnectionOf, spark: SparkSession) -> Rejecting:
+    """Provision a job whose output has the columns of its queue, all of whose rows are rejected."""
+
+    def made(columns: Sequence[Column], reject: Mapping[str, str], queues: int = 1) -> Stream:
+        connection = connection_of("transactional", "map", queues, rejects=True)
+        names = [column.name for column in columns]
+
+        def transform(events: DataFrame) -> DataFrame:
+            return events.select(*names)
+
+        job = replace(
+            connection.job,
+            queue=columns,
+            outputs={"output": columns, REJECTED: connection.job.outputs[REJECTED]},
+            transform=transform,
+            reject=reject,
+        )
+        connection = replace(connection, job=job)
+        provision.provision(connection)
+        adopt(spark, connection)
+        return Stream(connection, example("transactional", "map").sample, spark)
+
+    return made
+
+
+def _send(stream: Stream, rows: Sequence[Mapping[str, Any]], queue: int = 0) -> None:
+    path = stream.settings.queues[queue]
+    stream.client.insert_rows(path, [{**row, "$tablet_index": 0} for row in rows])
+
+
+def _rows(stream: Stream, output: str) -> list[dict[str, Any]]:
+    """Return an output's rows without YTsaurus' own columns, in the order of their id if any."""
+    path = stream.settings.outputs[output]
+    rows = [
+        {name: row[name] for name in row if not name.startswith("$")}
+        for row in stream.client.select_rows(f"* from [{path}]")
+    ]
+    return sorted(rows, key=lambda row: str(row.get("id")))
+
+
+def _replayed(stream: Stream) -> str:
+    return replay(stream.spark, stream.connection, stream.flow(), print)
+
+
+def _differences(
+    sent: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
+) -> dict[Any, Any]:
+    """Return what differs by id and column; compared as texts, since NaN equals nothing."""
+    by_id = {row["id"]: row for row in found}
+    return {
+        (row["id"], name): (value, by_id[row["id"]][name])
+        for row in sent
+        for name, value in row.items()
+        if repr(by_id[row["id"]][name]) != repr(value)
+    }
+
+
+#: Besides those of all_types: the keys of a map that are no texts, and what is no finite number.
+MORE: dict[str, tuple[Any, list[Any]]] = {
+    "numbers": (ti.Dict[ti.Int64, ti.Utf8], [[[1, "a"]], [], [[-2, "ы"]]]),
+    "unsigned": (ti.List[ti.Uint64], [[0, 2**64 - 1], [], [1]]),
+    "nan": ("double", [math.nan, math.inf, -math.inf]),
+    "short_nan": ("float", [math.nan, math.inf, -math.inf]),
+    "nans": (ti.List[ti.Double], [[math.nan, 1.0], [math.inf], []]),
+}
+TEXTS = [Column("id", "utf8"), Column("text", "string")]
+
+
+def test_values_of_every_type_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
+    """And a reason may be written in any letters."""
+    more = [Column(f"c_{name}", type_) for name, (type_, _) in MORE.items()]
+    reason = 'it\'s "odd" \\ %s {0} причина'
+    stream = rejecting([all_types.ID, *all_types.COLUMNS, *more], {reason: "id LIKE '%'"})
+    sent = all_types.rows()
+    for number, row in enumerate(sent):
+        row |= {f"c_{n}": [*values, None][number] for n, (_, values) in MORE.items()}
+    _send(stream, sent)
+    stream.drain()
+    assert [row["reason"] for row in _rows(stream, REJECTED)] == [reason] * 4
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("4 rows went into the outputs; 0 stay")
+    assert _differences(sent, _rows(stream, "output")) == {}
+
+
+#: Names that the output of rejected rows, and the work on it, use as well.
+NAMES = ("tablet_index", "row_index", "reason", "time", "row", "parsed", "position")
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_a_queue_may_use_the_names_of_the_output(rejecting: Rejecting, queues: int) -> None:
+    columns = [Column("id", "utf8"), *(Column(name, "int64") for name in NAMES)]
+    stream = rejecting(columns, {"odd": "row % 2 = 1", "Odd": "reason > 5"}, queues)
+    sent = [{"id": str(n), **{name: n + k for k, name in enumerate(NAMES)}} for n in range(8)]
+    for queue in range(queues):
+        _send(stream, sent[queue::queues], queue)
+    stream.drain()
+    # `row` is n + 4, `reason` n + 2.
+    assert {row["reason"] for row in _rows(stream, REJECTED)} == {"odd", "Odd"}
+    assert [row["id"] for row in _rows(stream, "output")] == ["0", "2"]
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("6 rows went into the outputs; 0 stay")
+    assert _differences(sent, _rows(stream, "output")) == {}
+
+
+def test_a_long_row_comes_back(rejecting: Rejecting) -> None:
+    stream = rejecting(TEXTS, {"too long": "length(text) > 100"})
+    sent = [{"id": "long", "text": "ы" * 5_000_000}, {"id": "short", "text": "a"}]
+    _send(stream, sent)
+    stream.drain()
+    assert [found["id"] for found in _rows(stream, "output")] == ["short"]
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("1 rows went into the outputs; 0 stay")
+    assert _differences(sent, _rows(stream, "output")) == {}
+
+
+INEXACT: dict[str, tuple[Any, str]] = {
+    "longer as JSON than a table takes": ("\x01" * 5_000_000, "longer than 16 MiB as JSON"),
+    "bytes": (b"\xff\x00\xfe", "a text is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("kind", INEXACT)
+def test_a_row_that_json_cannot_hold_does_not_stop_the_job(rejecting: Rejecting, kind: str) -> None:
+    """And stays where it is: what came back would not be what was sent."""
+    text, why = INEXACT[kind]
+    stream = rejecting(TEXTS, {"bad": "id = 'bad'"})
+    _send(stream, [{"id": "bad", "text": text}, {"id": "good", "text": "a"}])
+    stream.drain()
+    assert [found["id"] for found in _rows(stream, "output")] == ["good"]
+    (rejected,) = _rows(stream, REJECTED)
+    assert (rejected["reason"], json.loads(rejected["row"])["$inexact"]) == ("bad", why)
+    stream.redeclare(reject=NEVER)
+    said = _replayed(stream)
+    assert said.startswith("0 rows went into the outputs; 1 stay")
+    assert "1 of them since JSON cannot hold them" in said
+    assert [found["id"] for found in _rows(stream, "output")] == ["good"]
+
+
+def test_bytes_in_a_map_are_no_exact_row_either(rejecting: Rejecting) -> None:
+    """Maps cannot be compared, so U+FFFD tells: what a reader of JSON makes of such bytes."""
+    columns = [Column("id", "utf8"), Column("texts", ti.Dict[ti.Utf8, ti.String])]
+    stream = rejecting(columns, {"all": "true"})
+    _send(stream, [{"id": "a", "texts": [["k", b"\xff\xfe"]]}, {"id": "b", "texts": [["k", "ы"]]}])
+    stream.drain()
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("1 rows went into the outputs; 1 stay")
+    assert [found["id"] for found in _rows(stream, "output")] == ["b"]
+
+
+DAMAGED = {
+    "cut off": '{"id": "a", "n": 1',
+    "empty": "",
+    "a list": "[]",
+    "null": "null",
+    "a text for a number": '{"id": "a", "n": "x"}',
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_row_whose_json_is_damaged_stays(rejecting: Rejecting, kind: str) -> None:
+    columns = [Column("id", "utf8"), Column("n", "int64")]
+    stream = rejecting(columns, {"all": "true"})
+    _send(stream, [{"id": "a", "n": 1}, {"id": "b", "n": 2}])
+    stream.drain()
+    (first,) = (row for row in _rows(stream, REJECTED) if row["row_index"] == 0)
+    path = stream.settings.outputs[REJECTED]
+    stream.client.insert_rows(path, [{**first, "row": DAMAGED[kind]}])
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("1 rows went into the outputs; 1 stay")
+    assert _rows(stream, "output") == [{"id": "b", "n": 2}]
+
+
+def test_null_and_nan_are_judged_as_sql_judges_them(rejecting: Rejecting) -> None:
+    """Null is neither more nor less; NaN is more than every number (Spark, "NaN Semantics")."""
+    columns = [Column("id", "utf8"), Column("at", "timestamp"), Column("x", "double")]
+    reject = {"no time": "at IS NULL", "too late": "at > '2030-01-01'", "too large": "x > 1e300"}
+    stream = rejecting(columns, reject)
+    rows = [
+        {"id": "a no time", "at": None, "x": 1.0},
+        {"id": "b passes", "at": YsonUint64(1), "x": None},
+        {"id": "c too large", "at": YsonUint64(1), "x": math.nan},
+        {"id": "d too large", "at": YsonUint64(1), "x": math.inf},
+        {"id": "e passes", "at": YsonUint64(1), "x": -math.inf},
+        {"id": "f no time", "at": None, "x": math.nan},
+    ]
+    _send(stream, rows)
+    stream.drain()
+    for row in _rows(stream, REJECTED):
+        assert json.loads(row["row"])["id"].endswith(row["reason"])
+    assert [row["id"] for row in _rows(stream, "output")] == ["b passes", "e passes"]
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_the_limits_are_none_and_all(rejecting: Rejecting, limit: int) -> None:
+    stream = rejecting(TEXTS, {"all": "true"})
+    stream.configure(reject_limit=limit)
+    _send(stream, [{"id": str(number)} for number in range(FEW)])
+    stream.drain()  # few rows are bad rows, whatever the limit
+    assert len(_rows(stream, REJECTED)) == FEW
+    _send(stream, [{"id": str(number)} for number in range(FEW + 1)])
+    if limit == 0:
+        with pytest.raises(JobError, match=r"21 of 21 rows .* 21 all; reject_limit allows 0%"):
+            stream.drain()
+    else:
+        stream.drain()
+    assert len(_rows(stream, REJECTED)) == FEW + (FEW + 1) * limit

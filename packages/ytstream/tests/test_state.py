@@ -1,0 +1,85 @@
+"""State: remarks in the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from yt.yson import YsonUint64
+
+from packages.ytstream.tests.helpers import StreamOf
+from ytstream.demo.scenario import drained
+from ytstream.query.monitor import Monitor
+from ytstream.testing.stream import Stream, settle, wait
+
+pytestmark = pytest.mark.spark
+
+#: Each kind of state and each guarantee that has any, in turn.
+PAIRS = [
+    ("transactional", "window"),
+    ("at_least_once", "deduplicate"),
+    pytest.param("at_least_once", "sessions", marks=pytest.mark.journey),
+]
+for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
+
+Said = Callable[[Stream], str]
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Said:
+    """Give a function that runs until drained and returns what the job's log then says."""
+
+    def drain_and_listen(stream: Stream) -> str:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "job"), stream.running() as query:
+            wait(drained(stream.connection), query)
+            settle(query)
+            Monitor(query, stream.connection.job.large_state_bytes).report()
+        return caplog.text
+
+    return drain_and_listen
+
+
+def _odd(stream: Stream, rows: list[dict[str, Any]]) -> None:
+    """Send rows that are not to have an effect."""
+    before = list(stream.sent)
+    stream.publish(rows)
+    stream.sent = before
+
+
+@for_each
+def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
+    stream_of: StreamOf, said: Said, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing, rejects=True)
+    stream.send(3_000)
+    stream.drain()
+    # A row is late by the watermark under which the batch before ran: Spark writes the windows that
+    # a batch closes at its end.
+    stream.send(100)
+    stream.drain()
+    tomorrow = YsonUint64((int(time.time()) + 86_400) * 1_000_000)
+    early = [{**row, "date_time": tomorrow} for row in stream.sample.make(3, seed=778)]
+    _odd(stream, [*stream.sample.make(15, seed=777), *early])
+    text = said(stream)
+    assert "rows came after the watermark" in text
+    assert "rejected: 3 from the future" in text
+    stream.send(200)
+    stream.close()
+    outcome = stream.outcomes()["output"]
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+@for_each
+def test_a_state_that_grows_is_said_with_its_size(
+    stream_of: StreamOf, said: Said, guarantee: str, processing: str
+) -> None:
+    stream = stream_of(guarantee, processing)
+    stream.send(200)
+    assert "WARNING" not in said(stream)
+    stream.redeclare(large_state_bytes=1)
+    stream.send(200)
+    assert "WARNING: the state has grown to" in said(stream)

@@ -1,0 +1,214 @@
+"""The supervisor: starts again after a failure, gives up after several, stops when told."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+from unittest.mock import MagicMock
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import StreamOf, another_process, refusal, unconnected
+from ytstream import Job, JobError, RestartableError
+from ytstream.errors import StalledError, SupersededError
+from ytstream.query import supervisor
+from ytstream.query.batch import Batch
+from ytstream.query.overflow import Overflow
+from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
+from ytstream.tablets import Tablets
+
+
+@pytest.fixture
+def job() -> Job:
+    """Declare a job that gives up at its third failure and starts again without a pause."""
+    return replace(example("transactional", "map").job, most_failures=3, first_pause_seconds=0.0)
+
+
+def _life(one_query: Callable[[], None], *, is_idle: bool = False) -> Life:
+    life = SimpleNamespace(
+        run=one_query,
+        has_progressed=False,
+        is_idle=is_idle,
+        is_stop_asked=lambda: False,
+        refused=None,
+    )
+    return cast(Life, life)
+
+
+def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        raise RestartableError("the tablet is not mounted")
+
+    text = refusal(lambda: supervise(job, _life(one_query), threading.Event()))
+    assert len(starts) == 3
+    assert "gave up after 3 failures and no batch in between" in text
+    assert "the last: the tablet is not mounted" in text
+    assert "committed rows are kept" in text
+
+
+def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
+    """Its keys are looked at by one query more; without that the error names no way on."""
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        if life.refused is not None:
+            raise JobError("batch 7 is too large for its tables")
+        life.refused = Overflow(7, {}) if len(starts) == 3 else None
+        raise RestartableError("Transaction affects too many rows in tablet")
+
+    life = _life(one_query)
+    assert "too large for its tables" in refusal(lambda: supervise(job, life, threading.Event()))
+    assert len(starts) == 4
+
+
+def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) -> None:
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        raise RestartableError("the ledger does not stop changing")
+
+    life = _life(one_query)
+    life.refused = Overflow(7, {})
+    assert "gave up after 4" in refusal(lambda: supervise(job, life, threading.Event()))
+    assert len(starts) == 4
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_failures_an_hour_apart_count_if_they_are_of_one_batch(
+    job: Job, monkeypatch: pytest.MonkeyPatch, is_idle: bool
+) -> None:
+    """Of a job without rows to read they do not add up over months."""
+    stop = threading.Event()
+    starts: list[int] = []
+    an_hour_apart = itertools.count(step=3600)
+    clock = SimpleNamespace(monotonic=lambda: next(an_hour_apart))
+    monkeypatch.setattr("ytstream.query.supervisor.time", clock)
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        if len(starts) == 10:
+            stop.set()
+            return
+        raise RestartableError("the tablet is not mounted")
+
+    life = _life(one_query, is_idle=is_idle)
+    if is_idle:
+        assert supervise(job, life, stop) == STOPPED
+        assert len(starts) == 10
+    else:
+        assert "gave up after 3 failures" in refusal(lambda: supervise(job, life, stop))
+
+
+@pytest.mark.parametrize("kind", [JobError, SupersededError])
+def test_a_refusal_is_not_tried_again(job: Job, kind: type[JobError]) -> None:
+    starts: list[int] = []
+
+    def one_query() -> None:
+        starts.append(len(starts))
+        raise kind("the job cannot continue")
+
+    text = refusal(lambda: supervise(job, _life(one_query), threading.Event()))
+    assert text == "the job cannot continue"
+    assert len(starts) == 1
+
+
+def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
+    stop = threading.Event()
+
+    def one_query() -> None:
+        stop.set()
+        raise RestartableError("batch 7 failed")
+
+    with pytest.raises(RestartableError, match="batch 7 failed"):
+        supervise(job, _life(one_query), stop)
+
+
+def test_a_batch_that_hangs_does_not_hinder_a_stop(
+    job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    stop = threading.Event()
+
+    def one_query() -> None:
+        stop.set()
+        raise StalledError("no task has ended")
+
+    assert supervise(job, _life(one_query), stop) == STOPPED_IN_A_BATCH
+    assert caplog.messages == ["the batch is given up: no task has ended"]
+
+
+def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`StreamingQuery.stop` raises after spark.sql.streaming.stopTimeout."""
+    caplog.set_level("INFO", logger="job")
+
+    def stop() -> None:
+        raise StreamingQueryException("failed to stop within 60000 milliseconds")
+
+    def stalled(*_: object) -> None:
+        raise StalledError("no task has ended")
+
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    query = SimpleNamespace(isActive=True, stop=stop)
+    for name in ("connect", "verify_mounted", "before_start", "Batch"):
+        monkeypatch.setattr(supervisor, name, MagicMock())
+    monkeypatch.setattr(
+        supervisor, "pipeline", SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: query)
+    )
+    monkeypatch.setattr(Life, "read_reference", lambda _: None)
+    monkeypatch.setattr(Life, "_follow", stalled)
+    with pytest.raises(StalledError):
+        life.run()
+    assert "WARNING: Spark does not end the batch under way: failed to stop" in caplog.text
+
+
+def test_a_failure_while_draining_is_raised() -> None:
+    """The query is over when the loop looks, and a stop was asked for."""
+    stop = threading.Event()
+    stop.set()
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, stop)
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False))
+    batch = cast(Batch, SimpleNamespace(failure=RestartableError("batch 7 failed")))
+    with pytest.raises(RestartableError, match="batch 7 failed"):
+        life._follow(query, batch)
+
+
+@pytest.mark.spark
+def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> None:
+    """It would have to raise the epoch from its own, and that is not the newest any more."""
+    stream = stream_of("transactional")
+    stream.recover()
+    stop = threading.Event()
+    life = Life(stream.connection, stream.spark, stream.tablets, stop, stream.epoch)
+    another_process(stream).recover()
+    with pytest.raises(SupersededError, match="has started: epoch 2 of process"):
+        life.run()
+    assert not stream.spark.streams.active
+
+
+@pytest.mark.spark
+def test_a_stop_lets_the_query_end_and_the_next_start_continues(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional")
+    stream.send(200)
+    stop = threading.Event()
+    stop.set()
+    Life(stream.connection, stream.spark, stream.tablets, stop).run()
+    assert not stream.spark.streams.active
+    another_process(stream).drain()
+    assert stream.is_exact()

@@ -1,0 +1,73 @@
+"""A value has one representation: sample rows and unit tests agree with the tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import yt.type_info as ti
+from pyspark.sql import SparkSession
+
+from packages.ytstream.tests import all_types
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import ConnectionOf
+from ytstream import Column
+from ytstream.columns import resolved
+from ytstream.demo.sample import counted
+from ytstream.demo.screen import differences
+from ytstream.demo.tables import compare
+from ytstream.testing.frames import counted_rows, events_frame
+
+
+@pytest.mark.spark
+def test_values_of_every_type_go_to_spark_and_back(
+    connection_of: ConnectionOf, spark: SparkSession
+) -> None:
+    job = all_types.job("map")
+    connection = replace(connection_of("transactional", "map"), job=job)
+    rows = [{**row, "at": all_types.START} for row in all_types.rows()]
+    result = events_frame(spark, connection, rows).collect()
+    assert counted_rows(connection, result) == counted(rows, job.output_columns["output"])
+
+
+def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:
+    wanted = Counter({("a", 0.1 + 0.2, (1.0, None)): 2, ("b", 1.0, ()): 1})
+    found = Counter({("a", 0.3, (1.0, None)): 2, ("b", 1.001, ()): 1})
+    outcome = compare(wanted, found)
+    assert (outcome.rows_out, outcome.lost, outcome.duplicated) == (3, 1, 1)
+    assert set(outcome.missing) == {("b", 1.0, ())}
+
+
+def test_a_nan_is_equal_to_any_other() -> None:
+    described = [Column("a", "double"), Column("b", ti.List[ti.Optional[ti.Double]])]
+    columns = resolved("", described)
+
+    def rows() -> list[dict[str, object]]:  # each time with objects of its own
+        odd = float("nan"), float("inf"), -float("inf")
+        return [{"a": value, "b": [0.1, value, None]} for value in odd]
+
+    outcome = compare(counted(rows(), columns), counted(rows() + rows(), columns))
+    assert (outcome.rows_out, outcome.lost, outcome.duplicated) == (6, 0, 3)
+    nearly = [{**row, "b": [0.1 + 1e-12, *row["b"][1:]]} for row in rows()]  # type: ignore[index]
+    outcome = compare(counted(rows(), columns), counted(nearly, columns))
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+    other = compare(counted(rows()[:1], columns), counted([{"a": 1.0, "b": None}], columns))
+    assert (other.lost, other.duplicated) == (1, 1)
+
+
+def test_lists_and_maps_can_be_counted() -> None:
+    rows = [{"a": [1, {"b": [None, "x"]}]}, {"a": [1, {"b": [None, "x"]}]}]
+    assert counted(rows, [Column("a", ti.Yson)]).total() == 2
+    assert len(counted(rows, [Column("a", ti.Yson)])) == 1
+
+
+def test_the_first_rows_that_differ_are_shown_face_to_face() -> None:
+    job_of_map = example("transactional", "map").job
+    right = ("e", 1, 2, 3, None, None, 4, "[x]")
+    wrong = ("e", 1, 2, 3, None, None, 4, "y")
+    assert differences(job_of_map, compare(Counter([right]), Counter([right]))) is None
+    table = differences(job_of_map, compare(Counter([right]), Counter([wrong])))
+    assert table is not None
+    assert str(table.columns[1].header).startswith("missing")
+    assert table.row_count == len(right)
