@@ -1,4 +1,4 @@
-"""An environment as a generated project has it: the wheels of packages/ over packages that are there.
+"""An environment as a generated project has it: our wheels over packages that are there.
 
     python tools/overlay.py ENVIRONMENT TARGET
 

@@ -18,11 +18,10 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from local_extensions import versions
+from local_extensions import versions, wheels
 from tests.conftest import Generate
 from tests.project import DEFAULTS, YTSTREAM, generate
 from ytstream import confs
-from ytstream.testing import checksums
 
 # The contract's keys; the last two are for join only.
 KEYS = """
@@ -48,13 +47,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-VENDORED = {"minicluster", "ytstream"}
+#: The most files that a generated repository has.
+MOST_FILES = 30
 
 
 def files(project: Path) -> Iterator[Path]:
-    """Yield all files but the vendored ones, which are copied, not rendered."""
+    """Yield all files but the vendored wheels, which are built, not rendered."""
     for path in sorted(project.rglob("*")):
-        if path.is_file() and not VENDORED & {*path.relative_to(project).parts}:
+        if path.is_file() and path.parent != project / "vendor":
             yield path
 
 
@@ -84,18 +84,26 @@ def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
         *("README.md", "Makefile", "pyproject.toml", "main.py", ".gitignore"),
         *("sample/rows.py", "sample/expected.py", "tests/test_transform.py", "tests/test_job.py"),
         *("config/local.toml", "config/production.toml"),
-        *("ytstream/job.py", "ytstream/py.typed", "minicluster/__main__.py"),
     ):
         assert (project / name).is_file(), name
     lines = sum(len(path.read_text().splitlines()) for path in package.rglob("*.py"))
     assert lines < 250
 
 
-def test_the_vendored_folders_are_those_of_the_template(project: Path) -> None:
-    for name in VENDORED:
-        copied = checksums.computed(project / name)
-        assert copied == checksums.computed(PROJECT / name)
-        assert checksums.written(project / name) == copied
+def test_a_repository_is_its_owners_but_for_two_wheels(project: Path) -> None:
+    assert len([path for path in project.rglob("*") if path.is_file()]) <= MOST_FILES
+    assert {path.name for path in (project / "vendor").iterdir()} == {
+        *(
+            f"{name}-{wheels.version(name)}-py3-none-any.whl"
+            for name in ("ytstream", "minicluster")
+        ),
+        "SHA256SUMS",
+    }
+
+
+def test_with_an_index_nothing_is_vendored(generate: Generate) -> None:
+    project = generate(runtime_from="index")
+    assert not (project / "vendor").exists()
 
 
 def test_the_runtime_stays_small() -> None:
@@ -165,8 +173,12 @@ def test_versions_are_those_of_the_one_list(project: Path) -> None:
         if versions.requirement("pyspark", spark) in metadata["dependencies"]
     )
     job, dev, more = (versions.requirements(scope, spark) for scope in ("job", "dev", "sessions"))
-    assert metadata["dependencies"] == job + (more[len(dev) :] if is_sessions(project) else [])
-    assert metadata["optional-dependencies"]["dev"] == dev[len(job) :]
+    own, testing = (
+        f"{name}=={wheels.version('ytstream')}" for name in ("ytstream", "ytstream[testing]")
+    )
+    needed = job + (more[len(dev) :] if is_sessions(project) else [])
+    assert metadata["dependencies"] == [own, *needed]
+    assert metadata["optional-dependencies"]["dev"] == [testing, *dev[len(job) :]]
 
 
 @pytest.mark.parametrize("ci", ["github", "gitlab"])
@@ -257,7 +269,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(generate: Generate, tmp_pa
     project = generate()
     names, metadata = wheel(project, tmp_path)
     package = project.name.replace("-", "_")
-    tops = {package, "ytstream", f"{package}-0.1.0.dist-info"}
+    tops = {package, f"{package}-0.1.0.dist-info"}
     assert {name.split("/")[0] for name in names} == tops
     assert f"{package}/__main__.py" in names
     assert metadata["Name"] == project.name

@@ -1,6 +1,8 @@
 """Transactional streams in a session of their own, with a task that Spark has to start again.
 
-``python -m packages.ytstream.tests.retries_worker FAULT CURE ...``. FAULT is ``write`` (one write fails) or
+    python -m packages.ytstream.tests.retries_worker FAULT CURE ...
+
+FAULT is ``write`` (one write fails) or
 ``executor`` (the executors are killed while they write), CURE is ``fence`` or ``none``, or ``all``,
 whose settings the session then has. Prints a line of JSON for each cure: the failure that ended the
 query, and the rows counted after recovery and a second run.
