@@ -31,8 +31,9 @@ def submit(connection: Connection, config: Path, words: Sequence[str]) -> None:
         "PYSPARK_PYTHON": sys.executable,
     }
     verify_imports(connection.job.package, connection.job.kind.packages)
-    archived = archive(connection.job.package, root_of(connection.job.package) / "dist")
-    line = command(connection, config, archived, words)
+    root = root_of(connection.job.package)
+    archived = archive(connection.job.package, root / "dist")
+    line = command(connection, root / "main.py", config, archived, words)
     line[0] = str(pyspark / "bin" / "spark-submit")
     if subprocess.run(line, env=environment, check=False).returncode:
         raise JobError("spark-submit failed", "its own message is above")
@@ -48,7 +49,7 @@ def verify_target(settings: Settings) -> None:
 
 
 def command(
-    connection: Connection, config: Path, py_files: Path, words: Sequence[str]
+    connection: Connection, main: Path, config: Path, py_files: Path, words: Sequence[str]
 ) -> list[str]:
     """Return the spark-submit call, without the token, which travels in the environment."""
     settings = connection.settings
@@ -60,7 +61,7 @@ def command(
     for key, value in given.items():
         line += ["--conf", f"{key}={value}"]
     line += ["--py-files", str(py_files), "--files", str(config), *words]
-    return [*line, str(root_of(connection.job.package) / "main.py"), "--config", config.name]
+    return [*line, str(main), "--config", config.name]
 
 
 def _folder(package: str) -> Path:
