@@ -9,6 +9,7 @@ CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 NOT_OURS = {".git", ".venv"}
 # Filled in when cookiecutter renders this hook: by then it has forgotten where the template is.
 WHEELS = "{{ wheels_builder | python }}"
+RUNTIME_FROM: str = "{{ cookiecutter.runtime_from }}"
 
 
 def tidy(folder: Path) -> None:
@@ -27,7 +28,7 @@ def tidy(folder: Path) -> None:
 def vendor(target: Path) -> None:
     """Build the wheels of the template's own packages; those of an earlier version go."""
     shutil.rmtree(target, ignore_errors=True)
-    if "{{ cookiecutter.runtime_from }}" == "wheels":
+    if RUNTIME_FROM == "wheels":
         builder = runpy.run_path(WHEELS)
         builder["build_all"](builder["PACKAGES"], target)
 

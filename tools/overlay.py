@@ -37,7 +37,7 @@ def overlay(environment: Path, target: Path) -> Path:
             (target / "bin" / name).symlink_to(program)
     with tempfile.TemporaryDirectory() as folder:
         built = wheels.build_all(wheels.PACKAGES, Path(folder))
-        pip = [target / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+        pip = [str(target / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", *built], check=True)
     return target
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+from yt import yson
+from yt.wrapper.errors import YtResolveError, YtResponseError
+
+from packages.minicluster.tests.conformance.conftest import (
     eventually,
     make_table,
 )
-from yt import yson
-from yt.wrapper.errors import YtResolveError, YtResponseError
 
 KEYED = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

@@ -8,12 +8,6 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
-    Row,
-    eventually,
-    make_table,
-    within,
-)
 from yt.wrapper.errors import (
     YtCypressTransactionLockConflict,
     YtNoSuchTransaction,
@@ -21,6 +15,12 @@ from yt.wrapper.errors import (
     YtResponseError,
 )
 
+from packages.minicluster.tests.conformance.conftest import (
+    Row,
+    eventually,
+    make_table,
+    within,
+)
 from tests import codes
 
 PLAIN: list[Row] = [{"name": "a", "type": "int64"}]

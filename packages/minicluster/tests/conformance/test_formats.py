@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import Row, make_table
 from yt.wrapper.errors import YtResponseError
 
+from packages.minicluster.tests.conformance.conftest import Row, make_table
 from tests import codes
 
 SCHEMA: list[Row] = [{"name": "data", "type": "string"}, {"name": "n", "type": "int64"}]

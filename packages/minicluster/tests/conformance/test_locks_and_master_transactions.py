@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import eventually, within
 from yt.wrapper.errors import YtCypressTransactionLockConflict, YtNoSuchTransaction, YtResponseError
 
+from packages.minicluster.tests.conformance.conftest import eventually, within
 from tests import codes
 
 Start = Callable[..., str]

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+from yt.wrapper.errors import YtResponseError
+
+from packages.minicluster.tests.conformance.conftest import (
     Row,
     eventually,
     make_table,
 )
-from yt.wrapper.errors import YtResponseError
 
 PLAIN: list[Row] = [{"name": "a", "type": "int64"}, {"name": "b", "type": "string"}]
 STAMPED: list[Row] = [

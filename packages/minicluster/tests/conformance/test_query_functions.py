@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+
+from packages.minicluster.tests.conformance.conftest import (
     Row,
     connect,
     make_table,

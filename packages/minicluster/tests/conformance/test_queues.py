@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+from yt import yson
+from yt.wrapper.errors import YtResponseError
+
+from packages.minicluster.tests.conformance.conftest import (
     Register,
     Row,
     eventually,
     make_table,
 )
-from yt import yson
-from yt.wrapper.errors import YtResponseError
-
 from tests import codes
 
 QUEUE: list[Row] = [

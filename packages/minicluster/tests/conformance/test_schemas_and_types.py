@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import Row, make_table
 from yt import yson
 
+from packages.minicluster.tests.conformance.conftest import Row, make_table
 from tests import codes
 
 KEY: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import Row, make_table
+
+from packages.minicluster.tests.conformance.conftest import Row, make_table
 
 COLUMNS: list[Row] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
@@ -25,7 +26,7 @@ ROWS: list[Row] = [
 @pytest.fixture(scope="module")
 def table(proxy: str, home: str) -> str:
     """Two tablets, so that answers are put together."""
-    from packages.minicluster.packages.minicluster.tests.conformance.conftest import connect
+    from packages.minicluster.tests.conformance.conftest import connect
 
     client = connect(proxy)
     path = make_table(client, f"{home}/selected", COLUMNS, pivot_keys=[[], [2]])

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+from yt.wrapper.errors import YtResponseError
+
+from packages.minicluster.tests.conformance.conftest import (
     Row,
     eventually,
     make_table,
 )
-from yt.wrapper.errors import YtResponseError
-
 from tests import codes
 
 KEYED: list[Row] = [

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
-from packages.minicluster.packages.minicluster.tests.conformance.conftest import (
+from yt.wrapper.errors import YtTabletTransactionLockConflict
+
+from packages.minicluster.tests.conformance.conftest import (
     GIVEN,
     Register,
     Row,
     make_table,
     within,
 )
-from yt.wrapper.errors import YtTabletTransactionLockConflict
 
 KEYED: list[Row] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

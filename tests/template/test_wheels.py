@@ -1,0 +1,119 @@
+"""The wheels of the two packages: the same bytes everywhere, whole, and enough to run a job."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from local_extensions import wheels
+from tests.conftest import Generate
+from tests.project import MINICLUSTER, ROOT, YTSTREAM
+
+NAMES = ("minicluster", "ytstream")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    wheels.build_all(wheels.PACKAGES, folder)
+    return folder
+
+
+def test_the_same_sources_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    """In another process, folder, time zone, order of sets, and with bytecode lying about."""
+    environment = {**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
+    words = [sys.executable, "-S", "local_extensions/wheels.py", str(tmp_path)]
+    subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in built.iterdir()}
+    for path in built.iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
+
+
+def test_the_sums_are_those_of_the_wheels(built: Path) -> None:
+    lines = (built / "SHA256SUMS").read_text().splitlines()
+    assert [line.partition("  ")[2] for line in lines] == sorted(
+        path.name for path in built.glob("*.whl")
+    )
+    for line in lines:
+        digest, _, name = line.partition("  ")
+        assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize(
+    ("name", "sources"), [("minicluster", MINICLUSTER), ("ytstream", YTSTREAM)]
+)
+def test_a_wheel_holds_the_package_and_its_metadata(built: Path, name: str, sources: Path) -> None:
+    version = wheels.version(name)
+    with zipfile.ZipFile(built / f"{name}-{version}-py3-none-any.whl") as archive:
+        held = set(archive.namelist())
+        metadata = message_from_bytes(archive.read(f"{name}-{version}.dist-info/METADATA"))
+        assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
+    wanted = {
+        f"{name}/{path.relative_to(sources).as_posix()}"
+        for path in sources.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert f"{name}/py.typed" in wanted
+    assert {path for path in held if not path.startswith(f"{name}-")} == wanted
+    text = (ROOT / "packages" / name / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    assert (metadata["Name"], metadata["Version"]) == (name, version)
+    required = metadata.get_all("Requires-Dist") or []
+    assert set(project["dependencies"]) <= set(required)
+    for extra, needed in project["optional-dependencies"].items():
+        assert extra in (metadata.get_all("Provides-Extra") or [])
+        assert {f'{one} ; extra == "{extra}"' for one in needed} <= set(required)
+
+
+def test_each_version_of_a_package_is_in_the_changelog() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        assert f"## {wheels.version(name)}" in changelog, name
+
+
+@pytest.mark.slow
+def test_the_archive_of_a_cluster_is_built_where_only_the_wheels_are_installed(
+    installed: dict[str, Path], generate: Generate, tmp_path: Path
+) -> None:
+    project = generate()
+    code = f"""
+import sys
+from pathlib import Path
+import ytstream
+assert "site-packages" in ytstream.__file__, ytstream.__file__
+from ytstream import shipped
+shipped.verify_imports("bids_stream")
+print(shipped.archive("bids_stream", Path({str(tmp_path)!r})))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(project / "src")}
+    python = installed["4.1"] / "bin" / "python"
+    done = subprocess.run(
+        [python, "-c", code],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    archive = tmp_path / "bids_stream.zip"
+    with zipfile.ZipFile(archive) as held:
+        names = set(held.namelist())
+    assert {"ytstream/cli.py", "bids_stream/job.py"} <= names
+    assert not [name for name in names if name.startswith(("ytstream/demo", "ytstream/testing"))]
+    # As a driver finds it: the archive on the path, and nothing of the repository.
+    code = "import ytstream, bids_stream.job as j; print(ytstream.__file__, j.__file__, j.JOB.name)"
+    done = subprocess.run(
+        [python, "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"],
+        cwd="/", env={**os.environ, "PYTHONPATH": ""}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(str(archive)) == 2
