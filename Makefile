@@ -32,7 +32,7 @@ OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")
   sys.exit("\n".join(wrong) or why and f"{why}\n  -> give GUARANTEE=transactional" or 0)
 
 # One stamp per state of the list of pins: a second set-up finds nothing to do.
-PINS := $(shell cat local_extensions/versions.py packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
+PINS := $(shell cksum local_extensions/versions.py packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \

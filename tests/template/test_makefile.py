@@ -15,7 +15,7 @@ from tests.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "demo", "test", "journeys", "crash-matrix", "outages", "test-quick",
+        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages", "test-quick",
         "conformance", "fuzz", "bench", "lint",
     ],
     "project": [

@@ -28,6 +28,7 @@ CONTRACT: dict[str, list[str] | None] = {
     "spark_version": ["4.1", "3.5"],
     "ci": ["github", "gitlab", "none"],
     "license": ["Apache-2.0", "MIT", "none"],
+    "runtime_from": ["wheels", "index"],
 }
 CHOICES = [name for name, values in CONTRACT.items() if values]
 

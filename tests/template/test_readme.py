@@ -19,7 +19,7 @@ import pytest
 from minicluster import testing
 from packages.ytstream.tests.examples import example
 from tests.jvm import submit_args
-from tests.project import Variant, generate, variant_answers
+from tests.project import YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.demo.screen import may_repeat
 
@@ -71,7 +71,7 @@ def test_the_messages_that_it_quotes_are_those_of_the_runtime(project: Path) -> 
     quoted |= {"recovery: first read of ...: from its ... rows, by partition ..."}
     quoted -= {word for word in quoted if word.startswith("make ")}
     assert len(quoted) > 10
-    said = "\n".join(_texts(project / "ytstream"))
+    said = "\n".join(_texts(YTSTREAM))
     for message in quoted:
         own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)  # put before every line
         parts = [re.escape(part) for part in own.split("...")]

@@ -45,7 +45,7 @@ def test_rows_know_the_errors_alone(arrows: list[Arrow]) -> None:
 
 
 def test_the_page_about_requests_names_real_modules_and_draws_the_floors() -> None:
-    page = (PACKAGE / "HOW_A_REQUEST_TRAVELS.md").read_text()
+    page = (project.ROOT / "packages/minicluster/HOW_A_REQUEST_TRAVELS.md").read_text()
     drawn = page.split("```")[1]
     assert [line.split("  ")[0].split() for line in drawn.strip().splitlines()] == [
         [name for name in floor if name] for floor in reversed(FLOORS)

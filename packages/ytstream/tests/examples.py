@@ -16,7 +16,7 @@ from ytstream import Job
 from ytstream.config import Settings
 from ytstream.demo.sample import Sample
 
-TEMPLATES = Path(__file__).parents[2] / "templates"
+TEMPLATES = Path(__file__).parents[3] / "templates"
 
 STATELESS = ("map", "join")
 STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
