@@ -66,14 +66,19 @@ def build(package: Path, target: Path) -> Path:
 
 def described(package: Path) -> dict[str, Any]:
     """Return the table ``[project]`` of the package's pyproject.toml, with its version."""
-    settings = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = _settings(package)
     return {**settings["project"], "version": version(package.name)}
 
 
 def version(name: str) -> str:
     """Return the version of one of the packages."""
-    file = TEMPLATE / "packages" / name / "src" / name / "version.py"
+    package = TEMPLATE / "packages" / name
+    file = package / _settings(package)["tool"]["hatch"]["version"]["path"]
     return str(runpy.run_path(str(file))["__version__"])
+
+
+def _settings(package: Path) -> dict[str, Any]:
+    return tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def _sources(package: Path) -> Iterator[Path]:

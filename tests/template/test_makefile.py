@@ -15,8 +15,8 @@ from tests.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages", "test-quick",
-        "conformance", "fuzz", "bench", "lint",
+        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
+        "test-quick", "conformance", "fuzz", "bench", "lint",
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "tables", "confs", "rows", "provision",

@@ -47,14 +47,7 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[testing.
 def fresh(emptied: tuple[testing.Running, str]) -> testing.Running:
     """A cluster for one test alone: as it was in the beginning, but for its clock."""
     cluster, file = emptied
-    control = cluster.client
-    control.faults.clear()
-    before = control.clock.now()
-    control.load(file)
-    # Loaded with the state, the clock would be behind the timestamps that were given out.
-    control.clock.advance(max(0.0, before - control.clock.now()))
-    control.set_label(None)
-    control.journal.clear()
+    testing.empty(cluster, file)
     return cluster
 
 

@@ -13,7 +13,7 @@ PACKAGE = project.MINICLUSTER
 FLOORS = [
     ["", "errors", "ids", "clock", "client"],
     ["rows", "testing"],
-    ["cypress"],
+    ["cypress", "plugin"],
     ["tables"],
     ["queues", "query"],
     ["cluster"],

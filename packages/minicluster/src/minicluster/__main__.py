@@ -12,16 +12,16 @@ import os
 import resource
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from . import persist
 from .cluster import Cluster
 from .control.gate import Gate
 from .control.log import log_requests
-from .errors import YtError
+from .errors import ProtosUnavailableError, YtError
 from .http.server import HttpServer
-from .rpc import protos
-from .rpc.server import serve as serve_rpc
 
 HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 18080
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     with contextlib.suppress(KeyboardInterrupt):
         try:
             asyncio.run(_serve(options))
-        except (YtError, OSError, protos.ProtosUnavailableError) as error:
+        except (YtError, OSError, ProtosUnavailableError) as error:
             print(f"minicluster: {_reason(error, options)}", file=sys.stderr)
             return 1
     return 0
@@ -61,7 +61,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     port = "default: %(default)s; 0 takes a free one"
     parser.add_argument("--http-port", type=int, default=DEFAULT_HTTP_PORT, help=port)
-    parser.add_argument("--rpc-proxies", type=int, default=1, help="default: %(default)s")
+    proxies = "default: %(default)s; 0 where minicluster[rpc] is not installed"
+    default = 0 if _rpc_needs() else 1
+    parser.add_argument("--rpc-proxies", type=int, default=default, help=proxies)
     parser.add_argument("--log", action="store_true", help="print each request")
     parser.add_argument("--load", type=Path, help="a state that was saved before")
     options = parser.parse_args(arguments)
@@ -69,7 +71,22 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--http-port must be between 0 and 65535")
     if not 0 <= options.rpc_proxies <= 64:
         parser.error("--rpc-proxies must be between 0 and 64")
+    if options.rpc_proxies and (missing := _rpc_needs()):
+        parser.error(f"RPC needs {', '.join(missing)}: pip install 'minicluster[rpc]'")
     return options
+
+
+def _rpc_needs() -> list[str]:
+    """Return the packages that RPC needs and that are not installed."""
+    modules = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools", "spyt": "ytsaurus-spyt"}
+    return [package for module, package in modules.items() if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package above it
+        return False
 
 
 def _reason(error: Exception, options: argparse.Namespace) -> str:
@@ -107,7 +124,7 @@ async def _serve(options: argparse.Namespace) -> None:
         gate.journal.listeners.append(log_requests(sys.stdout))
     http = HttpServer(cluster, gate)
     await http.start(HOST, options.http_port)
-    proxies = [await serve_rpc(cluster, gate, HOST) for _ in range(options.rpc_proxies)]
+    proxies = await _serve_rpc(cluster, gate, options.rpc_proxies)
     addresses = {"http": http.address, "rpc": [proxy.address for proxy in proxies]}
     if options.ready_file is not None:
         _write_whole(options.ready_file, json.dumps({**addresses, "pid": os.getpid()}))
@@ -116,6 +133,14 @@ async def _serve(options: argparse.Namespace) -> None:
     await http.stop()
     for proxy in proxies:
         await proxy.down()
+
+
+async def _serve_rpc(cluster: Cluster, gate: Gate, count: int) -> list[Any]:
+    if not count:
+        return []
+    from .rpc.server import serve  # protobuf is an extra
+
+    return [await serve(cluster, gate, HOST) for _ in range(count)]
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -30,6 +30,10 @@ NO_SUCH_TRANSACTION = 11000
 INVALID_TRANSACTION_STATE = 11003
 
 
+class ProtosUnavailableError(Exception):
+    """The .proto files of RPC are missing; the message says what to install."""
+
+
 class YtError(Exception):
     """A failure as a YTsaurus client sees it: code, message, attributes and inner errors."""
 

@@ -36,17 +36,23 @@ class Running:
 
 @contextmanager
 def start(
-    *, http_port: int = 0, rpc_proxies: int = 1, load: str | None = None, log: str | None = None
+    *,
+    http_port: int = 0,
+    rpc_proxies: int | None = None,
+    load: str | None = None,
+    log: str | None = None,
 ) -> Iterator[Running]:
     """Give a fresh cluster, or one that loads a saved state; stop it when the block is left.
 
-    `http_port` 0 takes a free one; `log` is a file for the log of requests.
+    `http_port` 0 takes a free one; without `rpc_proxies` there is one, if the extra `rpc` is
+    installed; `log` is a file for the log of requests.
     Raises StartError.
     """
     with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
         ready, output = Path(folder, "ready.json"), Path(folder, "output.txt")
         arguments = ["--ready-file", str(ready), "--http-port", str(http_port)]
-        arguments += ["--rpc-proxies", str(rpc_proxies)]
+        if rpc_proxies is not None:
+            arguments += ["--rpc-proxies", str(rpc_proxies)]
         if load is not None:
             arguments += ["--load", load]
         if log is not None:
@@ -65,6 +71,18 @@ def start(
             yield Running(http, addresses["rpc"], Client(http), process.pid)
         finally:
             _stop(process)
+
+
+def empty(cluster: Running, state: str) -> None:
+    """Bring the cluster back to ``state``, a file that it saved; its clock keeps going forward."""
+    control = cluster.client
+    control.faults.clear()
+    before = control.clock.now()
+    control.load(state)
+    # Loaded with the state, the clock would be behind the timestamps that were given out.
+    control.clock.advance(max(0.0, before - control.clock.now()))
+    control.set_label(None)
+    control.journal.clear()
 
 
 def _environment() -> dict[str, str]:

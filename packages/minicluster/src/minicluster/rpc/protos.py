@@ -19,6 +19,8 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from ..errors import ProtosUnavailableError
+
 JARS = "tech.ytsaurus-ytsaurus-proto-c*.jar"
 """The `-client` and `-core` jars; `-formats` holds nothing that travels over RPC."""
 ROOTS = (
@@ -29,10 +31,6 @@ ROOTS = (
 )
 API = "NYT.NApi.NRpcProxy.NProto."
 RPC = "NYT.NRpc.NProto."
-
-
-class ProtosUnavailableError(Exception):
-    """The .proto files are missing; the message says what to install."""
 
 
 def load() -> None:
