@@ -98,7 +98,8 @@ class Driver:
         self.query, self.has_begun = None, False
         tablets: Any = self.tablets
         self.epoch = before_start.claim(self.connection, tablets, self.epoch)
-        self.notes += before_start.start(self.connection, tablets, self.epoch)
+        _, plan = before_start.start(self.connection, tablets, self.epoch)
+        self.notes += plan.said
         self.has_begun = True
 
     def batch(self) -> bool:
