@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from logging import WARNING
 from types import SimpleNamespace
 from typing import cast
 from unittest.mock import MagicMock
@@ -64,8 +65,8 @@ def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
     def one_query() -> None:
         starts.append(len(starts))
         if life.refused is not None:
-            raise JobError("batch 7 is too large for its tables")
-        life.refused = Overflow(7, {}) if len(starts) == 3 else None
+            raise JobError("batch 3-7 is too large for its tables")
+        life.refused = Overflow("3-7", {}) if len(starts) == 3 else None
         raise RestartableError("Transaction affects too many rows in tablet")
 
     life = _life(one_query)
@@ -81,7 +82,7 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
         raise RestartableError("the ledger does not stop changing")
 
     life = _life(one_query)
-    life.refused = Overflow(7, {})
+    life.refused = Overflow("3-7", {})
     assert "gave up after 4" in refusal(lambda: supervise(job, life, threading.Event()))
     assert len(starts) == 4
 
@@ -130,9 +131,9 @@ def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
 
     def one_query() -> None:
         stop.set()
-        raise RestartableError("batch 7 failed")
+        raise RestartableError("batch 3-7 failed")
 
-    with pytest.raises(RestartableError, match="batch 7 failed"):
+    with pytest.raises(RestartableError, match="batch 3-7 failed"):
         supervise(job, _life(one_query), stop)
 
 
@@ -147,7 +148,7 @@ def test_a_batch_that_hangs_does_not_hinder_a_stop(
         raise StalledError("no task has ended")
 
     assert supervise(job, _life(one_query), stop) == STOPPED_IN_A_BATCH
-    assert caplog.messages == ["the batch is given up: no task has ended"]
+    assert caplog.record_tuples == [("job", WARNING, "the batch is given up: no task has ended")]
 
 
 def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
@@ -174,7 +175,12 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     monkeypatch.setattr(Life, "_follow", stalled)
     with pytest.raises(StalledError):
         life.run()
-    assert "WARNING: Spark does not end the batch under way: failed to stop" in caplog.text
+    (said,) = (record for record in caplog.records if "does not end the batch" in record.message)
+    assert (
+        said.message
+        == "Spark does not end the batch under way: failed to stop within 60000 milliseconds"
+    )
+    assert said.levelname == "WARNING"
 
 
 def test_a_failure_while_draining_is_raised() -> None:
@@ -183,9 +189,9 @@ def test_a_failure_while_draining_is_raised() -> None:
     stop.set()
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     life = Life(unconnected("transactional"), *nothing, stop)
-    query = cast(StreamingQuery, SimpleNamespace(isActive=False))
-    batch = cast(Batch, SimpleNamespace(failure=RestartableError("batch 7 failed")))
-    with pytest.raises(RestartableError, match="batch 7 failed"):
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
+    batch = cast(Batch, SimpleNamespace(reports={}, failure=RestartableError("batch 3-7 failed")))
+    with pytest.raises(RestartableError, match="batch 3-7 failed"):
         life._follow(query, batch)
 
 

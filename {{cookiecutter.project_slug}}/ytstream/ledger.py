@@ -108,6 +108,12 @@ def batch_name(epoch: int, batch: int) -> str:
     return f"{epoch}-{batch}"
 
 
+def last_name(head: Head) -> str:
+    """Return the name of the last batch that happened, or of the start that none has followed."""
+    folder = head.folder or 0
+    return batch_name(folder, head.batch) if head.batch >= 0 else f"the start of epoch {folder}"
+
+
 def kept(head: Head) -> int:
     """Return how many batch rows stay; each batch removes the one that is older by so many."""
     return min(KEPT, RANGES_KEPT // max(1, sum(map(len, head.ends.values()))))

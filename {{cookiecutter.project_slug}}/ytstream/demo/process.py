@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import JobError
-from ..log import RUNNING
+from ..log import FAILED, RUNNING
 
 #: The repository, in whose folder the job runs.
 ROOT = Path(__file__).parents[2]
@@ -75,7 +75,7 @@ class Process:
     def tail(self, lines: int = 15) -> str:
         """Return the error it ended with or, without one, the last lines it said."""
         said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
-        ends = [number for number, line in enumerate(said) if line.startswith("error: ")]
+        ends = [number for number, line in enumerate(said) if FAILED.match(line)]
         return "\n".join(said[ends[-1] if ends else -lines :])
 
 

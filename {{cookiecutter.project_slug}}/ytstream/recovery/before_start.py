@@ -46,6 +46,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     #: Where the next batch does not begin where the last one ended.
     move: Move | None = None
+    #: The queues as they were found.
+    queues: tuple[Queue, ...] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -56,8 +58,7 @@ class Plan:
 def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
     """Commit a start; return its epoch, and what was done, a line each. See claim() and start()."""
     mine = claim(connection, tablets, mine)
-    _, plan = start(connection, tablets, mine)
-    return mine, plan.said
+    return mine, start(connection, tablets, mine).said
 
 
 def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
@@ -69,12 +70,12 @@ def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
     return epoch.raise_epoch(connection.settings.ledger, tablets, mine)
 
 
-def start(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Snapshot, Plan]:
-    """Commit the start of the epoch ``mine``; return what was found and where it begins."""
+def start(connection: Connection, tablets: Tablets, mine: Epoch) -> Plan:
+    """Commit the start of the epoch ``mine``; return where it begins."""
     found = snapshot.read(connection.client, connection.settings)
     plan = decide(connection, found)
     begin(connection, tablets, mine, found, plan)
-    return found, plan
+    return plan
 
 
 def preview(connection: Connection) -> tuple[str, ...]:
@@ -109,7 +110,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
     marks.verify_outputs(connection, found)
     plan = _after_gaps(settings, found, plan)
     late = joining.verify_late_rows(connection, found.queues, plan.head, plan.rows)
-    return replace(plan, warnings=(*plan.warnings, *late))
+    return replace(plan, warnings=(*plan.warnings, *late), queues=found.queues)
 
 
 def begin(
