@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from logging import WARNING
+from logging import INFO, WARNING
 from types import SimpleNamespace
 from typing import cast
 from unittest.mock import MagicMock
@@ -20,10 +20,12 @@ from tests.ytstream.examples import example
 from tests.ytstream.helpers import StreamOf, another_process, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
 from ytstream.errors import StalledError, SupersededError
+from ytstream.ledger import Head
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.overflow import Overflow
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
+from ytstream.recovery.before_start import Plan
 from ytstream.tablets import Tablets
 
 
@@ -181,6 +183,26 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         == "Spark does not end the batch under way: failed to stop within 60000 milliseconds"
     )
     assert said.levelname == "WARNING"
+
+
+def test_what_a_start_skips_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    for name in ("connect", "verify_mounted", "Batch", "pipeline"):
+        monkeypatch.setattr(supervisor, name, MagicMock())
+    plan = Plan([], Head(), ("first read",), ("2 rows were trimmed",))
+    begun = SimpleNamespace(claim=lambda *_: life.epoch, start=lambda *_: plan)
+    monkeypatch.setattr(supervisor, "before_start", begun)
+    for name in ("read_reference", "_follow"):
+        monkeypatch.setattr(Life, name, lambda *_: None)
+    life.run()
+    assert caplog.record_tuples == [
+        ("job", INFO, "recovery: first read"),
+        ("job", WARNING, "recovery: 2 rows were trimmed"),
+    ]
 
 
 def test_a_failure_while_draining_is_raised() -> None:
