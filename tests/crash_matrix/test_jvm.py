@@ -21,6 +21,7 @@ REMEDY = "start again: nothing that was committed is lost; what the JVM itself s
 KILLED = "Spark's JVM was killed (SIGKILL), as the system does when memory runs out"
 STARTING = "Spark's JVM has ended while it started"
 #: What else a job may print, besides lines of its log.
+_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 _PRINTED = re.compile(r"cluster: 127\.0\.0\.1:\d+|WARNING: Using incubator modules: .*")
 
 
@@ -93,9 +94,10 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
             os.kill(jvm, signal.SIGKILL)
             assert driver.wait() == 1
             lines = driver.log.read_text(encoding="utf-8").splitlines()
-            assert lines[-2:] == [f"error: {message}", f"  -> {REMEDY}"]
+            assert re.fullmatch(rf"{_TIME} ERROR {re.escape(message)}", lines[-2])
+            assert lines[-1] == f"  -> {REMEDY}"
             for line in lines[:-2]:
-                assert re.match(r"\d{4}-\d\d-\d\d .* INFO ", line) or _PRINTED.fullmatch(line), line
+                assert re.match(rf"{_TIME} (INFO|WARNING) ", line) or _PRINTED.fullmatch(line), line
             if message is KILLED:
                 assert f": failed: {KILLED}" in status(stage.connection)
             stage.cluster.client.faults.clear()

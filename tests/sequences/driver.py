@@ -23,7 +23,7 @@ from ytstream.cluster import cluster_name
 from ytstream.columns import key_of
 from ytstream.config import Settings
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow
+from ytstream.ledger import BatchRow, batch_name
 from ytstream.plan import observed_name
 from ytstream.positions import Rows
 from ytstream.query import batch
@@ -98,7 +98,7 @@ class Driver:
         self.query, self.has_begun = None, False
         tablets: Any = self.tablets
         self.epoch = before_start.claim(self.connection, tablets, self.epoch)
-        self.notes += before_start.start(self.connection, tablets, self.epoch)
+        self.notes += before_start.start(self.connection, tablets, self.epoch).said
         self.has_begun = True
 
     def batch(self) -> bool:
@@ -236,8 +236,9 @@ class Driver:
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
         head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+        name = batch_name(self.epoch.number, number)
         planned = runtime.ranges(
-            number,
+            name,
             settings.queues,
             head.ends,
             checkpoint.by_queue(ends, len(settings.queues)),
@@ -250,7 +251,7 @@ class Driver:
             }
             for begin, end in zip(begins, ends, strict=True)
         ]
-        runtime.verify_start(number, planned, reads)
+        runtime.verify_start(name, planned, reads)
         rows = [
             row
             for path, begin, end in zip(settings.queues, begins, ends, strict=True)
@@ -270,7 +271,7 @@ class Driver:
             observed_name(path): (read[path], sums[path] if read[path] else None)
             for path in settings.queues
         }
-        runtime.audit(client, number, head.ids, planned, metrics)
+        runtime.audit(client, name, head.ids, planned, metrics)
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()

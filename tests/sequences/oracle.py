@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -314,8 +314,8 @@ class Oracle:
                 yield f"{queue}:{partition} was read up to row {part.at} of {len(part.ids)}"
 
     def _in_ledger(self, connection: Connection) -> Iterator[str]:
-        """Yield what the ledger's batch rows leave out or have twice."""
-        path = connection.settings.ledger
+        """Yield what the ledger's batch rows leave out or have twice, and skips that it lacks."""
+        path, skips = connection.settings.ledger, self._skips(connection)
         rows = sorted(
             self.client.select_rows(
                 f'number, queues, rows_read, rows_written from [{path}] where kind = "batch"'
@@ -341,7 +341,29 @@ class Oracle:
                     lost = [row for row in range(at, first) if row not in part.excused]
                     if lost:
                         yield f"ledger: {queue}:{partition}, rows {lost} lost"
+                    is_there = self.parts.get((queue, partition)) is part  # not recreated since
+                    if is_there and first > at and at not in skips(queue, partition, first):
+                        yield f"ledger: {queue}:{partition}, no row of a skip {at} to {first}"
                     at = end
+
+    def _skips(self, connection: Connection) -> Callable[[str, int, int], set[int]]:
+        """Return a function: queue, partition and row -> the rows that skips lead from to it."""
+        query = f'queues from [{connection.settings.ledger}] where kind = "skip"'
+        moves = [
+            (str(queue["path"]), int(partition), int(first), int(after))
+            for row in self.client.select_rows(query)
+            for queue in row["queues"]
+            for partition, (first, after) in queue["moved"].items()
+        ]
+
+        def leading(queue: str, partition: int, row: int) -> set[int]:
+            found = {row}
+            for path, p, first, after in sorted(moves, key=lambda move: -move[3]):
+                if (path, p) == (queue, partition) and after in found:
+                    found.add(first)
+            return found
+
+        return leading
 
     def _in_outputs(self, connection: Connection) -> Iterator[str]:
         job, settings = connection.job, connection.settings

@@ -74,16 +74,27 @@ def _verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     mutants.verify_no_start(monkeypatch)
 
 
-#: The guards that the model has, and two that it has not.
+#: The guards that the model has, and those that it has not.
 CURES = {
     **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
     "verify_no_consumer": _verify_no_consumer,
     "audit_nothing": mutants.audit_nothing,
     "move_no_consumer": _move_no_consumer,
+    "tell_no_move": mutants.tell_no_move,
 }
-#: Where chance would have to be kind: two drivers are paused, one of them while its table waits.
+#: Where chance would have to be kind: two drivers are paused, one of them while its table waits, or
+#: rows are trimmed that a job which skips them has not read.
 HARD = {
     "raise_no_epoch_before_the_start": (sequence(527),),
+    "tell_no_move": (
+        Life(
+            Form("transactional", on_data_loss="skip", most_rows=50),
+            (
+                *(Op("send", 3), Op("batch"), Op("batch"), Op("send", 3), Op("trim", 2)),
+                *(Op("restart", 1), Op("batch")),
+            ),
+        ),
+    ),
     "remove_before_the_epoch": [
         Life(
             Form("transactional", is_static=True),

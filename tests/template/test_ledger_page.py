@@ -58,7 +58,8 @@ def test_the_runtime_reads_the_head_that_is_shown() -> None:
 
 
 def test_the_batches_that_are_shown_end_where_the_head_is() -> None:
-    head, *batches = shown()
+    head, *batches, skip = shown()
+    assert (skip["kind"], {batch["kind"] for batch in batches}) == ("skip", {"batch"})
     assert [batch["number"] for batch in batches] == [1, 2]
     for batch in batches:
         assert batch.keys() == {column.name for column in ledger.COLUMNS}
@@ -66,6 +67,12 @@ def test_the_batches_that_are_shown_end_where_the_head_is() -> None:
         assert sum(end - first for first, end in ranges) == batch["rows_read"]
     ends = {partition: end for partition, (_, end) in batches[-1]["queues"][0]["rows"].items()}
     assert head["queues"][0]["ends"] == ends
+    assert skip.keys() == {column.name for column in ledger.COLUMNS}
+    (queue,) = skip["queues"]
+    moved = {int(p): tuple(pair) for p, pair in queue["moved"].items()}
+    assert all(first == ends[str(p)] < after for p, (first, after) in moved.items())
+    again = ledger.move_row(skip["epoch"], ledger.Move("skip", {queue["path"]: moved}))
+    assert again == {name: skip[name] for name in again} | {"ended": again["ended"]}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +95,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def test_there_are_queries() -> None:
-    assert len(QUERIES) == 4
+    assert len(QUERIES) == 5
     assert len(QUERIES) == PAGE.count("```sh")
 
 

@@ -200,7 +200,7 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
             [*make, "run"], stdout=log, stderr=log, start_new_session=True, **process
         ) as job:
             try:
-                _wait(lambda: " batch 0: 1000 rows in " in (project / "run.log").read_text())
+                _wait(lambda: " batch 1-0: read 1,000 " in (project / "run.log").read_text())
                 assert "lag: 0 rows" in said(*make, "status")
                 script(send)
                 _wait(lambda: script(f"{activate}\n{select}") in blocks(readme, "text"))

@@ -18,7 +18,7 @@ from ytstream.config import Settings
 from ytstream.demo.tables import produce
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow
+from ytstream.ledger import BatchRow, batch_name
 from ytstream.positions import Rows
 from ytstream.query.audit import Range, Ranges, ranges
 from ytstream.query.batch import moved, verify_head, write_head
@@ -210,8 +210,9 @@ class Driver:
         }
         with self.tablets.transaction() as transaction:
             head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
-            wanted = ranges(number, self.settings.queues, head.ends, ends)
-            verify_start(number, wanted, [*planned.values()])
+            name = batch_name(self.epoch.number, number)
+            wanted = ranges(name, self.settings.queues, head.ends, ends)
+            verify_start(name, wanted, [*planned.values()])
             done = BatchRow(pairs, {"output": 0}, now, now)
             is_stateful = self.connection.job.kind.is_stateful
             state = len(self._state(number + 1)) if is_stateful else None

@@ -114,6 +114,17 @@ def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(before_start, "_after_gaps", lambda settings, found, plan: plan)
 
 
+def tell_no_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip rows, or rewind, without a row in the ledger."""
+    whole = before_start.begin
+
+    def begun(*given: Any) -> None:
+        *others, plan = given
+        whole(*others, replace(plan, move=None))
+
+    monkeypatch.setattr(before_start, "begin", begun)
+
+
 def forget_removed_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a start write a head of the queues alone that the configuration names."""
     whole = before_start._begun

@@ -32,7 +32,7 @@ with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured",
 
 
 def test_a_batch_reads_from_where_the_last_one_ended() -> None:
-    planned = ranges(7, ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 8, 1: 2, 2: 4}])
+    planned = ranges("3-7", ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 8, 1: 2, 2: 4}])
     assert planned == {"//q": {0: Range(5, 8), 2: Range(0, 4)}}
     assert (planned["//q"][0].count, planned["//q"][0].sum) == (3, 5 + 6 + 7)
     after = moved(Head(batch=6, number=41, ends={"//q": {0: 5, 1: 2}}), 7, planned)
@@ -42,7 +42,7 @@ def test_a_batch_reads_from_where_the_last_one_ended() -> None:
 @pytest.mark.parametrize("state", [None, 0, 3])
 def test_a_batch_leaves_a_removed_queue_where_it_is(state: int | None) -> None:
     """After a batch with an empty state nothing before it matters to a state."""
-    planned = ranges(7, ["//q"], {"//q": {0: 5}}, [{0: 8}])
+    planned = ranges("3-7", ["//q"], {"//q": {0: 5}}, [{0: 8}])
     since = {"//q": {0: 1}, "//gone": {0: 2}}
     head = Head(batch=6, ends={"//q": {0: 5}, "//gone": {0: 9}}, state_since=since)
     after = moved(head, 7, planned, state)
@@ -53,13 +53,13 @@ def test_a_batch_leaves_a_removed_queue_where_it_is(state: int | None) -> None:
 
 def test_a_queue_that_has_had_no_row_is_not_read() -> None:
     begins: dict[str, dict[int, int]] = {"//a": {}, "//b": {0: 1}}
-    planned = ranges(0, ["//a", "//b"], begins, [{}, {0: 2}])
+    planned = ranges("3-0", ["//a", "//b"], begins, [{}, {0: 2}])
     assert planned == {"//a": {}, "//b": {0: Range(1, 2)}}
 
 
 def test_a_batch_that_ends_before_it_begins_is_refused() -> None:
-    with pytest.raises(RestartableError, match=r"batch 7 .* partition 0"):
-        ranges(7, ["//q"], {"//q": {0: 5}}, [{0: 4}])
+    with pytest.raises(RestartableError, match=r"batch 3-7 .* partition 0"):
+        ranges("3-7", ["//q"], {"//q": {0: 5}}, [{0: 4}])
 
 
 class _Queue:
@@ -99,7 +99,7 @@ def test_the_audit(id_: str, trimmed: int, seen: tuple[int, int] | None, said: s
     metrics = {observed_name("//q"): seen} if seen else {}
 
     def audited() -> None:
-        audit(cast(Client, queue), 4, {"//q": "id"}, {"//q": {0: Range(5, 8)}}, metrics)
+        audit(cast(Client, queue), "3-4", {"//q": "id"}, {"//q": {0: Range(5, 8)}}, metrics)
 
     if said is None:
         audited()
@@ -160,7 +160,7 @@ def test_a_queue_is_trimmed_while_a_batch_reads_it(
             assert outcome.duplicated == (0 if guarantee == "idempotent" else 15)
             return
         said = wait_for_failure(query)
-    assert f"{queue}, partition 0 was trimmed to row 35 while batch 1 read from row 20" in said
+    assert f"{queue}, partition 0 was trimmed to row 35 while batch 1-1 read from row 20" in said
     assert head_of(stream).ends[queue][0] == 20
     if guarantee == "transactional":
         assert stream.found().total() == 80
@@ -280,7 +280,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     trimming = threading.Thread(target=trim)
     trimming.start()
     try:
-        with pytest.raises(RestartableError, match="was trimmed to row 15 while batch 0 read"):
+        with pytest.raises(RestartableError, match="was trimmed to row 15 while batch 1-0 read"):
             life.run()
         with pytest.raises(JobError, match=r"15 rows of .* were trimmed"):
             life.run()

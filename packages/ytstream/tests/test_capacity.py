@@ -145,17 +145,17 @@ def test_an_outage_is_no_reason_to_end() -> None:
 
 
 def test_what_the_error_says_of_a_batch() -> None:
-    assert overflow_of(ERROR, 7, {"output": 600}) == Overflow(7, {"output": 600}, 500)
+    assert overflow_of(ERROR, "3-7", {"output": 600}) == Overflow("3-7", {"output": 600}, 500)
     # Of an older server.
-    assert overflow_of('{"code"=1717;}', 7, {}) == Overflow(7, {}, LIMIT)
-    assert overflow_of(ERROR.replace("1717", "17170"), 7, {}) is None
-    assert overflow_of('{"code"=1700;"message"="Row lock conflict"}', 7, {}) is None
+    assert overflow_of('{"code"=1717;}', "3-7", {}) == Overflow("3-7", {}, LIMIT)
+    assert overflow_of(ERROR.replace("1717", "17170"), "3-7", {}) is None
+    assert overflow_of('{"code"=1700;"message"="Row lock conflict"}', "3-7", {}) is None
 
 
 def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: ConnectionOf) -> None:
     connection = _of_full_batches(provisioned_of("transactional", "window"))
     with pytest.raises(JobError) as caught:
-        judged(connection, Overflow(7, {"output": 440_000}))
+        judged(connection, Overflow("3-7", {"output": 440_000}))
     path = connection.settings.output
     assert f"440000 rows into {path}, which has 4 tablets" in str(caught.value)
     assert "a smaller max_rows_per_partition does not help" in str(caught.value)
@@ -165,14 +165,14 @@ def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: Connectio
 
 def test_a_batch_that_only_chance_refused_runs_again(provisioned_of: ConnectionOf) -> None:
     connection = _of_full_batches(provisioned_of("transactional", "window"))
-    assert judged(connection, Overflow(7, {"output": sizing.borne(4, 400)})) is None
+    assert judged(connection, Overflow("3-7", {"output": sizing.borne(4, 400)})) is None
 
 
 def test_writes_that_are_too_large_are_named(provisioned_of: ConnectionOf) -> None:
     connection = _of_full_batches(provisioned_of("transactional", "map"))
     settings = replace(connection.settings, dyn_batch_size=60_000)
     with pytest.raises(JobError, match="set dyn_batch_size = 2000") as caught:
-        judged(replace(connection, settings=settings), Overflow(7, {"output": 440_000}))
+        judged(replace(connection, settings=settings), Overflow("3-7", {"output": 440_000}))
     assert "or lower max_rows_per_partition" in str(caught.value)
 
 
@@ -181,7 +181,7 @@ def test_rows_with_a_key_are_looked_at(
 ) -> None:
     """A sample of them: where no tablet seems too full, the fullest is named."""
     connection = _of_full_batches(provisioned_of("transactional", "aggregate"))
-    many, path = Overflow(7, {"output": 120_000}), connection.settings.output
+    many, path = Overflow("3-7", {"output": 120_000}), connection.settings.output
     assert judged(connection, many) == many
     frames = {"output": cast(DataFrame, None)}
     keys = [resharding.key([number]) for number in range(100)]
@@ -213,8 +213,12 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         tries.append(ERROR)
         raise StreamingQueryException(ERROR)
 
-    query = cast(StreamingQuery, SimpleNamespace(isActive=False, awaitTermination=refuse))
-    batch = cast(Batch, SimpleNamespace(failure=None, handed=(7, {"output": 440_000})))
+    query = cast(
+        StreamingQuery, SimpleNamespace(isActive=False, awaitTermination=refuse, recentProgress=[])
+    )
+    batch = cast(
+        Batch, SimpleNamespace(failure=None, reports={}, handed=("3-7", {"output": 440_000}))
+    )
 
     def one_query() -> None:
         with explained_spark():

@@ -61,7 +61,7 @@ def test_death_between_commit_log_and_transaction(
     stream.send(100)
     if not cured:
         mutants.repair_no_folder(monkeypatch)
-        with pytest.raises(RestartableError, match="does not follow batch"):
+        with pytest.raises(RestartableError, match="does not follow"):
             stream.drain()
         mutants.verify_no_head(monkeypatch)
     stream.close()

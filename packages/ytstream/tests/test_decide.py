@@ -10,7 +10,7 @@ import pytest
 
 from packages.ytstream.tests.helpers import refusal, unconnected
 from ytstream.job import Connection
-from ytstream.ledger import Head
+from ytstream.ledger import Head, Move
 from ytstream.positions import Queue
 from ytstream.recovery.before_start import Plan, decide
 from ytstream.recovery.ownership import marker_of
@@ -102,7 +102,7 @@ def test_the_ledger_decides_and_the_consumer_follows(kind: Kind, row: int) -> No
     plan = _continued(kind, _queue({0: row}), {0: 20, 1: 0})
     assert plan.rows == [{0: 20, 1: 0}]
     behind = f"the consumer was behind the ledger on {QUEUE}, partition 0: moved to where the"
-    assert [behind in note for note in plan.notes] == (
+    assert [behind in note for note in plan.warnings] == (
         [True] if _is_transactional(kind) and row < 20 else []
     )
 
@@ -123,7 +123,8 @@ def test_a_consumer_ahead_of_the_ledger(kind: Kind) -> None:
         return
     plan = decided()
     assert plan.rows == [{0: 20, 1: 20}]
-    assert plan.notes == (f"the consumer was ahead of the ledger on {place}: moved back; {skip}",)
+    said = f"the consumer was ahead of the ledger on {place}: moved back; {skip}"
+    assert (plan.notes, plan.warnings) == ((), (said,))
 
 
 @for_all
@@ -140,7 +141,8 @@ def test_trimmed_rows_are_skipped_on_demand_and_nothing_repeats(kind: Kind) -> N
     queue = _queue({0: 10, 1: 3}, lower=(25, 0))
     plan = _continued(kind, queue, {0: 20, 1: 7}, on_data_loss="skip")
     assert plan.rows == [{0: 25, 1: 7}]
-    assert "5 rows" in plan.notes[-1]
+    assert "5 rows" in plan.warnings[-1]
+    assert plan.move == Move("skip", {QUEUE: {0: (20, 25)}})
 
 
 @pytest.mark.parametrize(

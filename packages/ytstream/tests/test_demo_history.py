@@ -69,11 +69,11 @@ def test_batches_are_shown_with_their_sums(connection: Connection) -> None:
     assert (found.rows_read, found.rows_written) == (18, {"output": 15, "rejected": 3})
     cells = [[cell.strip() for cell in line] for line in shown(found)]
     assert cells == [
-        ["epoch", "batch", "rows read", "rows into output", "rows into rejected", "seconds"],
-        ["3", "0", "5", "4", "1", "2.5"],
-        ["3", "1", "6", "5", "1", "2.5"],
-        ["3", "2", "7", "6", "1", "2.5"],
-        ["", "all", "18", "15", "3", ""],
+        ["batch", "rows read", "rows into output", "rows into rejected", "seconds"],
+        ["3-0", "5", "4", "1", "2.5"],
+        ["3-1", "6", "5", "1", "2.5"],
+        ["3-2", "7", "6", "1", "2.5"],
+        ["all", "18", "15", "3", ""],
     ]
 
 
@@ -82,7 +82,7 @@ def test_only_the_last_ones_are_shown_and_all_are_counted(connection: Connection
     found = read(connection)
     cells = shown(found)
     assert len(cells) == history.SHOWN + 2
-    assert cells[1][1].strip() == "2"
+    assert cells[1][0].strip() == "3-2"
     assert found.rows_read == sum(range(5, 17))
 
 

@@ -21,6 +21,9 @@ def test_the_error_of_a_job_is_quoted_and_not_what_surrounds_it(tmp_path: Path) 
     with log.open("a") as out:
         out.write("WARN noise\nerror: wrong\n  -> correct it\n")
     assert job.tail() == "error: wrong\n  -> correct it"
+    with log.open("a") as out:
+        out.write("2026-11-22 04:27:36 ERROR gave up\n  -> start again\n")
+    assert job.tail() == "2026-11-22 04:27:36 ERROR gave up\n  -> start again"
 
 
 def test_a_job_has_started_once_its_query_runs(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def test_a_refused_batch_passes_after_the_commands_that_the_job_gives(
             stream.publish([stream.sent[-1]])  # a batch that knows the size of the state
             _run(stream)
         # Each of the two processes said it once, however many batches it had.
-        warned, _ = [line for line in caplog.messages if "WARNING" in line]
-        assert "600 keys of the state may come out in one batch" in warned
+        warned, _ = [r for r in caplog.records if "may come out in one batch" in r.message]
+        assert (warned.levelname, "600 keys of the state" in warned.message) == ("WARNING", True)
         (remark,) = capacity.remarks(stream.connection)
-        assert remark in warned
+        assert remark in warned.message
         stream.publish(stream.sample.closing(stream.connection.job, stream.sent)[:1])
     text = _give_up(stream, cluster)
     assert f" rows into {stream.settings.output}, which has " in text

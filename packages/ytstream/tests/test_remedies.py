@@ -368,7 +368,7 @@ CASES = {
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _begin_with_the_latest,
         (6, 0), "window"),
     "the checkpoint lost, restored": Case(
-        _lose_the_checkpoint, "the ledger is at batch 0, after 6 rows, and the checkpoint", STATE,
+        _lose_the_checkpoint, "the ledger is at batch 1-0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),
     "the checkpoint lost, from the first row": Case(
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,

@@ -590,7 +590,7 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
         driver.run(3)
     damage(driver)
     text = refusal(lambda: driver.start(anew=True))
-    assert "the ledger is at batch 1, after 12 rows" in text
+    assert "the ledger is at batch 2-1, after 12 rows" in text
     assert "`rewind`" in text
     driver.rewind("latest")
     assert driver.start(anew=True) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +38,8 @@ def said(caplog: pytest.LogCaptureFixture) -> Said:
         with caplog.at_level(logging.INFO, "job"), stream.running() as query:
             wait(drained(stream.connection), query)
             settle(query)
-            Monitor(query, stream.connection.job.large_state_bytes).report()
+            size = stream.connection.job.large_state_bytes
+            Monitor(query, stream.epoch.number, size, stream.batch.reports).report()
         return caplog.text
 
     return drain_and_listen
@@ -65,8 +67,9 @@ def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
     early = [{**row, "date_time": tomorrow} for row in stream.sample.make(3, seed=778)]
     _odd(stream, [*stream.sample.make(15, seed=777), *early])
     text = said(stream)
-    assert "rows came after the watermark" in text
-    assert "rejected: 3 from the future" in text
+    (line,) = (line for line in text.splitlines() if "rejected 3 (3 from the future)" in line)
+    assert line.startswith("WARNING")
+    assert re.search(r" batch 3-\d+: read 18 · output \d+ · rejected 3 .* · late \d+ · ", line)
     stream.send(200)
     stream.close()
     outcome = stream.outcomes()["output"]
@@ -79,7 +82,10 @@ def test_a_state_that_grows_is_said_with_its_size(
 ) -> None:
     stream = stream_of(guarantee, processing)
     stream.send(200)
-    assert "WARNING" not in said(stream)
+    first = said(stream)
+    assert "WARNING" not in first
+    assert "batch 1-0: read 200 · output " in first
     stream.redeclare(large_state_bytes=1)
     stream.send(200)
-    assert "WARNING: the state has grown to" in said(stream)
+    grown = next(line for line in said(stream).splitlines() if "state has grown to" in line)
+    assert grown.startswith("WARNING")

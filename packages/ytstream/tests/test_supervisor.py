@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from logging import INFO, WARNING
 from types import SimpleNamespace
 from typing import cast
 from unittest.mock import MagicMock
@@ -19,10 +20,12 @@ from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import StreamOf, another_process, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
 from ytstream.errors import StalledError, SupersededError
+from ytstream.ledger import Head
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.overflow import Overflow
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
+from ytstream.recovery.before_start import Plan
 from ytstream.tablets import Tablets
 
 
@@ -64,8 +67,8 @@ def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
     def one_query() -> None:
         starts.append(len(starts))
         if life.refused is not None:
-            raise JobError("batch 7 is too large for its tables")
-        life.refused = Overflow(7, {}) if len(starts) == 3 else None
+            raise JobError("batch 3-7 is too large for its tables")
+        life.refused = Overflow("3-7", {}) if len(starts) == 3 else None
         raise RestartableError("Transaction affects too many rows in tablet")
 
     life = _life(one_query)
@@ -81,7 +84,7 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
         raise RestartableError("the ledger does not stop changing")
 
     life = _life(one_query)
-    life.refused = Overflow(7, {})
+    life.refused = Overflow("3-7", {})
     assert "gave up after 4" in refusal(lambda: supervise(job, life, threading.Event()))
     assert len(starts) == 4
 
@@ -130,9 +133,9 @@ def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
 
     def one_query() -> None:
         stop.set()
-        raise RestartableError("batch 7 failed")
+        raise RestartableError("batch 3-7 failed")
 
-    with pytest.raises(RestartableError, match="batch 7 failed"):
+    with pytest.raises(RestartableError, match="batch 3-7 failed"):
         supervise(job, _life(one_query), stop)
 
 
@@ -147,7 +150,7 @@ def test_a_batch_that_hangs_does_not_hinder_a_stop(
         raise StalledError("no task has ended")
 
     assert supervise(job, _life(one_query), stop) == STOPPED_IN_A_BATCH
-    assert caplog.messages == ["the batch is given up: no task has ended"]
+    assert caplog.record_tuples == [("job", WARNING, "the batch is given up: no task has ended")]
 
 
 def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
@@ -174,7 +177,32 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     monkeypatch.setattr(Life, "_follow", stalled)
     with pytest.raises(StalledError):
         life.run()
-    assert "WARNING: Spark does not end the batch under way: failed to stop" in caplog.text
+    (said,) = (record for record in caplog.records if "does not end the batch" in record.message)
+    assert (
+        said.message
+        == "Spark does not end the batch under way: failed to stop within 60000 milliseconds"
+    )
+    assert said.levelname == "WARNING"
+
+
+def test_what_a_start_skips_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    for name in ("connect", "verify_mounted", "Batch", "pipeline"):
+        monkeypatch.setattr(supervisor, name, MagicMock())
+    plan = Plan([], Head(), ("first read",), ("2 rows were trimmed",))
+    begun = SimpleNamespace(claim=lambda *_: life.epoch, start=lambda *_: plan)
+    monkeypatch.setattr(supervisor, "before_start", begun)
+    for name in ("read_reference", "_follow"):
+        monkeypatch.setattr(Life, name, lambda *_: None)
+    life.run()
+    assert caplog.record_tuples == [
+        ("job", INFO, "recovery: first read"),
+        ("job", WARNING, "recovery: 2 rows were trimmed"),
+    ]
 
 
 def test_a_failure_while_draining_is_raised() -> None:
@@ -183,9 +211,9 @@ def test_a_failure_while_draining_is_raised() -> None:
     stop.set()
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     life = Life(unconnected("transactional"), *nothing, stop)
-    query = cast(StreamingQuery, SimpleNamespace(isActive=False))
-    batch = cast(Batch, SimpleNamespace(failure=RestartableError("batch 7 failed")))
-    with pytest.raises(RestartableError, match="batch 7 failed"):
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
+    batch = cast(Batch, SimpleNamespace(reports={}, failure=RestartableError("batch 3-7 failed")))
+    with pytest.raises(RestartableError, match="batch 3-7 failed"):
         life._follow(query, batch)
 
 

@@ -57,7 +57,7 @@ READ = ({0: Range(20, 40), 1: Range(5, 5)}, dict[int, Range]())
         # No row is planned, and some would be read.
         ((*READ[:1], {3: Range(0, 7)}), f"rows 0 to 6 of {B}, partition 3, and by the ledger no"),
         ((*READ, {0: Range(10, 40)}, {}), "rows 10 to 39 of"),
-        ((*READ, {}), "the plan of batch 7 reads 3 sources for 2 queues"),
+        ((*READ, {}), "the plan of batch 3-7 reads 3 sources for 2 queues"),
         ((), "reads 0 sources"),
     ],
 )
@@ -65,10 +65,10 @@ def test_a_batch_reads_what_lies_between_the_head_and_its_end(
     read: Reads, said: str | None
 ) -> None:
     if said is None:
-        verify_start(7, PLANNED, read)
+        verify_start("3-7", PLANNED, read)
     else:
         with pytest.raises(RestartableError, match=said):
-            verify_start(7, PLANNED, read)
+            verify_start("3-7", PLANNED, read)
 
 
 # -- without Spark -------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class Room:
         try:
             rows = at_once(kind, keys, self.batch_rows)
             return [
-                f"WARNING: {capacity.remark(settings, rows)}"
+                capacity.remark(settings, rows)
                 for capacity in self.capacities
                 if self.said.is_new(capacity.path, rows, NEARLY * capacity.rows)
             ]

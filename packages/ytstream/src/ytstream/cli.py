@@ -196,7 +196,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
                 error.remedy if isinstance(error, OutageError) else "try again; nothing was lost"
             )
             hint = f"\n  -> {remedy}"
-        print(f"error: {error}{hint}", file=sys.stderr)
+        log.fail(f"{error}{hint}")
         return 3 if isinstance(error, SupersededError) else 1
     except KeyboardInterrupt:
         print(

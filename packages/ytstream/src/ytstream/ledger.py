@@ -2,8 +2,9 @@
 
 The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
 folder, the last batch that happened and the row where each partition stands after it. Below it is a
-row for each batch, written in the same transaction. Two more say that a person asks the job to
-stop, and how its last process ended. Values only: recovery/ and query/ read and write them.
+row for each batch, written in the same transaction. A start that skips trimmed rows and `rewind`
+leave a row of their moves. Two more say that a person asks the job to stop, and how its last
+process ended. Values only: recovery/ and query/ read and write them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,9 +93,25 @@ class BatchRow:
         return sum(end - first for rows in self.ranges.values() for first, end in rows.values())
 
 
+@dataclass(frozen=True)
+class Move:
+    """A start that continues elsewhere than where the batch before it ended."""
+
+    #: Why: "skip" of rows that were trimmed before they were read, or "rewind".
+    kind: str
+    #: Queue -> partition -> the row that would have been read next, and the row that is.
+    rows: Mapping[str, Mapping[int, tuple[int, int]]]
+
+
 def batch_name(epoch: int, batch: int) -> str:
     """Return the name of a batch in the log, in messages and in `status`: epoch and number."""
     return f"{epoch}-{batch}"
+
+
+def last_name(head: Head) -> str:
+    """Return the name of the last batch that happened, or of the start that none has followed."""
+    folder = head.folder or 0
+    return batch_name(folder, head.batch) if head.batch >= 0 else f"the start of epoch {folder}"
 
 
 def kept(head: Head) -> int:
@@ -260,6 +277,21 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         "started": _microseconds(done.started),
         "ended": _microseconds(done.ended),
         **({"state": state} if state else {}),
+    }
+
+
+def move_row(epoch: int, move: Move) -> dict[str, Any]:
+    """Return the row of what the start of ``epoch`` has skipped, or where a rewind went."""
+    return {
+        "kind": move.kind,
+        "number": epoch,
+        "epoch": epoch,
+        "batch": -1,
+        "queues": [
+            {"path": path, "moved": {str(p): list(pair) for p, pair in sorted(rows.items())}}
+            for path, rows in move.rows.items()
+        ],
+        "ended": _microseconds(datetime.now(UTC)),
     }
 
 

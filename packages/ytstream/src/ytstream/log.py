@@ -1,17 +1,42 @@
-"""The job's log: one line a fact, with date and level."""
+"""The job's log: one line a fact, with date and level. docs/log.md explains the lines.
+
+INFO is what happens in any run. WARNING is for rows that are left out and for what hinders the job
+while it goes on by itself. ERROR is the last line of a command that fails.
+"""
 
 import logging
+import os
+import re
+import sys
 from dataclasses import dataclass, field
 
 _log = logging.getLogger("job")
 
 #: Begins the line that says that a query runs; the demonstration waits for it.
 RUNNING = "running, epoch "
+#: Begins the line that says why a command has failed.
+FAILED = re.compile(r"error: |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR ")
+
+_COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
+_PLAIN = "\033[0m"
 
 
 def say(line: str) -> None:
     """Write one line to standard error, which YTsaurus keeps of every job."""
     _log.info("%s", line)
+
+
+def warn(line: str) -> None:
+    """Write a line on what a person may have to look at."""
+    _log.warning("%s", line)
+
+
+def fail(text: str) -> None:
+    """Write why the command fails: as a line of its log, if it has begun one."""
+    if _lines.has_begun:
+        _log.error("%s", text)
+    else:
+        print(f"error: {text}", file=sys.stderr)
 
 
 @dataclass
@@ -28,9 +53,32 @@ class Said:
         return True
 
 
+class _Lines(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to standard error; knows whether it has written a line of the job."""
+
+    has_begun = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.has_begun |= record.name == _log.name
+        super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Colour a line by its level, for a person at a terminal (https://no-color.org)."""
+        line, colour = super().format(record), _COLOURS.get(record.levelno)
+        is_plain = os.environ.get("NO_COLOR") or not self.stream.isatty()
+        return line if colour is None or is_plain else f"{colour}{line}{_PLAIN}"
+
+
+_lines = _Lines()
+
+
 def set_up() -> None:
     """Configure logging for a command."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s",
+        datefmt="%Y-%m-%d %H:%M:%S",
+        handlers=[_lines],
+    )
     _log.setLevel(logging.INFO)
     logging.getLogger().addFilter(_is_not_of_py4j)
     # PySpark logs errors as JSON besides raising them.

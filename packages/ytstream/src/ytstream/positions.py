@@ -53,6 +53,15 @@ class Queue:
     consumed: Mapping[int, int]
 
 
+def waiting(queues: Sequence[Queue], ends: ByQueue) -> int:
+    """Return how many rows there are after ``ends``."""
+    return sum(
+        max(0, upper - ends.get(queue.path, {}).get(partition, 0))
+        for queue in queues
+        for partition, upper in enumerate(queue.upper)
+    )
+
+
 def behind(queue: Queue, ends: Mapping[int, int]) -> list[int]:
     """Return the partitions in which the consumer is before ``ends``."""
     return [p for p, end in ends.items() if queue.consumed.get(p, 0) < end]

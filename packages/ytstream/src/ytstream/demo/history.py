@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from ..cluster import Client
+from ..ledger import batch_name
 
 #: Batches that are shown: the last ones.
 SHOWN = 10
@@ -56,7 +57,6 @@ def table_of(history: History, outputs: Sequence[str]) -> Table:
     title = f"the ledger: the last {SHOWN} of {count} batches" if count > SHOWN else "the ledger"
     table = Table(title=title, show_footer=True)
     totals = {
-        "epoch": "",
         "batch": "all",
         "rows read": str(history.rows_read),
         **{f"rows into {name}": str(history.rows_written[name]) for name in outputs},
@@ -67,8 +67,7 @@ def table_of(history: History, outputs: Sequence[str]) -> Table:
     for batch in shown:
         seconds = (int(batch["ended"]) - int(batch["started"])) / 1_000_000
         table.add_row(
-            str(batch["epoch"]),
-            str(batch["batch"]),
+            batch_name(int(batch["epoch"]), int(batch["batch"])),
             str(batch["rows_read"]),
             *(str(batch["rows_written"][name]) for name in outputs),
             f"{seconds:.1f}",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import JobError
-from ..log import RUNNING
+from ..log import FAILED, RUNNING
 
 #: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
 PATIENCE_SECONDS = 180.0
@@ -73,7 +73,7 @@ class Process:
     def tail(self, lines: int = 15) -> str:
         """Return the error it ended with or, without one, the last lines it said."""
         said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
-        ends = [number for number, line in enumerate(said) if line.startswith("error: ")]
+        ends = [number for number, line in enumerate(said) if FAILED.match(line)]
         return "\n".join(said[ends[-1] if ends else -lines :])
 
 

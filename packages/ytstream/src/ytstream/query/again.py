@@ -35,15 +35,17 @@ def write_rejected(
     execution: Any,
     connection: Connection,
     java: Java,
-    number: int,
+    batch: tuple[int, str],
     counts: Mapping[str, int] | None,
     planned: Ranges,
 ) -> dict[str, int]:
     """Write the rejected rows of a batch into their output; return reason -> rows.
 
-    ``rows`` are those of the batch, ``execution`` is that of the query, and ``counts`` what it has
-    counted, if it has. Raises RestartableError when the second reading gives other rows.
+    ``rows`` are those of the ``batch``, its number and its name; ``execution`` is that of the
+    query, and ``counts`` what it has counted, if it has. Raises RestartableError when the second
+    reading gives other rows.
     """
+    number, name = batch
     job, frame = connection.job, rejected_rows(rows, execution, connection, java)
     metrics = dict(observed(write(frame, REJECTED, connection, java, number)))
     for path, partitions in ((path, rows.values()) for path, rows in planned.items() if rows):
@@ -51,12 +53,12 @@ def write_rejected(
         found = metrics.get(observed_name(path))  # absent where no condition can be true
         if found and wanted != (found.get(0), wanted[1] if found.isNullAt(1) else found.get(1)):
             raise RestartableError(
-                f"batch {number} read other rows of {path} for {REJECTED!r} than those planned"
+                f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
             )
     again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
     if counts is not None and again != counts:
         raise RestartableError(
-            f"batch {number} rejected {counts} while it read its rows, and {again} when it read "
+            f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
             "them again"
         )
     return again

@@ -58,7 +58,7 @@ def ends_of(execution: Any, number: int) -> list[dict[int, int]]:
 
 
 def ranges(
-    number: int,
+    name: str,
     queues: Sequence[str],
     begins: Mapping[str, Mapping[int, int]],
     ends: Sequence[Mapping[int, int]],
@@ -75,14 +75,14 @@ def ranges(
         }
         if wrong := [f"{p}: {rows}" for p, rows in partitions.items() if rows.count < 0]:
             raise RestartableError(
-                f"batch {number} was planned to end before its first row, partition {wrong[0]}"
+                f"batch {name} was planned to end before its first row, partition {wrong[0]}"
             )
         found[path] = {partition: rows for partition, rows in partitions.items() if rows.count}
     return found
 
 
 def audit(
-    client: Client, number: int, ids: Mapping[str, str], planned: Ranges, metrics: Metrics
+    client: Client, name: str, ids: Mapping[str, str], planned: Ranges, metrics: Metrics
 ) -> None:
     """Raise RestartableError unless the batch has read the rows that were planned.
 
@@ -91,7 +91,7 @@ def audit(
     """
     for path, partitions in planned.items():
         if str(client.get(f"{path}/@id")) != ids[path]:
-            raise RestartableError(f"{path} was dropped and recreated before batch {number} ended")
+            raise RestartableError(f"{path} was dropped and recreated before batch {name} ended")
         wanted = sum(rows.count for rows in partitions.values())
         seen = metrics.get(observed_name(path))
         if not wanted or seen == (wanted, sum(rows.sum for rows in partitions.values())):
@@ -102,13 +102,13 @@ def audit(
             if int(info["trimmed_row_count"]) > rows.first:
                 raise RestartableError(
                     f"{path}, partition {partition} was trimmed to row "
-                    f"{info['trimmed_row_count']} while batch {number} read from row {rows.first}"
+                    f"{info['trimmed_row_count']} while batch {name} read from row {rows.first}"
                 )
         # More rows than planned: Spark has computed a part a second time, after a lost executor.
         # The plan reads no others: see verify_start().
         if seen is not None and seen[1] is not None and seen[0] <= wanted:
             raise RestartableError(
-                f"batch {number} read {seen[0]} rows of {path}, planned were {wanted}, or others"
+                f"batch {name} read {seen[0]} rows of {path}, planned were {wanted}, or others"
             )
 
 

@@ -28,7 +28,7 @@ from .. import ledger
 from ..cluster import cluster_name, first_line
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
-from ..ledger import BatchRow, Head
+from ..ledger import BatchRow, Head, batch_name
 from ..plan import observed_name
 from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
@@ -40,6 +40,7 @@ from .left_out import LeftOut, left_out, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
 from .reading import reads, verify_start
+from .report import Report
 from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
@@ -76,8 +77,10 @@ class Batch:
     _tasks: Tasks = field(default_factory=Tasks)
     #: The same batch, which the cluster has refused: to be looked at and not to be written.
     refused: Overflow | None = None
-    #: The last batch that was handed to the transaction's commit: its number and rows by output.
-    handed: tuple[int, Mapping[str, int]] = (-1, MappingProxyType({}))
+    #: The last batch that was handed to the transaction's commit: its name and rows by output.
+    handed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
+    #: Number of a batch -> what the log says once it has happened.
+    reports: dict[int, Report] = field(default_factory=dict)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
 
@@ -94,15 +97,18 @@ class Batch:
         try:
             self._run(rows, number)
         except (YtError, OSError) as error:
-            self.failure = RestartableError(f"batch {number}: {first_line(error)}")
+            self.failure = RestartableError(f"batch {self._name(number)}: {first_line(error)}")
         except Exception as error:
             self.failure = error
         if self.failure is not None:
-            raise RuntimeError(f"batch {number} failed: {cause(str(self.failure))}")
+            raise RuntimeError(f"batch {self._name(number)} failed: {cause(str(self.failure))}")
+
+    def _name(self, number: int) -> str:
+        return batch_name(self.epoch.number, number)
 
     def _run(self, rows: DataFrame, number: int) -> None:
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
-            raise ClosedError(f"batch {number} is left for the next start")
+            raise ClosedError(f"batch {self._name(number)} is left for the next start")
         started = datetime.now(UTC)
         connection = self.connection
         execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
@@ -137,7 +143,7 @@ class Batch:
         metrics = metrics_of(execution)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
-        audit(connection.client, number, head.ids, planned, metrics)
+        audit(connection.client, self._name(number), head.ids, planned, metrics)
         found = self._rejected(judged(), rows, plan, number, planned)
         written = {**dict.fromkeys(connection.job.outputs, 0), **written}
         if found.rejected:
@@ -152,11 +158,12 @@ class Batch:
         after, path = moved(head, number, planned, count), connection.settings.ledger
         if transaction is not None:
             write_head(transaction, path, after, done)
-            self.handed = number, written
-            return
-        with self.tablets.transaction() as own:
-            self._verify(own.select, number)  # the outputs took their time
-            write_head(own, path, after, done)
+            self.handed = self._name(number), written
+        else:
+            with self.tablets.transaction() as own:
+                self._verify(own.select, number)  # the outputs took their time
+                write_head(own, path, after, done)
+        self.reports[number] = Report(after, done, found.rejected or {})
 
     def _rejected(
         self, found: LeftOut, rows: DataFrame, plan: Any, number: int, planned: Ranges
@@ -166,7 +173,8 @@ class Batch:
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return found
         java = self.tablets.java
-        again = write_rejected(rows, plan, connection, java, number, counts, planned)
+        batch = number, self._name(number)
+        again = write_rejected(rows, plan, connection, java, batch, counts, planned)
         return self._judged(replace(found, rejected=again), planned)
 
     def _judged(self, found: LeftOut, planned: Ranges) -> LeftOut:
@@ -189,8 +197,9 @@ class Batch:
         head = self._verify(select, number)
         self.is_stop_asked = head.stopped == self.epoch.number
         queues = self.connection.settings.queues
-        planned = ranges(number, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
-        verify_start(number, planned, reads(plan))
+        name = self._name(number)
+        planned = ranges(name, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
+        verify_start(name, planned, reads(plan))
         return head, planned
 
     def _verify(self, select: Select, number: int) -> Head:
@@ -206,7 +215,7 @@ class Batch:
         context = self.tablets.java[CONTEXT]()
         if context.isEmpty():
             raise JobError(
-                f"SPYT has opened no transaction for batch {number}",
+                f"SPYT has opened no transaction for batch {self._name(number)}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
         found = context.get()
@@ -226,10 +235,10 @@ def verify_head(
     """
     settings = connection.settings
     head = verify_epoch(read_head(settings.ledger, select), mine)
+    name = batch_name(mine.number, number)
     if (head.folder, head.batch) != (mine.number, number - 1):
         raise RestartableError(
-            f"batch {number} of epoch {mine.number} does not follow batch {head.batch} of epoch "
-            f"{head.folder}, the last one in the ledger"
+            f"batch {name} does not follow {ledger.last_name(head)}, where the ledger is"
         )
     if connection.guarantee.in_transaction:  # elsewhere SPYT moves the consumer one batch behind
         found = snapshot.consumed(select, cluster, settings.consumer)
@@ -239,7 +248,7 @@ def verify_head(
                 row, end = found.get(path, {}).get(partition, 0), ends.get(partition, 0)
                 if row != end:
                     raise RestartableError(
-                        f"batch {number} begins at row {end} of {path}, partition {partition}, "
+                        f"batch {name} begins at row {end} of {path}, partition {partition}, "
                         f"but the consumer is at row {row}: something else moved it"
                     )
     return head

@@ -1,15 +1,18 @@
 """Reports each finished micro-batch of a query once."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ..log import Said, say
+from ..job import REJECTED
+from ..ledger import batch_name
+from ..log import Said, say, warn
 from ..plan import observed_name
-from ..table import counted
+from ..positions import Queue
+from .report import Report
 from .state_store import keys_of, remarks
 
 
@@ -18,7 +21,14 @@ class Monitor:
     """Remembers which batches of one query were reported."""
 
     query: StreamingQuery
+    epoch: int
     large_state_bytes: int
+    #: Batch -> what its function has left. The batch has happened when Spark reports it.
+    reports: dict[int, Report] = field(default_factory=dict)
+    #: Gives the queues as they were seen last.
+    queues: Callable[[], Sequence[Queue]] = tuple
+    #: The most rows that a batch reads of a partition.
+    most: int = 0
     #: What was said already, of former queries of the process too.
     said: Said = field(default_factory=Said)
     #: The size of the state -> what to warn of.
@@ -26,7 +36,10 @@ class Monitor:
     _reported: int = -1
 
     def report(self) -> bool:
-        """Say a line per batch that ended since the last call and had rows; return if any ended."""
+        """Say a line per batch that ended since the last call; return if any ended.
+
+        A batch that neither read nor wrote is not said.
+        """
         before = self._reported
         for progress in self.query.recentProgress:
             # A dict in Spark 4, an object with .json in Spark 3.5.
@@ -37,14 +50,22 @@ class Monitor:
             if facts["batchId"] <= self._reported or "addBatch" not in facts["durationMs"]:
                 continue
             self._reported = facts["batchId"]
-            lines = list(remarks(facts, self.large_state_bytes, self.said))
-            lines += self.warnings(keys_of(facts) or 0)
-            for name, counts in facts.get("observedMetrics", {}).items():
-                if not name.startswith(observed_name("")):  # the audit's own
-                    lines += [f"{name}: {count} {what}" for what, count in counts.items() if count]
-            if rows := facts["numInputRows"]:
+            name = f"batch {batch_name(self.epoch, self._reported)}"
+            report = self.reports.pop(self._reported, None)
+            if report is not None and not report.is_empty:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
-                lines.insert(0, f"{counted(rows, 'row')} in {seconds:.2f} s")
-            for line in lines:
-                say(f"batch {facts['batchId']}: {line}")
+                line = report.line(self.queues(), self.most, seconds)
+                (warn if report.leaves_out else say)(line)
+            for line in _observed(facts):
+                say(f"{name}: {line}")
+            warnings = self.warnings(keys_of(facts) or 0)
+            for line in (*remarks(facts, self.large_state_bytes, self.said), *warnings):
+                warn(f"{name}: {line}")
         return self._reported != before
+
+
+def _observed(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what transform() itself has observed."""
+    for name, counts in facts.get("observedMetrics", {}).items():
+        if name != REJECTED and not name.startswith(observed_name("")):  # the audit's own
+            yield from (f"{name}: {count} {what}" for what, count in counts.items() if count)

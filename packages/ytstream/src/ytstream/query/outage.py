@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ..log import say
+from ..log import warn
 
 _LINE_SECONDS = 60.0
 
@@ -26,5 +26,5 @@ class Outage:
     def remind(self, now: float) -> None:
         """Say the last error again when a minute has passed."""
         if now - self._said >= _LINE_SECONDS:
-            say(f"waiting for the cluster for {now - self.since:.0f} s now: {self._error}")
+            warn(f"waiting for the cluster for {now - self.since:.0f} s now: {self._error}")
             self._said = now

@@ -21,7 +21,7 @@ from ..config import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 from ..errors import JobError, RestartableError
 from ..guarantees import sizing
 from ..job import REJECTED, Connection
-from ..log import say
+from ..log import warn
 from ..table import counted
 from .outputs import Frames
 
@@ -44,9 +44,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Overflow:
-    """A refused batch: its number, the rows that it wrote by output, the limit of a tablet."""
+    """A refused batch: its name, the rows that it wrote by output, the limit of a tablet."""
 
-    number: int
+    name: str
     written: Mapping[str, int]
     limit: int = LIMIT
 
@@ -60,12 +60,12 @@ class Overflow:
         ]
 
 
-def overflow_of(error: str, number: int, written: Mapping[str, int]) -> Overflow | None:
+def overflow_of(error: str, name: str, written: Mapping[str, int]) -> Overflow | None:
     """Return what the text of ``error`` says of the batch; None for any other error."""
     if not _CODE.search(error):
         return None
     limit = _ITS_LIMIT.search(error)
-    return Overflow(number, written, int(limit[1]) if limit else LIMIT)
+    return Overflow(name, written, int(limit[1]) if limit else LIMIT)
 
 
 def judged(connection: Connection, overflow: Overflow) -> Overflow | None:
@@ -74,7 +74,7 @@ def judged(connection: Connection, overflow: Overflow) -> Overflow | None:
     Raises JobError when the counts say all.
     """
     if overflow.keyed(connection):
-        say(f"batch {overflow.number} is run once more, to see how its keys have to be cut")
+        warn(f"batch {overflow.name} is run once more, to see how its keys have to be cut")
         return overflow
     if problems := [*_without_key(connection, overflow)]:
         raise _refusal(connection, overflow, problems)
@@ -94,7 +94,7 @@ def explained(connection: Connection, overflow: Overflow, frames: Frames) -> Exc
     problems += [problem for rows, problem in found if rows > _NEARLY * overflow.limit]
     if not problems:
         if not found:
-            return RestartableError(f"batch {overflow.number} is another one now")
+            return RestartableError(f"batch {overflow.name} is another one now")
         problems = [max(found, key=lambda pair: pair[0])[1]]
     return _refusal(connection, overflow, problems)
 
@@ -149,7 +149,7 @@ def _refusal(connection: Connection, overflow: Overflow, problems: list[Problem]
         remedy += f"; rows of {REJECTED} have growing keys: lower max_rows_per_partition, too"
     cures = "\n".join(problem.cure for problem in problems)
     return JobError(
-        f"batch {overflow.number} is too large for its tables: a transaction may touch "
+        f"batch {overflow.name} is too large for its tables: a transaction may touch "
         f"{overflow.limit} rows of one tablet, and it has\n  {said}",
         f"{remedy}; committed rows are kept:\n{cures}",
     )

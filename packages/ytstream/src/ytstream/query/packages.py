@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from ..blame import BRING
 from ..errors import JobError
-from ..log import say
+from ..log import warn
 from .spark_errors import cause
 
 # A worker that is asked for its packages imports nothing of this runtime.
@@ -66,7 +66,7 @@ def verify_packages(spark: SparkSession, packages: Sequence[str]) -> None:
         )
     for one in there:
         if one.versions != here.versions:
-            say(
-                f"WARNING: the executor on {one.host} has {one.versions}, the driver has "
+            warn(
+                f"the executor on {one.host} has {one.versions}, the driver has "
                 f"{here.versions}: give both what pyproject.toml names"
             )

@@ -45,21 +45,21 @@ def is_readable(java: Java) -> bool:
     return _ranges(f"[{java[_RANGE](2, 5, 8).toString()}]") == {2: Range(5, 8)}
 
 
-def verify_start(number: int, planned: Ranges, read: Reads) -> None:
+def verify_start(name: str, planned: Ranges, read: Reads) -> None:
     """Raise RestartableError unless a batch reads the rows between the head and its own end.
 
     ``planned`` has the queues in their order. The next start moves the consumer to the head again.
     """
     if not read or len(read) % len(planned):
         raise RestartableError(
-            f"the plan of batch {number} reads {len(read)} sources for {len(planned)} queues"
+            f"the plan of batch {name} reads {len(read)} sources for {len(planned)} queues"
         )
     for (path, wanted), found in zip(cycle(planned.items()), read, strict=False):
         rows = {partition: range_ for partition, range_ in found.items() if range_.count}
         for partition in sorted({*wanted, *rows}):
             if (has := rows.get(partition)) != (wants := wanted.get(partition)):
                 raise RestartableError(
-                    f"batch {number} would read {_text(has)} of {path}, partition {partition}, and "
+                    f"batch {name} would read {_text(has)} of {path}, partition {partition}, and "
                     f"by the ledger {_text(wants)}: something else moved the consumer after the "
                     "start"
                 )

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..cluster import Client
 from ..columns import Column, type_name
 from ..errors import JobError
-from ..log import say
+from ..log import say, warn
 
 #: Spark's type for each type of the cluster that is read.
 _TYPES: Mapping[str, str] = {
@@ -53,7 +53,8 @@ def read(
             "keep what is needed in a smaller table, or raise reference_rows in job.py and the "
             "memory of driver and executors",
         )
-    say(f"reference {path}: {len(found)} rows{_without_key(path, columns, found)}")
+    nameless = _without_key(path, columns, found)
+    (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
     schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
     for row in found:
         if odd := [name for name, kind in kinds.items() if not _is_text(row[name], kind)]:

@@ -22,7 +22,7 @@ from .. import confs
 from ..config import Settings, token
 from ..errors import JobError
 from ..job import Connection
-from ..log import say
+from ..log import warn
 from ..tablets import Tablets
 from .jvm import explained_jvm, within
 from .packages import verify_packages
@@ -99,7 +99,7 @@ def close(spark: SparkSession, beside: Executor | None = None) -> None:
             beside.shutdown()
 
     if not within(CLOSE_SECONDS, end):
-        say(f"WARNING: Spark does not close within {CLOSE_SECONDS:.0f} s; this process ends anyway")
+        warn(f"Spark does not close within {CLOSE_SECONDS:.0f} s; this process ends anyway")
 
 
 def open_tablets(connection: Connection) -> Tablets:

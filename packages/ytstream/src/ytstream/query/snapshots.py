@@ -21,7 +21,7 @@ from ..columns import Column
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
-from ..log import say
+from ..log import say, warn
 from ..recovery import aside
 from ..recovery.aside import Table, TakenError
 from ..recovery.epoch import Epoch
@@ -61,7 +61,7 @@ class Shelf:
         head = read_head(settings.ledger, client.select_rows)
         forgotten = aside.forgotten(client, settings, orphans, head.number if head else 0)
         for table in sorted(forgotten):
-            say(f"WARNING: {table.path_in(settings)}: {aside.FORGOTTEN}")
+            warn(f"{table.path_in(settings)}: {aside.FORGOTTEN}")
         aside.remove(client, settings, orphans - forgotten)
         for problem in self._publish(client, settings):
             if isinstance(problem, TakenError):
@@ -115,7 +115,7 @@ class Shelf:
             del self.waiting[table]
         lines = frozenset(map(str, problems))
         for line in sorted(lines - self._said):
-            say(f"{line}; trying again")
+            warn(f"{line}; trying again")
         if self._said and not lines:
             say("tables are published again")
         self._said = lines

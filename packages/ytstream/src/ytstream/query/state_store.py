@@ -1,4 +1,4 @@
-"""Remarks on Spark's state store: rows that came too late, a state that is large or unusable."""
+"""Remarks on Spark's state store: a state that is large or unusable."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -34,14 +34,10 @@ def keys_of(progress: Mapping[str, Any]) -> int | None:
 def remarks(progress: Mapping[str, Any], large_state_bytes: int, said: Said) -> Iterator[str]:
     """Yield what a person should know of a batch; nothing for a job without state."""
     operators = progress.get("stateOperators", ())
-    late = sum(operator.get("numRowsDroppedByWatermark", 0) for operator in operators)
-    if late:
-        # Spark counts them before the state, where rows of one key may be one already.
-        yield f"at least {late} rows came after the watermark and were left out"
     rows = sum(operator["numRowsTotal"] for operator in operators)
     size = sum(operator["memoryUsedBytes"] for operator in operators)
     if said.is_new("state", size, large_state_bytes):
         yield (
-            f"WARNING: the state has grown to {rows} rows, {size / 1024**2:.0f} MiB in the "
+            f"the state has grown to {rows} rows, {size / 1024**2:.0f} MiB in the "
             "executors' memory: shorten the watermark's delay, or give them more memory"
         )

@@ -21,8 +21,9 @@ from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
 from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
-from ..log import RUNNING, Said, say
+from ..log import RUNNING, Said, say, warn
 from ..mounting import closed, verify_mounted
+from ..positions import Queue
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
@@ -87,6 +88,8 @@ class Life:
     reference: DataFrame | None = None
     #: A batch that the cluster has refused and whose keys the next query looks at.
     refused: Overflow | None = None
+    #: The queues as the last start has found them.
+    queues: tuple[Queue, ...] = ()
     #: What the log has said of figures that grow.
     said: Said = field(default_factory=Said)
     #: Tries once, so that this process hears of an outage, and a stop, soon.
@@ -114,8 +117,12 @@ class Life:
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Known from here on, even if what follows fails: it may not be raised freely again.
         self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
-        for note in before_start.start(self.connection, self.tablets, self.epoch):
+        begun = before_start.start(self.connection, self.tablets, self.epoch)
+        self.queues = begun.queues
+        for note in begun.notes:
             say(f"recovery: {note}")
+        for note in begun.warnings:
+            warn(f"recovery: {note}")
         batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
         self.refused = None
         flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
@@ -144,7 +151,7 @@ class Life:
         except (YtError, OSError, JobError) as error:
             if self.reference is None:
                 raise
-            say(f"WARNING: continuing with the reference as it was read last: {first_line(error)}")
+            warn(f"continuing with the reference as it was read last: {first_line(error)}")
         return self.reference
 
     def _follow(self, query: StreamingQuery, batch: Batch) -> None:
@@ -156,9 +163,17 @@ class Life:
         client = self.impatient or self.connection.client
         impatient = replace(self.connection, client=client)
         tasks = partial(finished_tasks, self.spark)
-        watch = Watch(impatient, self.epoch, query, tasks)
-        room = Room(impatient, self.said)
-        monitor = Monitor(query, job.large_state_bytes, self.said, room.warnings)
+        watch = Watch(impatient, self.epoch, query, tasks, self.queues)
+        monitor = Monitor(
+            query,
+            self.epoch.number,
+            job.large_state_bytes,
+            batch.reports,
+            lambda: watch.queues,
+            settings.max_rows_per_partition,
+            self.said,
+            Room(impatient, self.said).warnings,
+        )
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
@@ -175,16 +190,16 @@ class Life:
                 if not query.status["isTriggerActive"]:
                     break
             time.sleep(_POLL_SECONDS)
-        if query.isActive:
+        if was_active := query.isActive:
             _end(query)
-        elif not isinstance(batch.failure, ClosedError):
+        self.has_progressed |= monitor.report()  # also of the batch before one that has failed
+        if not was_active and not isinstance(batch.failure, ClosedError):
             if batch.failure is not None:
                 self.is_idle = False
                 raise batch.failure
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
         batch.shelf.publish(client, settings, math.inf)
-        monitor.report()
 
     def _await_end(self, query: StreamingQuery, batch: Batch) -> None:
         """Raise what has ended the query; JobError for a batch too large for an output's tablets.
@@ -205,7 +220,7 @@ def _end(query: StreamingQuery) -> None:
         if query.isActive:
             query.stop()
     except (PySparkException, Py4JJavaError) as error:
-        say(f"WARNING: Spark does not end the batch under way: {cause(str(error))}")
+        warn(f"Spark does not end the batch under way: {cause(str(error))}")
 
 
 def supervise(job: Job, life: Life, stop: threading.Event) -> str:
@@ -229,7 +244,7 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
                 if isinstance(error, StalledError):
-                    say(f"the batch is given up: {error}")
+                    warn(f"the batch is given up: {error}")
                     return STOPPED_IN_A_BATCH
                 raise
             outage, now = None, time.monotonic()
@@ -246,7 +261,7 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
                     f"{error}",
                     "fix the cause and start again: committed rows are kept",
                 ) from error
-            say(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
+            warn(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), life, stop)
     return STOPPED
 

@@ -17,9 +17,9 @@ from ..cluster import cluster_name, first_line
 from ..errors import RestartableError, StalledError
 from ..job import Connection
 from ..ledger import Head
-from ..log import say
+from ..log import say, warn
 from ..mounting import closed
-from ..positions import Queue, ahead, behind
+from ..positions import Queue, ahead, behind, waiting
 from ..recovery import snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import read_head
@@ -39,6 +39,8 @@ class Watch:
     query: StreamingQuery
     #: Returns another value whenever a task of a batch has finished (finished_tasks).
     tasks: Callable[[], object]
+    #: The queues at the last look, or at the query's start.
+    queues: tuple[Queue, ...] = ()
     #: Whether no row waited at the last look.
     is_idle: bool = False
     #: Whether `stop` asks this process to end.
@@ -65,8 +67,8 @@ class Watch:
             # The head first: a batch that commits in between moves the consumer on.
             head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
             self.is_stop_asked = head.stopped == self.epoch.number
-            queues = snapshot.queues(client, settings, self.cluster)
-            self._verify(queues, head)
+            self.queues = snapshot.queues(client, settings, self.cluster)
+            self._verify(self.queues, head)
         except (YtError, OSError) as error:
             # An outage is a reason to wait: Spark's own requests end the query when they must.
             why = closed(client, settings) or [first_line(error)]
@@ -76,7 +78,7 @@ class Watch:
         if self._outage is not None:
             say("watch: the cluster answers again")
             self._outage = None
-        self._say_once(self._stalled(queues, head, now))
+        self._say_once(self._stalled(self.queues, head, now))
 
     @cached_property
     def cluster(self) -> str:
@@ -110,15 +112,11 @@ class Watch:
             )
 
     def _stalled(self, queues: tuple[Queue, ...], head: Head, now: float) -> list[str]:
-        waiting = sum(
-            max(0, upper - head.ends.get(queue.path, {}).get(partition, 0))
-            for queue in queues
-            for partition, upper in enumerate(queue.upper)
-        )
-        self.is_idle = not waiting
-        done = (head.number, self.tasks()) if waiting else None
+        rows = waiting(queues, head.ends)
+        self.is_idle = not rows
+        done = (head.number, self.tasks()) if rows else None
         if done is None or done != self._done:
-            self._done, self._since = done, now if waiting else None
+            self._done, self._since = done, now if rows else None
             return []
         self._since = self._since if self._since is not None else now
         settings, seconds = self.connection.settings, now - self._since
@@ -127,7 +125,7 @@ class Watch:
         doing = f"Spark: {self.query.status['message']}"
         if seconds >= limit:
             raise StalledError(
-                f"{waiting} rows wait, and no batch and no task has ended for {seconds:.0f} s "
+                f"{rows} rows wait, and no batch and no task has ended for {seconds:.0f} s "
                 f"({doing}); `stall_seconds` has to be longer than any task takes"
             )
         if seconds < STALL_SECONDS + settings.trigger_seconds:
@@ -140,7 +138,7 @@ class Watch:
     def _say_once(self, lines: list[str]) -> None:
         for line in lines:
             if line not in self._said:
-                say(f"watch: {line}")
+                warn(f"watch: {line}")
         if self._said and not lines:
             say("watch: all is well again")
         self._said = frozenset(lines)

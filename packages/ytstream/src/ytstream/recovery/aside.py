@@ -23,7 +23,7 @@ from .. import ledger
 from ..cluster import Client, first_line
 from ..config import Settings
 from ..errors import JobError
-from ..log import say
+from ..log import warn
 
 #: The names of our tables: epoch and batch.
 NAME = re.compile(r"(\d{8,})-(\d{10,})")
@@ -157,8 +157,8 @@ def _verify_published(client: Client, source: str, target: str) -> None:
     The reply to that move was lost, or another process was faster; then the table is published.
     """
     if not client.exists(target):
-        say(
-            f"WARNING: {source} is gone, and {target} is not there: unless a reader has removed it "
+        warn(
+            f"{source} is gone, and {target} is not there: unless a reader has removed it "
             "just now, its rows are lost; the ledger's row of that epoch and batch names the rows "
             "of the queues, and `rewind` reads them again"
         )

@@ -22,7 +22,7 @@ from ..cluster import Client
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
-from ..ledger import Head
+from ..ledger import Head, Move
 from ..positions import Queue, Rows, ahead, behind
 from ..tablets import Tablets
 from . import before_ledger, epoch, folder, joining, marks, ownership, snapshot, state
@@ -42,12 +42,23 @@ class Plan:
     #: The head as it was found; of an empty folder without a batch where there was none.
     head: Head
     notes: tuple[str, ...] = ()
+    #: Notes of rows that are left out, and of a consumer that something else has moved.
+    warnings: tuple[str, ...] = ()
+    #: Where the next batch does not begin where the last one ended.
+    move: Move | None = None
+    #: The queues as they were found.
+    queues: tuple[Queue, ...] = ()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """All that there is to say, a line each."""
+        return *self.notes, *self.warnings
 
 
 def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
     """Commit a start; return its epoch, and what was done, a line each. See claim() and start()."""
     mine = claim(connection, tablets, mine)
-    return mine, start(connection, tablets, mine)
+    return mine, start(connection, tablets, mine).said
 
 
 def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
@@ -59,17 +70,17 @@ def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
     return epoch.raise_epoch(connection.settings.ledger, tablets, mine)
 
 
-def start(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[str, ...]:
-    """Commit the start of the epoch ``mine``; return what was done, a line each."""
+def start(connection: Connection, tablets: Tablets, mine: Epoch) -> Plan:
+    """Commit the start of the epoch ``mine``; return where it begins."""
     found = snapshot.read(connection.client, connection.settings)
     plan = decide(connection, found)
     begin(connection, tablets, mine, found, plan)
-    return plan.notes
+    return plan
 
 
 def preview(connection: Connection) -> tuple[str, ...]:
     """Return what prepare() would do now, a line each, and do none of it. Raises as it would."""
-    return decide(connection, snapshot.read(connection.client, connection.settings)).notes
+    return decide(connection, snapshot.read(connection.client, connection.settings)).said
 
 
 def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> Plan:
@@ -99,7 +110,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
     marks.verify_outputs(connection, found)
     plan = _after_gaps(settings, found, plan)
     late = joining.verify_late_rows(connection, found.queues, plan.head, plan.rows)
-    return replace(plan, notes=(*plan.notes, *late))
+    return replace(plan, warnings=(*plan.warnings, *late), queues=found.queues)
 
 
 def begin(
@@ -117,7 +128,8 @@ def begin(
     with tablets.transaction() as transaction:
         head = epoch.verify_epoch(snapshot.read_head(settings.ledger, transaction.select), mine)
         after = _begun(connection, found, plan, replace(head, folder=mine.number, batch=batch))
-        transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after)])
+        moves = [ledger.move_row(after.epoch, plan.move)] if plan.move else []
+        transaction.modify(settings.ledger, ledger.COLUMNS, [ledger.head_row(after), *moves])
         for queue, rows in zip(found.queues, plan.rows, strict=True):
             for partition, row in rows.items():
                 if (old := queue.consumed.get(partition, 0)) != row:
@@ -177,16 +189,16 @@ def _first(settings: Settings, found: Snapshot) -> Plan:
 
 def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
-    rows, notes = [], ownership.remarks(connection, head)
+    rows, notes, warnings = [], ownership.remarks(connection, head), list[str]()
     for queue in found.queues:
         if queue.path in head.ends:
             first = dict(head.ends[queue.path])
-            notes += _of_the_consumer(connection.settings, head, queue, first)
+            warnings += _of_the_consumer(connection.settings, head, queue, first)
         else:
             first, note = _first_rows(queue, connection.settings)
             notes += note
         rows.append(first)
-    return Plan(rows, head, tuple(notes))
+    return Plan(rows, head, tuple(notes), tuple(warnings))
 
 
 def _of_the_consumer(
@@ -230,7 +242,7 @@ def _of_the_consumer(
 
 def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
     """Return the plan behind rows that were trimmed, for all partitions."""
-    starts, gaps = [], []
+    starts, gaps, skipped = [], [], dict[str, dict[int, tuple[int, int]]]()
     for queue, begins in zip(found.queues, plan.rows, strict=True):
         rows = dict(begins)
         bounds = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
@@ -249,13 +261,15 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
                     f"partition {partition}, rows {row} to {lower - 1}"
                 )
                 rows[partition] = lower
+                skipped.setdefault(queue.path, {})[partition] = row, lower
         starts.append(rows)
     if gaps and settings.on_data_loss == "fail":
         raise JobError(
             "; ".join(gaps),
             'they cannot be recovered; set on_data_loss = "skip" to continue after the gap',
         )
-    return replace(plan, rows=starts, notes=(*plan.notes, *gaps))
+    move = Move("skip", skipped) if skipped else None
+    return replace(plan, rows=starts, warnings=(*plan.warnings, *gaps), move=move)
 
 
 def _first_rows(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:

@@ -16,7 +16,7 @@ from yt.common import YtError
 from ..cluster import Client, connect
 from ..errors import JobError
 from ..job import Connection
-from ..log import say
+from ..log import warn
 
 #: The cluster releases the lock after this long without a ping: a restart after a crash may have to
 #: wait that long.
@@ -150,7 +150,7 @@ def alone(connection: Connection) -> Iterator[None]:
     """Hold the lock that keeps other instances out. Raises JobError when one runs."""
     # A client of its own: its pings come from another thread.
     lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
-    lock.acquire(say)
+    lock.acquire(warn)
     over = threading.Event()
 
     def ping() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..errors import JobError
 from ..job import Connection
-from ..ledger import Head
+from ..ledger import Head, Move
 from ..positions import Queue, Rows
 from ..tablets import Tablets
 from . import before_ledger, before_start, checkpoint, dropped, marks, ownership, snapshot
@@ -44,14 +44,15 @@ def rewind(
     before = _stands(found)
     targets = _targets(found, before, to, rows)
     marks.verify_outputs(connection, found, overwrite=overwrite)
-    plan = Plan(targets, replace(found.head or Head(), batch=-1))
-    before_start.begin(connection, tablets, mine, found, plan)
-    moves = [
-        (queue.path, partition, was.get(partition, 0), row)
+    moved = {
+        queue.path: {p: (was.get(p, 0), row) for p, row in now.items() if was.get(p, 0) != row}
         for queue, was, now in zip(found.queues, before, targets, strict=True)
-        for partition, row in now.items()
-        if was.get(partition, 0) != row
-    ]
+    }
+    head = replace(found.head or Head(), batch=-1)
+    before_start.begin(
+        connection, tablets, mine, found, Plan(targets, head, move=Move("rewind", moved))
+    )
+    moves = [(path, p, *pair) for path, rows in moved.items() for p, pair in rows.items()]
     done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
     if not moves:
         done = ["the job was there already; its checkpoint is empty now"]
@@ -79,7 +80,7 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     found = snapshot.read(connection.client, connection.settings)
     plan = before_start.decide(connection, found, migrating=True)
     before_start.begin(connection, tablets, epoch, found, plan)
-    done += [*plan.notes, *_left(head, connection)]
+    done += [*plan.said, *_left(head, connection)]
     return [*done, "done: the next start continues where the job was"]
 
 

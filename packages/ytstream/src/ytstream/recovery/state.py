@@ -7,7 +7,7 @@ error.
 from ..cluster import Client
 from ..errors import JobError
 from ..job import Job
-from ..ledger import Head
+from ..ledger import Head, last_name
 from . import checkpoint
 
 _REWIND = (
@@ -23,8 +23,8 @@ def verify_state(client: Client, job: Job, head: Head, folder: str) -> None:
     if not client.exists(f"{folder}/offsets/{head.batch}"):
         read = sum(sum(rows.values()) for rows in head.ends.values())
         raise JobError(
-            f"the ledger is at batch {head.batch}, after {read} rows, and the checkpoint {folder} "
-            "does not have that batch: it is gone, or older, and the state with it",
+            f"the ledger is at batch {last_name(head)}, after {read} rows, and the checkpoint "
+            f"{folder} does not have that batch: it is gone, or older, and the state with it",
             _REWIND,
         )
     metadata = checkpoint.planned(client, folder, head.batch).metadata

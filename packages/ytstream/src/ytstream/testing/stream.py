@@ -45,6 +45,8 @@ class Stream:
     _now: int = 1_704_067_200_000_000
     #: This process, as the ledger knows it.
     epoch: Epoch = field(default_factory=Epoch)
+    #: The function of the last query.
+    batch: Batch = field(init=False)
     #: Whether recover() has committed a start that no query has used.
     _is_ready: bool = False
 
@@ -105,7 +107,7 @@ class Stream:
         if not self._is_ready:
             self.recover()
         self._is_ready = False
-        batch = Batch(self.connection, self.tablets, self.epoch)
+        self.batch = batch = Batch(self.connection, self.tablets, self.epoch)
         query = pipeline.start(self.flow(), batch)
         try:
             yield query

@@ -1,0 +1,100 @@
+"""The job's log as a person sees it: levels, colours on a terminal, and the last line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ytstream
+from ytstream import log
+from ytstream.errors import OutageError
+from ytstream.query.outage import Outage
+
+RUNTIME = Path(ytstream.__file__).parent
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+LINES = "log.set_up(); log.say('runs'); log.warn('waits'); log.fail('ended\\n  -> start it again')"
+
+
+def _run(code: str, **more: str) -> str:
+    """Return what a process writes to a pipe."""
+    environment = {**os.environ, "PYTHONPATH": str(RUNTIME.parent), **more}
+    words = [sys.executable, "-c", f"from ytstream import log; {code}"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    return done.stderr
+
+
+def _on_a_terminal(code: str, **more: str) -> str:
+    """Return what a process writes to a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(RUNTIME.parent), **more}
+    words = [sys.executable, "-c", f"from ytstream import log; {code}"]
+    try:
+        subprocess.run(words, env=environment, stderr=theirs, check=True)
+    finally:
+        os.close(theirs)
+    with os.fdopen(ours, "rb") as read:
+        return os.read(read.fileno(), 100_000).decode().replace("\r\n", "\n")
+
+
+def test_each_line_has_its_time_and_level() -> None:
+    assert re.fullmatch(
+        rf"{TIME} INFO runs\n{TIME} WARNING waits\n{TIME} ERROR ended\n  -> start it again\n",
+        _run(LINES),
+    )
+
+
+def test_lines_are_coloured_by_level_on_a_terminal_alone() -> None:
+    shown = _on_a_terminal(LINES, NO_COLOR="")
+    assert re.fullmatch(
+        rf"{TIME} INFO runs\n"
+        rf"\x1b\[33m{TIME} WARNING waits\x1b\[0m\n"
+        rf"\x1b\[31m{TIME} ERROR ended\n  -> start it again\x1b\[0m\n",
+        shown,
+    )
+    assert "\x1b" not in _on_a_terminal(LINES, NO_COLOR="1")
+    assert "\x1b" not in _run(LINES, NO_COLOR="")
+
+
+def test_a_command_that_has_logged_nothing_ends_without_a_time() -> None:
+    assert _run("log.set_up(); log.fail('wrong\\n  -> correct it')") == (
+        "error: wrong\n  -> correct it\n"
+    )
+
+
+@pytest.mark.parametrize("code", [LINES, "log.fail('wrong')"])
+def test_the_line_that_says_why_a_command_failed_is_found_again(code: str) -> None:
+    lines = _run(code).splitlines()
+    (found,) = (line for line in lines if log.FAILED.match(line))
+    assert found.endswith(("ERROR ended", "error: wrong"))
+
+
+def test_no_text_has_a_level_of_its_own() -> None:
+    """A level in the text is hidden from whoever filters by level."""
+    pattern = re.compile(r"""["'](WARNING|ERROR|INFO)\b""")
+    found = [str(file) for file in _sources() if pattern.search(file.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_no_message_has_sparks_number_of_a_batch_alone() -> None:
+    pattern = re.compile(r"batch \{(number|[\w.]*\.batch|[\w.\[\]']*batchId[\w.\[\]']*)\}")
+    found = [str(file) for file in _sources() if pattern.search(file.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def _sources() -> list[Path]:
+    return [file for file in RUNTIME.rglob("*.py") if file.name != "log.py"]
+
+
+def test_an_outage_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="job")
+    Outage(0.0).tell(str(OutageError("no proxy answers")), 0.0)
+    assert caplog.record_tuples == [
+        ("job", logging.WARNING, "waiting for the cluster for 0 s now: no proxy answers")
+    ]
