@@ -90,6 +90,7 @@ def test_the_operations_page_has_nothing_of_what_was_not_chosen(project: Path) -
     is_stateful = facts["processing"] not in ("map", "join")
     assert [heading for heading in found if heading.startswith("The ")] == [
         THE_PROCESSING[facts["processing"]],
+        "The outputs",
         THE_GUARANTEE[facts["guarantee"]],
         "The ledger",
     ]
@@ -247,7 +248,7 @@ def test_the_rows_that_are_counted_are_those_of_the_sample(project: Path) -> Non
     (more,) = found.sample.make(1, 9, time.time_ns() // 1_000)
     before = found.sample.wanted(found.job, sent).total()
     after = found.sample.wanted(found.job, [*sent, more]).total()
-    assert f'{{"rows":{after}}}\n' in blocks(project / README, "text")
+    assert f'It prints `{{"rows":{after}}}`.' in text
     told = {0: "there was none:", after: "as many before:"}.get(before, f"there were {before}:")
     assert told in text
     assert own.count("insert-rows") == (2 if facts["processing"] == "deduplicate" else 1)
@@ -368,9 +369,10 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
                 _wait(lambda: " batch 0: 1000 rows in " in (project / "run.log").read_text())
                 assert "lag: 0 rows" in said(*make, "status")
                 script(send)
-                _wait(lambda: script(f"{activate}\n{select}") in blocks(readme, "text"))
-                printed = {_masked(line) for line in _log_lines(readme.read_text())}
-                assert printed <= {_masked(line) for line in (project / "run.log").open()}
+                (printed,) = re.findall("It prints `(.*)`", readme.read_text())
+                _wait(lambda: script(f"{activate}\n{select}") == f"{printed}\n")
+                shown = {_masked(line) for line in _log_lines(readme.read_text())}
+                assert shown <= {_masked(line) for line in (project / "run.log").open()}
                 assert "the job has ended: stopped" in said(*make, "stop")
                 assert job.wait(PATIENCE_SECONDS) == 0
             finally:
