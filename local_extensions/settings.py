@@ -1,4 +1,4 @@
-"""The runtime's table of settings, for the README of a generated project."""
+"""The runtime's table of settings, for docs/operations.md of a generated project."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from .transform import REJECT, transform
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
     processing="{{ cookiecutter.processing }}",
-    # transactional or at_least_once; the README says what a change needs.
+    # transactional or at_least_once: see docs/operations.md.
     guarantee="{{ cookiecutter.guarantee }}",
     queue=QUEUE,
     outputs=OUTPUTS,

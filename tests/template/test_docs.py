@@ -7,16 +7,43 @@ from pathlib import Path
 
 import pytest
 
-from tests.project import OPTIONS, ROOT
+from tests.pages import dead_links
+from tests.project import OPTIONS, PROJECT, ROOT
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md")),
+    *(
+        path
+        for folder in ("docs", "tests", "bench")
+        for path in sorted((ROOT / folder).rglob("*.md"))
+    ),
+    *sorted((PROJECT / "minicluster").rglob("*.md")),
+]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)]+)\)", document.read_text(encoding="utf-8"))
-    for target in targets:
-        assert target.startswith("https://") or (document.parent / target).is_file(), target
+    assert [*dead_links(document)] == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    (tmp_path / "other.md").write_text("# A page\n\n## The `word` in it\n")
+    page.write_text(
+        "## Here\n[a](other.md#the-word-in-it) [b](#here) [c](https://example.com)\n"
+        "[d](gone.md) [e](other.md#there) [f](#there)\n```sh\n[not](one)\n```\n"
+    )
+    assert [*dead_links(page)] == ["gone.md", "other.md#there", "#there"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_that_are_named_exist(document: Path) -> None:
+    """By their path from the root, as prose and tables name them."""
+    text = document.read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:docs|templates|tests)/[\w/.-]+\.(?:md|py))`", text):
+        # docs/operations.md is of a generated project.
+        assert (ROOT / name).is_file() or (PROJECT / name).is_file(), name
 
 
 def test_every_option_and_target_is_in_the_readme() -> None:

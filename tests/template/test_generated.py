@@ -81,7 +81,8 @@ def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
     owned = {path.name for path in package.iterdir()}
     assert owned == {"__init__.py", "__main__.py", "job.py", "tables.py", "transform.py"}
     for name in (
-        *("README.md", "Makefile", "pyproject.toml", "main.py", ".gitignore"),
+        *("README.md", "docs/operations.md"),
+        *("Makefile", "pyproject.toml", "main.py", ".gitignore"),
         *("sample/rows.py", "sample/expected.py", "tests/test_transform.py", "tests/test_job.py"),
         *("config/local.toml", "config/production.toml"),
     ):
@@ -116,13 +117,13 @@ def test_the_runtime_stays_small() -> None:
     assert lines < 9_400, f"{lines} lines without demo/ and testing/; the runtime may have 9 400"
 
 
-def test_the_readme_shows_every_setting_with_its_reason(project: Path) -> None:
-    readme = (project / "README.md").read_text(encoding="utf-8")
+def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) -> None:
+    page = (project / "docs/operations.md").read_text(encoding="utf-8")
     guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
     assert guarantee is not None
     kind = confs.STATELESS if is_stateless(project) else confs.STATEFUL
     for conf in (*confs.GUARANTEES[guarantee[1]], *(conf for conf in kind if conf.since == "3.5")):
-        assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in readme
+        assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in page
 
 
 def is_join(project: Path) -> bool:
@@ -209,11 +210,13 @@ def test_hostile_text_is_shown_as_typed(hostile: Path) -> None:
     # A header of the wheel's metadata, which cannot hold a line break.
     assert metadata["authors"] == [{"name": " ".join(HOSTILE.split())}]
     assert f"Copyright (c) {HOSTILE}\n" in (hostile / "LICENSE").read_text(encoding="utf-8")
-    heading = MarkdownIt("commonmark").parse((hostile / "README.md").read_text(encoding="utf-8"))[1]
-    shown = "".join(
-        "\n" if token.type == "html_inline" else token.content for token in heading.children or []
-    )
-    assert shown == HOSTILE
+    for page, before in (("README.md", ""), ("docs/operations.md", "Operating ")):
+        heading = MarkdownIt("commonmark").parse((hostile / page).read_text(encoding="utf-8"))[1]
+        shown = "".join(
+            "\n" if token.type == "html_inline" else token.content
+            for token in heading.children or []
+        )
+        assert shown == before + HOSTILE
 
 
 def test_hostile_text_leaves_every_python_file_valid(hostile: Path) -> None:

@@ -20,7 +20,7 @@ from ytstream.cluster import connect
 from ytstream.columns import type_name
 from ytstream.schema import table_schema
 
-PAGE = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/runtime/ledger.md").read_text(encoding="utf-8")
 LEDGER = "//home/ytstream/job/ledger"
 #: A command of the page, and what it prints.
 QUERIES = re.findall(r"^```sh\n(.*?)```\n\n```text\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""The README of a generated project: it names what exists, and its commands do what it says."""
+"""README and docs/operations.md of a generated project: they name what exists, and it does that."""
 
 from __future__ import annotations
 
@@ -9,20 +9,42 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicluster import testing
-from packages.ytstream.tests.examples import example
+from tests.conftest import Generate
 from tests.jvm import submit_args
-from tests.project import YTSTREAM, Variant, generate, variant_answers
+from tests.pages import dead_links, headings
+from tests.project import ROOT, YTSTREAM, Variant, generate, variant_answers
+from packages.ytstream.tests.examples import example
 from ytstream import cli
+from ytstream.demo.scenario import BATCHES
 from ytstream.demo.screen import may_repeat
+from ytstream.provision import LOCAL_QUEUE_TABLETS
 
+README, OPERATIONS = "README.md", "docs/operations.md"
+PAGES = (README, OPERATIONS)
+MOST_LINES = 150
+THE_PROCESSING = {
+    "map": "The processing: each row by itself",
+    "window": "The processing: windows",
+    "join": "The processing: a join with a reference table",
+    "deduplicate": "The processing: deduplication",
+    "aggregate": "The processing: running totals",
+    "sessions": "The processing: sessions",
+}
+THE_GUARANTEE = {
+    "transactional": "The guarantee: exactly once, by transaction",
+    "idempotent": "The guarantee: exactly once, by key",
+    "at_least_once": "The guarantee: at least once",
+}
 #: As many sample rows as the demo puts into each queue.
 DEMO_ROWS = 20_000
 LOCAL = "127.0.0.1:18080"
@@ -30,65 +52,210 @@ LOCAL = "127.0.0.1:18080"
 PATIENCE_SECONDS = 300.0
 
 
-def blocks(readme: Path, language: str) -> list[str]:
+def text_of(project: Path, page: str = README) -> str:
+    return (project / page).read_text(encoding="utf-8")
+
+
+def both(project: Path) -> str:
+    return "\n".join(text_of(project, page) for page in PAGES)
+
+
+def blocks(page: Path, language: str) -> list[str]:
     """Return the fenced blocks of ``language``."""
-    text = readme.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def test_every_target_it_names_exists(project: Path) -> None:
-    text = (project / "README.md").read_text(encoding="utf-8")
+def test_it_is_a_first_page(project: Path) -> None:
+    assert len(text_of(project).splitlines()) <= MOST_LINES
+
+
+def test_it_is_one_with_many_queues_too(generate: Generate) -> None:
+    paths = [f"//home/team/queue-{number}" for number in range(2_000)]
+    text = text_of(generate(processing="join", queue_paths=" ".join(paths)))
+    assert "| reads | 2000 queues, named in `config/production.toml` |" in text
+    assert len(text.splitlines()) <= MOST_LINES
+    assert len(text) < 10_000
+
+
+def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
+    assert headings(project / README)[1:] == [
+        *("See it work", "Make it yours", "Run it here", "Ship it", "What is what")
+    ]
+
+
+def test_the_operations_page_has_nothing_of_what_was_not_chosen(project: Path) -> None:
+    found = headings(project / OPERATIONS)
+    facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
+    is_stateful = facts["processing"] not in ("map", "join")
+    assert [heading for heading in found if heading.startswith("The ")] == [
+        THE_PROCESSING[facts["processing"]],
+        "The outputs",
+        THE_GUARANTEE[facts["guarantee"]],
+        "The ledger",
+    ]
+    assert ("State" in found) == is_stateful
+    page = text_of(project, OPERATIONS)
+    assert ("watermark" in page) == (is_stateful and facts["processing"] != "aggregate")
+    assert ("**pandas and pyarrow**" in page) == (facts["processing"] == "sessions")
+    assert ("reference table" in page) == (facts["processing"] == "join")
+    assert ("make replay-rejected" in page) != is_stateful
+    assert ("is too large for its tables" in page) == (facts["guarantee"] == "transactional")
+
+
+def test_links_and_sections_that_pages_name_exist(project: Path) -> None:
+    for page in PAGES:
+        assert [*dead_links(project / page)] == []
+    found = headings(project / OPERATIONS)
+    named = set(
+        re.findall(r'"([A-Z][a-z]+(?: [a-z]+)*)"', both(project).partition("## Settings")[0])
+    )
+    config = (project / "config/production.toml").read_text(encoding="utf-8")
+    named |= {*re.findall(r'"([^"]+)" in docs/operations.md', config)}
+    assert {"Whose outputs these are", "Rejected rows", "Changing your mind"} <= named
+    for name in named:
+        assert any(heading.startswith(name) for heading in found), name
+
+
+def test_the_runtimes_messages_name_sections_of_the_operations_page(project: Path) -> None:
+    said = "\n".join(_texts())
+    named = set(re.findall(r'docs/operations.md[^"\n]*"([^"]+)"', said))
+    assert named == {"Rejected rows", "The processing"}
+    for name in named:
+        assert any(heading.startswith(name) for heading in headings(project / OPERATIONS)), name
+    assert "README" not in said
+
+
+def test_every_target_they_name_exists(project: Path) -> None:
     named = {
         word
-        for words in re.findall(r"(?:`|^)make((?: +[a-z]+\b)+)", text, re.MULTILINE)
+        for words in re.findall(
+            r"(?:`|^)make((?: +[a-z-]+(?![\w=]))+)", both(project), re.MULTILINE
+        )
         for word in words.split()
     }
-    assert {"lint", "test", "demo", "rows", "status", "submit"} <= named
-    targets = re.findall(r"^([a-z]+):", (project / "Makefile").read_text(), re.MULTILINE)
+    assert {"lint", "test", "demo", "rows", "status", "submit", "rewind", "migrate"} <= named
+    makefile = (project / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert named <= {*targets}
+    variables = set(re.findall(r"`make [a-z-]+ ([A-Z]+)=", both(project)))
+    assert variables == {"TO", "COUNT"}
+    assert all(re.search(rf"^#   {name}=", makefile, re.MULTILINE) for name in variables)
 
 
-def test_every_file_it_names_exists(project: Path) -> None:
-    text = (project / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", text))
+def test_every_file_they_name_exists(project: Path) -> None:
+    # Pages of the runtime are in the template.
+    pages = {"snapshots.md", "docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
+    assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
+    named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", both(project))) - pages
     assert {"sample/rows.py", "config/production.toml", "tests/test_job.py"} <= named
     for name in named:
         assert [*project.glob(name), *project.glob(f"s*/**/{name}")], name
 
 
-def test_every_command_it_names_exists(project: Path) -> None:
-    text = (project / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(rf"python -m {project.name.replace('-', '_')} ([\w-]+)", text))
-    assert {"migrate", "rewind", "submit"} <= named
+def test_every_command_they_name_exists(project: Path) -> None:
+    package = project.name.replace("-", "_")
+    named = set(re.findall(rf"python -m {package} ([\w-]+)", both(project)))
+    assert named == {"submit"}
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
 
-def test_the_messages_that_it_quotes_are_those_of_the_runtime(project: Path) -> None:
-    text = (project / "README.md").read_text(encoding="utf-8")
-    rows = text.partition("\n| you see |")[2].partition("\n\n")[0]
+def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> None:
+    rows = text_of(project, OPERATIONS).partition("## When something is wrong")[2]
+    rows = rows.partition("\n## ")[0]
     first_cells = re.findall(r"^\| (.*?) \|", rows, re.MULTILINE)
+    assert first_cells.count("you see") == 3
     quoted = {part for cell in first_cells for part in re.findall(r"`([^`]* [^`]*)`", cell)}
-    quoted |= {"recovery: first read of ...: from its ... rows, by partition ..."}
     quoted -= {word for word in quoted if word.startswith("make ")}
-    assert len(quoted) > 10
-    said = "\n".join(_texts(YTSTREAM))
+    assert len(quoted) > 30
+    said = "\n".join(_texts())
     for message in quoted:
-        own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)  # put before every line
+        # What is put before every line, and levels of the log, are said elsewhere.
+        own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)
         parts = [re.escape(part) for part in own.split("...")]
         assert re.search(r"[^\n]*".join(parts), said), message
 
 
-def _texts(folder: Path) -> Iterator[str]:
-    """Yield the texts in the code of a folder, a line each; a value in one is left out."""
+def test_the_printed_lines_are_those_of_the_runtime(project: Path) -> None:
+    """The log, and what commands print: each line has the words of a text of the runtime.
+
+    Lines of batches are put together of many: test_a_newcomer... compares them with a real log.
+    """
+    lines = [
+        re.sub(r"^[\d-]+ [\d:]+ [A-Z]+ (recovery: )?", "", line)
+        for page in PAGES
+        for block in blocks(project / page, "text")
+        for line in block.splitlines()
+        if not line.startswith("RESULT ")
+    ]
+    # Cells of tables are data.
+    table = re.compile(r"$|queue |-+ |//\S+( +\d+)+$|\.\.\.$|batch ")
+    said = [line for line in lines if not table.match(line)]
+    assert len(said) >= 8
+    for line in said:
+        assert any(pattern.match(line) for pattern in _patterns()), line
+
+
+@cache
+def _patterns() -> list[re.Pattern[str]]:
+    """Return an expression for each text of the runtime that is long enough to be told by."""
+    texts = [text.split("\0") for text in _texts()]
+    long = [parts for parts in texts if len("".join(parts)) >= 12 and len(max(parts, key=len)) >= 8]
+    return [re.compile(".*".join(map(re.escape, parts))) for parts in long]
+
+
+@cache
+def _texts() -> list[str]:
+    """Return the texts in the runtime's code, a line each; a value in one is left out."""
+    return [*_read(YTSTREAM)]
+
+
+def _read(folder: Path) -> Iterator[str]:
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             values = node.values if isinstance(node, ast.JoinedStr) else [node]
             parts = [
-                value.value
+                value.value if isinstance(value, ast.Constant) else ""
                 for value in values
-                if isinstance(value, ast.Constant) and isinstance(value.value, str)
+                if not isinstance(value, ast.Constant) or isinstance(value.value, str)
             ]
-            yield "\0".join(parts).replace("\n", " ")
+            if any(parts):
+                yield "\0".join(parts).replace("\n", " ")
+
+
+def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -> None:
+    (shown,) = re.findall(
+        r"`make test` takes up to ([\d ]+) rows for each queue, `make demo` ([\d ]+), "
+        r"`make rows` ([\d ]+) unless",
+        text_of(project),
+    )
+    sources = "".join(path.read_text() for path in (project / "tests").glob("test_*.py"))
+    tested = max(int(n) for n in re.findall(r"(?:\.send|SAMPLE\.make)\(([\d_]+)", sources))
+    full = tomllib.loads((project / "config/local.toml").read_text())["max_rows_per_partition"]
+    played = BATCHES * full * LOCAL_QUEUE_TABLETS
+    filled = cli._parser("job").parse_args(["rows"]).count
+    assert [int(number.replace(" ", "")) for number in shown] == [tested, played, filled]
+    assert played == DEMO_ROWS
+
+
+@pytest.mark.slow
+def test_the_rows_that_are_counted_are_those_of_the_sample(project: Path) -> None:
+    """After `make rows`, and after a row of the reader's own whose event time is now."""
+    text = text_of(project)
+    facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text, re.MULTILINE))
+    (own,) = [script for script in blocks(project / README, "sh") if "insert-rows" in script]
+    queues = text.count("INFO recovery: first read of ")
+    found = example(facts["guarantee"], facts["processing"], queues, rejects=True)
+    sent = [row for queue in range(queues) for row in found.sample.make(1_000, queue + 1)]
+    (more,) = found.sample.make(1, 9, time.time_ns() // 1_000)
+    before = found.sample.wanted(found.job, sent).total()
+    after = found.sample.wanted(found.job, [*sent, more]).total()
+    assert f'It prints `{{"rows":{after}}}`.' in text
+    told = {0: "there was none:", after: "as many before:"}.get(before, f"there were {before}:")
+    assert told in text
+    assert own.count("insert-rows") == (2 if facts["processing"] == "deduplicate" else 1)
+    # No column of the example's: it holds for the owner's own sample.
+    assert not any(re.search(rf"\b{column.name}\b", own) for column in found.job.queue_columns)
 
 
 @pytest.mark.slow
@@ -159,10 +326,11 @@ def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: V
         lines = own.replace(LOCAL, cluster.http).replace(". .venv/bin/activate", "set -e")
         assert LOCAL in own
         said("sh", "-c", re.sub(r"sleep \d+.*", "", lines))
+        assert len((project / "row.yson").read_text().splitlines()) > 5  # to be edited
         queue = variant_answers(variant)["queue_paths"].split()[0]
-        query = f'event_id from [{queue}] where is_prefix("mine", event_id)'
+        query = f'event_id from [{queue}] where is_prefix("9-", event_id)'
         found = said("yt", "--proxy", cluster.http, "select-rows", query, "--format", "json")
-        assert len(found.splitlines()) == (2 if "for " in own else 1)
+        assert len(found.splitlines()) == own.count("insert-rows")
 
 
 @pytest.mark.slow
@@ -203,12 +371,24 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
                 _wait(lambda: " batch 1-0: read 1,000 " in (project / "run.log").read_text())
                 assert "lag: 0 rows" in said(*make, "status")
                 script(send)
-                _wait(lambda: script(f"{activate}\n{select}") in blocks(readme, "text"))
+                (printed,) = re.findall("It prints `(.*)`", readme.read_text())
+                _wait(lambda: script(f"{activate}\n{select}") == f"{printed}\n")
+                shown = {_masked(line) for line in _log_lines(readme.read_text())}
+                assert shown <= {_masked(line) for line in (project / "run.log").open()}
                 assert "the job has ended: stopped" in said(*make, "stop")
                 assert job.wait(PATIENCE_SECONDS) == 0
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(job.pid, signal.SIGKILL)
+
+
+def _log_lines(text: str) -> list[str]:
+    return re.findall(r"^\d{4}-\d\d-\d\d .*\n", text, re.MULTILINE)
+
+
+def _masked(line: str) -> str:
+    """Return a line of the log without its time, and without how long something took."""
+    return re.sub(r"[\d.]+ s$", "... s", line.rstrip().split(" ", 2)[-1])
 
 
 def _wait(done: Callable[[], bool]) -> None:

@@ -77,7 +77,7 @@ def test_its_own_tests_pass(tmp_path: Path, installed: dict[str, Path], variant:
     _run_its_tests(generate(tmp_path, **answers), installed[answers["spark_version"]])
 
 
-#: Edits that add a static output beside the first one, with the README's own outputs().
+#: Edits that add a static output beside the first one, with outputs() of docs/operations.md.
 MORE = {
     "src/bids_stream/tables.py": {
         "OUTPUTS = {": 'STATIC = ("expensive",)\nOUTPUTS = {',
@@ -121,10 +121,8 @@ def test_its_own_tests_pass_with_a_static_output_beside_the_first_one(
 ) -> None:
     project = generate(tmp_path)
     _edit(project, MORE)
-    readme = (project / "README.md").read_text()
-    (outputs,) = re.findall(
-        r"^```python\n(def outputs\(.*?)^```$", readme, re.DOTALL | re.MULTILINE
-    )
+    page = (project / "docs/operations.md").read_text()
+    (outputs,) = re.findall(r"^```python\n(def outputs\(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     for name, code in {
         "src/bids_stream/transform.py": f"\n\n{outputs}",
         "src/bids_stream/tables.py": '\nOUTPUTS["expensive"] = OUTPUTS["output"]\n',

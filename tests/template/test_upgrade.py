@@ -122,4 +122,4 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     cruft(project, *shlex.split(line), "--skip-apply-ask")
     assert (project / "ytstream/pairs.py").read_text() == today
     assert 'guarantee="transactional"' in (project / "src/bids_stream/job.py").read_text()
-    assert "exactly once, by transaction" in (project / "README.md").read_text()
+    assert "exactly once, by transaction" in (project / "docs/operations.md").read_text()

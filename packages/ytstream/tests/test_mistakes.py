@@ -150,7 +150,8 @@ MISTAKES = (
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',
             "job.py and tables.py do not fit:\n  nothing fills the outputs bad: give Job "
             "split=outputs, the function of transform.py\n  REJECT needs an output in OUTPUTS: "
-            "'rejected': REJECTED, which ytstream exports; docs: README, \"Rejected rows\"",
+            "'rejected': REJECTED, which ytstream exports: see docs/operations.md, "
+            '"Rejected rows"',
             DECLARED),
     Mistake("no column", TABLES, 'Column("auction", "int64", required=True)', '("auction",)',
             "tables.py, QUEUE[1], ('auction',): wanted a Column, or (name, type, required)",

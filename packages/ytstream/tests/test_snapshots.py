@@ -493,7 +493,7 @@ def test_without_its_cure_a_test_fails(
         test(driver, *more)
 
 
-PAGE = Path(__file__).parents[3] / "docs/snapshots.md"
+PAGE = Path(__file__).parents[3] / "docs/runtime/snapshots.md"
 
 
 def test_tables_are_merged_as_the_page_does(

@@ -17,8 +17,8 @@ _FOREIGN = {"ytstream", "pyspark", "py4j", "spyt", "site-packages", "__main__.py
 #: Packages that some kind of job needs beside SPYT's, and what to do where one is missing.
 _PACKAGES = {name for kind in PROCESSINGS.values() for name in kind.packages}
 BRING = (
-    "on this machine run `make setup`; the README tells how packages come to a cluster, under "
-    '"The processing"'
+    "on this machine run `make setup`; docs/operations.md tells how packages come to a cluster, "
+    'under "The processing"'
 )
 
 

@@ -1,8 +1,8 @@
 """Every Spark, SPYT and checkpoint setting of a job, each with its reason.
 
-One table: `make confs` prints it, the README shows it, the session applies it. A value in braces is
-a key of the configuration or a field of Job. Standard library only, so that the template can read
-it without Spark.
+One table: `make confs` prints it, docs/operations.md shows it, the session applies it. A value in
+braces is a key of the configuration or a field of Job. Standard library only, so that the template
+can read it without Spark.
 
 Left out on purpose, because Structured Streaming does not read them although SPYT's pages name
 them: ``spark.streaming.stopGracefullyOnShutdown`` and its timeout (old DStreams; see

@@ -67,8 +67,8 @@ def _of_reject(job: Job) -> Iterator[tuple[bool, str]]:
     without_output = bool(job.reject) and REJECTED not in job.outputs
     yield (
         without_output,
-        f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports; docs: "
-        'README, "Rejected rows"',
+        f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports: see "
+        'docs/operations.md, "Rejected rows"',
     )
     for reason, condition in job.reject.items():
         is_entry = _is_line(reason) and isinstance(condition, str) and bool(condition.strip())
