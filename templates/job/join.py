@@ -1,4 +1,4 @@
-"""YOURS. The job in one declaration; `ytstream/` is the runtime that runs it."""
+"""YOURS. The job in one declaration; `ytstream` is the runtime that runs it."""
 
 from ytstream import Job
 

@@ -1,1 +1,1 @@
-"""One Structured Streaming job on YTsaurus, declared in job.py; ytstream/ runs it."""
+"""One Structured Streaming job on YTsaurus, declared in job.py; ytstream runs it."""
