@@ -1,6 +1,5 @@
-"""Remove what rendering leaves behind, and note what the vendored folders are like as released."""
+"""Remove what rendering leaves behind."""
 
-import runpy
 import shutil
 from pathlib import Path
 
@@ -23,9 +22,6 @@ def tidy(folder: Path) -> None:
 
 
 tidy(Path.cwd())
-checksums = runpy.run_path("ytstream/testing/checksums.py")
-for folder in ("ytstream", "minicluster"):
-    checksums["write"](Path(folder))
 print(
     f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init\n"
     "  make demo    # the job on a cluster in memory, killed and counted"

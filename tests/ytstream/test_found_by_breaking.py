@@ -75,7 +75,7 @@ def test_an_address_or_a_path_that_cannot_be_is_refused(tmp_path: Path, line: st
         ({"outputs": {1: []}}, "the name 1 is not a text"),
         ({"queue": None}, "queue=None: wanted a list"),
         ({"reference": 5}, "reference=5: wanted a list"),
-        ({"made_for": None}, "made_for=None: wanted one line"),
+        ({"name": None}, "name=None: wanted one line"),
         ({"processing": []}, "processing=[]: wanted one line"),
         ({"name": "a\nb"}, "wanted one line"),
         ({"shuffle_partitions": -3}, "shuffle_partitions=-3: wanted a positive number"),

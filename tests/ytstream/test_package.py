@@ -19,7 +19,6 @@ from tests.ytstream.helpers import refusal, unconnected
 from ytstream import JobError, describe, shipped, submit
 from ytstream.config import Settings
 from ytstream.job import PROCESSINGS
-from ytstream.testing import checksums
 
 RUNTIME = Path(ytstream.__file__).parent
 
@@ -121,40 +120,6 @@ def test_every_setting_is_described_with_value_and_reason() -> None:
     other = example("at_least_once", "map").job
     described = describe.conf_table(other, settings_of(other, "//home/job"))
     assert "spark.sql.shuffle.partitions" not in described
-
-
-@pytest.fixture
-def vendored(tmp_path: Path) -> Path:
-    """Make a folder with two files, as it was released."""
-    folder = tmp_path / "vendored"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "a.py").write_text("a = 1\n")
-    (folder / "inner" / "b.py").write_text("b = 1\n")
-    checksums.write(folder)
-    return folder
-
-
-def test_a_vendored_folder_as_it_was_released_has_no_differences(vendored: Path) -> None:
-    (vendored / "__pycache__").mkdir()
-    (vendored / "__pycache__" / "a.pyc").write_bytes(b"cache")
-    assert checksums.differences(vendored) == []
-
-
-def test_a_changed_an_added_and_a_removed_file_are_noticed(
-    vendored: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (vendored / "a.py").write_text("a = 2\n")
-    (vendored / "c.py").write_text("")
-    (vendored / "inner" / "b.py").unlink()
-    assert checksums.differences(vendored) == [
-        "vendored/a.py was changed",
-        "vendored/c.py was added",
-        "vendored/inner/b.py was removed",
-    ]
-    assert checksums.main([str(vendored)]) == 0
-    assert capsys.readouterr().out.count("warning: ") == 3
-    assert checksums.main(["--write", str(vendored)]) == 0
-    assert checksums.differences(vendored) == []
 
 
 @pytest.mark.slow

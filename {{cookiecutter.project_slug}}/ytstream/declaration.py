@@ -12,17 +12,11 @@ from .job import PROCESSINGS, REJECTED, Guarantee, Job
 from .pairs import KEYED
 from .schema import never_written
 from .table import counted
-from .version import __version__
 
 
 def verify(job: Job) -> None:
     """Raise JobError unless job.py fits this runtime and its own tables; needs no cluster."""
     _verify_kinds(job)
-    if job.made_for.partition(".")[0] != __version__.partition(".")[0]:
-        raise JobError(
-            f"job.py was made for ytstream {job.made_for}, the folder ytstream/ is {__version__}",
-            "run `cruft update`, which brings both to one version",
-        )
     if job.processing not in PROCESSINGS:
         raise JobError(
             f"job.py: unknown processing {job.processing!r}",
@@ -97,7 +91,7 @@ def _verify_kinds(job: Job) -> None:
     """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
     if not isinstance(job, Job):
         raise JobError("JOB in job.py is not a Job", "write JOB = Job(...)")
-    texts = ("name", "processing", "guarantee", "made_for")
+    texts = ("name", "processing", "guarantee")
     whole = ("reference_rows", "shuffle_partitions", "large_state_bytes", "most_failures")
     seconds = ("failure_period_seconds", "first_pause_seconds", "longest_pause_seconds")
     has_outputs = isinstance(job.outputs, Mapping)

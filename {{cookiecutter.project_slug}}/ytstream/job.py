@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .config import Settings
-from .version import __version__
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -47,7 +46,6 @@ class Job:
     """One declaration of a job, made in job.py.
 
     ``name`` is the application's name and part of the marker that tells whose checkpoint it is.
-    ``made_for`` is the version of this folder that job.py was written for.
     """
 
     name: str
@@ -68,7 +66,6 @@ class Job:
     #: REJECT of transform.py: reason -> SQL condition on a row of the queues. A row goes to
     #: "rejected" under the first reason that is true, and not to transform().
     reject: Mapping[str, str] = field(default_factory=dict)
-    made_for: str = __version__
     #: For a join: the columns of the reference table, its key among them.
     reference: Sequence[Described] = ()
     #: For a join: the most rows of the reference table, all of which pass through the driver.
