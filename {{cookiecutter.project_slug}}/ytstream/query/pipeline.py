@@ -11,12 +11,16 @@ from ..cluster import connect
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import analysed, stateful_operator
+from ..recovery.epoch import Epoch
 from ..recovery.folder import path_of
+from ..tablets import Tablets
 from . import reject
 from .audit import uncounted
 from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
+from .overflow import Overflow
 from .sink import counted, verify_sink
+from .snapshots import Shelf
 from .source import events
 
 
@@ -90,20 +94,27 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
     )
 
 
-def start(flow: Flow, batch: Batch) -> StreamingQuery:
-    """Start the query that hands its micro-batches to ``batch``.
+def start(
+    flow: Flow,
+    connection: Connection,
+    tablets: Tablets,
+    epoch: Epoch,
+    refused: Overflow | None = None,
+) -> tuple[StreamingQuery, Batch]:
+    """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
-    connection = batch.connection
-    batch.uncounted = uncounted(flow.rows, connection.settings.queues)
-    batch.outputs = flow.outputs
+    settings = connection.settings
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
-    batch.connection = replace(connection, client=connect(connection.settings))
-    batch.shelf.settle(batch.connection.client, connection.settings)
-    folder = path_of(connection.settings, batch.epoch.number)
+    own = replace(connection, client=connect(settings))
+    shelf = Shelf(epoch)
+    shelf.settle(own.client, settings)
+    once = uncounted(flow.rows, settings.queues)
+    batch = Batch(own, tablets, epoch, flow.outputs, shelf, once, refused)
+    folder = path_of(settings, epoch.number)
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
-    milliseconds = round(connection.settings.trigger_seconds * 1000)
+    milliseconds = round(settings.trigger_seconds * 1000)
     is_whole = flow.outputs.are_streamed
     rows = counted(connection.guarantee.fenced(flow.rows), "output") if is_whole else flow.rows
     query = (
@@ -114,4 +125,4 @@ def start(flow: Flow, batch: Batch) -> StreamingQuery:
         .start()
     )
     batch.query.set_result(query)
-    return query
+    return query, batch

@@ -102,9 +102,9 @@ def _replay(
         ]
         if not deleted:
             return 0
-        finished = flow.outputs.of(flow.outputs.transformed(reject.passed(rows)), lambda: None)
-        with finished as frames, _inside(tablets.java, transaction):
-            written = write_outputs(frames, connection, tablets.java, 0)
+        passed = flow.outputs.transformed(reject.passed(rows))
+        with flow.outputs.finished(passed) as finished, _inside(tablets.java, transaction):
+            written = write_outputs(flow.outputs.of(finished), connection, tablets.java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
     row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
     transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])

@@ -116,10 +116,9 @@ class Life:
         self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
         for note in before_start.start(self.connection, self.tablets, self.epoch):
             say(f"recovery: {note}")
-        batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
-        self.refused = None
+        refused, self.refused = self.refused, None
         flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
-        query = pipeline.start(flow, batch)
+        query, batch = pipeline.start(flow, self.connection, self.tablets, self.epoch, refused)
         try:
             self._follow(query, batch)
         finally:

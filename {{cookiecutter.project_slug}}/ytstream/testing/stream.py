@@ -24,7 +24,6 @@ from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
 from ..query import pipeline
-from ..query.batch import Batch
 from ..query.supervisor import read_reference
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
@@ -105,8 +104,7 @@ class Stream:
         if not self._is_ready:
             self.recover()
         self._is_ready = False
-        batch = Batch(self.connection, self.tablets, self.epoch)
-        query = pipeline.start(self.flow(), batch)
+        query, batch = pipeline.start(self.flow(), self.connection, self.tablets, self.epoch)
         try:
             yield query
             settle(query)
