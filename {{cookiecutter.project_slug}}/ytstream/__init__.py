@@ -8,10 +8,11 @@ go down only:
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
     guarantees/  recovery/  provision  retention  declaration  blame
     job                                the values that everything is handed
-    tablets  ledger
+    tablets  ledger  plan
+    connector                          all that is taken from inside Spark and SPYT
     schema  cluster
     columns  config  shipped
-    confs  pairs  plan  positions  latest  table  log  errors  entry  version
+    confs  pairs  positions  latest  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column
 from ..config import Settings
+from ..connector import POSITION
 from ..schema import split_by_position
 from . import one_to_one
 from .replaying import Replaying
@@ -26,10 +27,7 @@ class Idempotent(Replaying):
 
     name = "idempotent"
     acceptable: Sequence[str] = tuple(one_to_one.ACCEPTABLE.values())
-    position: Mapping[str, str] = {
-        "tablet_index": "__spyt_streaming_src_tablet_index",
-        "row_index": "__spyt_streaming_src_row_index",
-    }
+    position: Mapping[str, str] = POSITION
 
     def key(self, queues: int) -> tuple[str, ...]:
         """Return the position, and with several queues the queue in front of it.

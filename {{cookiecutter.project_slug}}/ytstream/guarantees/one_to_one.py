@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
+from ..connector import class_name, clock_pattern, each
 from ..errors import JobError
-from ..plan import SOURCES, Node, analysed, class_name, each
+from ..plan import SOURCES, Node, analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -128,12 +129,11 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
 
 def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
     """Yield the innermost functions with other values in a replay, of a join's other side too."""
-    jvm: Any = rows.sparkSession._jvm
-    current = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    clock = clock_pattern(rows.sparkSession)
 
     def differs(expression: Any) -> bool:
         # Spark marks a clock as deterministic: it stands still within a query.
-        return not expression.deterministic() or bool(expression.containsPattern(current))
+        return not expression.deterministic() or bool(expression.containsPattern(clock))
 
     pending = [expression for node in plan.walk() for expression in each(node.jvm.expressions())]
     while pending:

@@ -27,6 +27,7 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
+from ..connector import ends_of, of_execution, opened_transaction, stream_of
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head
@@ -37,12 +38,12 @@ from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
 from .again import rejected_rows, write_rejected
-from .audit import Ranges, audit, ends_of, metrics_of, ranges
+from .audit import Ranges, audit, metrics_of, ranges
 from .left_out import LeftOut, left_out, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
 from .reading import reads, verify_start
-from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
+from .sink import write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
 from .state_store import state_rows
@@ -64,8 +65,7 @@ class MicroBatch:
 
     number: int
     rows: DataFrame
-    #: Spark's execution of the query (MicroBatchExecution), and that of this batch alone.
-    execution: Any
+    #: The query's execution of this batch (IncrementalExecution).
     plan: Any
     #: Where the partitions end after it, by Spark's offset log.
     ends: Rows
@@ -137,10 +137,10 @@ class Batch:
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
-        execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
+        stream = stream_of(self.query.result(_START_SECONDS))
         transaction = self._spyts(number)
-        plan, ends = execution.lastExecution(), ends_of(execution, number)
-        return MicroBatch(number, rows, execution, plan, ends, transaction, started)
+        plan, ends = stream.lastExecution(), ends_of(stream, number)
+        return MicroBatch(number, rows, plan, ends, transaction, started)
 
     # -- 1. verify
 
@@ -191,7 +191,8 @@ class Batch:
         if not connection.job.kind.is_stateful:
             rows = self._tasks.gathered(rows, batch.plan, batch.ends)
         if self.outputs.are_streamed and self.refused is None:
-            frame = of_the_query(rows, batch.plan, java) if rows is batch.rows else rows
+            # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
+            frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
             return write_streamed(frame, batch.plan, connection, java, batch.number)
         with self.outputs.finished(rows) as finished:
             if self.outputs.are_computed_first:
@@ -214,7 +215,7 @@ class Batch:
         Returns which it leaves out; those that REJECT keeps out are written then.
         """
         connection, java = self.connection, self.tablets.java
-        metrics = metrics_of(batch.execution)
+        metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
         audit(connection.client, batch.number, head.ids, planned, metrics)
@@ -275,17 +276,13 @@ class Batch:
         """
         if not self.connection.guarantee.in_transaction:
             return None
-        context = self.tablets.java[CONTEXT]()
-        if context.isEmpty():
+        found = opened_transaction(self.tablets.java)
+        if found is None:
             raise JobError(
                 f"SPYT has opened no transaction for batch {number}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
-        found = context.get()
-        proxy = found.stickyAddress()
-        return self.tablets.attached(
-            str(found.txId()), str(proxy.get()) if proxy.isDefined() else None
-        )
+        return self.tablets.attached(*found)
 
 
 def verify_head(

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .. import connector
 from ..blame import place
 from ..columns import Column, key_of
 from ..errors import JobError
@@ -131,8 +132,7 @@ def computed(rows: DataFrame) -> Iterator[DataFrame]:
     try:
         yield done
     finally:
-        # Nothing else removes the blocks before Java's collector runs (Spark, ContextCleaner).
-        done._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        connector.free(done)
 
 
 def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:

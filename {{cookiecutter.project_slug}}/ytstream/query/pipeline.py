@@ -1,13 +1,13 @@
 """Queues -> transform() -> outputs, as one streaming query."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..cluster import connect
+from ..connector import verify_stream
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import analysed, stateful_operator
@@ -50,7 +50,7 @@ def flow_of(
         arrived = reject.tagged(arrived, job)
         guarantee.admit(arrived, settings)
     rows = outputs.transformed(reject.passed(arrived) if job.reject else arrived)
-    _verify_plan(spark, rows, connection)
+    _verify_plan(rows, connection)
     guarantee.admit(rows, settings)
     if job.split is None:
         frames: Frames = {"output": rows}
@@ -64,7 +64,7 @@ def flow_of(
     return Flow(rows, replace(outputs, unproven=unproven(connection, frames)), arrived)
 
 
-def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:
+def _verify_plan(rows: DataFrame, connection: Connection) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
     job = connection.job
     operator = stateful_operator(rows)
@@ -87,11 +87,7 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
             "transform() joins the rows with themselves: Spark reads their queues as two streams",
             "group by the columns of that join; a union of the rows with themselves is possible",
         )
-    jvm: Any = spark._jvm
-    mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, job.kind.output_mode.title())()
-    jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
-        rows._jdf.queryExecution().analyzed(), mode
-    )
+    verify_stream(rows, job.kind.output_mode)
 
 
 def start(

@@ -19,6 +19,7 @@ from yt.common import YtError
 from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
+from ..connector import jvm_of
 from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
 from ..log import RUNNING, Said, say
@@ -56,7 +57,7 @@ def run(connection: Connection, session: ExitStack) -> None:
     say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)
+    life = Life(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
     session.callback(close, spark, life.tablets.beside)
     how = STOPPED
     try:

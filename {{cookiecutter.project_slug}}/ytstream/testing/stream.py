@@ -18,6 +18,7 @@ from rich.console import Console
 
 from ..cluster import Client
 from ..config import Settings
+from ..connector import jvm_of
 from ..demo import fits, tables
 from ..demo.sample import Counted, Sample
 from ..demo.scenario import drained
@@ -85,7 +86,7 @@ class Stream:
     @property
     def tablets(self) -> Tablets:
         """Tablet transactions, through the session's JVM."""
-        return Tablets(self.spark._jvm, self.settings)
+        return Tablets(jvm_of(self.spark), self.settings)
 
     @property
     def folder(self) -> str:
