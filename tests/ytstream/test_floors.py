@@ -12,7 +12,19 @@ RUNTIME = Path(ytstream.__file__).parent
 
 #: The lowest first; "" is what a job imports, `from ytstream import Job`.
 FLOORS = (
-    ("confs", "entry", "errors", "latest", "log", "pairs", "positions", "table", "version"),
+    (
+        "addresses",
+        "confs",
+        "entry",
+        "errors",
+        "latest",
+        "log",
+        "pairs",
+        "positions",
+        "table",
+        "user_state",
+        "version",
+    ),
     ("columns", "config", "shipped"),
     ("cluster", "resharding", "schema"),
     ("connector",),

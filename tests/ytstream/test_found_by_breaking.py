@@ -13,8 +13,9 @@ import yt.type_info as ti
 from tests.ytstream.examples import example
 from tests.ytstream.helpers import refusal, unconnected
 from ytstream import Column, Job, JobError, confs
+from ytstream.addresses import is_loopback
 from ytstream.blame import imported, user_code
-from ytstream.config import is_loopback, load
+from ytstream.config import load
 from ytstream.declaration import verify
 from ytstream.demo import tables
 from ytstream.shipped import verify_imports

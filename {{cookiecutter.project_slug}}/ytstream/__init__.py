@@ -12,7 +12,7 @@ go down only:
     connector                          all that is taken from inside Spark and SPYT
     schema  cluster
     columns  config  shipped
-    confs  pairs  positions  latest  table  log  errors  entry  version
+    addresses  confs  pairs  positions  latest  user_state  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
@@ -22,6 +22,7 @@ from .columns import Column
 from .errors import JobError, RestartableError
 from .job import Job
 from .latest import latest
+from .user_state import checked_state
 from .version import __version__
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "JobError",
     "RestartableError",
     "__version__",
+    "checked_state",
     "latest",
 ]

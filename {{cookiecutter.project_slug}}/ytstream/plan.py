@@ -86,10 +86,10 @@ def analysed(rows: DataFrame) -> Node:
 
 #: Operators that choose or combine rows of one batch, or remember rows of earlier ones.
 _STATEFUL = (
-    *("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit"),
-    *("LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"),
-    *("TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark"),
-)
+    "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit",
+    "LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState",
+    "TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark",
+)  # fmt: skip
 
 
 def stateful_operator(rows: DataFrame) -> str | None:
@@ -124,9 +124,9 @@ def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
 
 #: Operators out of which comes at most what went in, each row once.
 _ROWS_PASS = (
-    *("Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark"),
-    *("Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort"),
-)
+    "Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark",
+    "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+)  # fmt: skip
 
 
 def _origin(node: Node, number: int | None) -> int | None:

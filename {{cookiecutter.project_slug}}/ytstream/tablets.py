@@ -34,10 +34,10 @@ _UNREACHABLE = (3, 100, 105)
 #: connection, a broken one, no reply, a request that ended with its connection. Any other exception
 #: without a code of the cluster's is an error of a program: waiting does not help.
 _OUTAGES = (
-    *("java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl."),
-    *("java.io.IOException", "java.io.EOFException"),
-    *("java.util.concurrent.TimeoutException", "java.util.concurrent.CancellationException"),
-)
+    "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
+    "java.io.EOFException", "java.util.concurrent.TimeoutException",
+    "java.util.concurrent.CancellationException",
+)  # fmt: skip
 #: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
 _NO_PROXIES = "Cannot get rpc proxies"
 

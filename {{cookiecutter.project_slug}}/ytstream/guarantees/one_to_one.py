@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ONE_TO_ONE = (
-    "Project Filter SubqueryAlias View WithCTE CTERelationRef PipeOperator Union Repartition "
-    "RepartitionByExpression RebalancePartitions Sort EventTimeWatermark ResolvedHint "
-    "UnresolvedHint CollectMetrics"
-)
+    "Project", "Filter", "SubqueryAlias", "View", "WithCTE", "CTERelationRef", "PipeOperator",
+    "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+    "EventTimeWatermark", "ResolvedHint", "UnresolvedHint", "CollectMetrics",
+)  # fmt: skip
 #: What a frame of finished rows is to the plan of an output that is made of it.
 _FRAMES = ("LogicalRDD", "LocalRelation")
-_ALLOWED = frozenset((*SOURCES, *_ONE_TO_ONE.split()))
+_ALLOWED = frozenset(SOURCES + _ONE_TO_ONE)
 #: Whether the stream stands left, right -> joins that make no row without one of the stream's.
-_JOINS: Mapping[tuple[bool, ...], str] = {
-    (True, False): "Inner Cross LeftOuter LeftSemi LeftAnti",
-    (False, True): "Inner Cross RightOuter",
+_JOINS: Mapping[tuple[bool, ...], Sequence[str]] = {
+    (True, False): ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"),
+    (False, True): ("Inner", "Cross", "RightOuter"),
 }
 #: What a user can justify, and the entry of `accept` that says so.
 ACCEPTABLE = {"Join": "join:unique-key", "Subquery": "subquery:constant"}
@@ -119,7 +119,7 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
             yield "Subquery over a stream" if subquery.isStreaming() else "Subquery"
         if node.name == "Join":
             sides = tuple(map(is_ours, node.children))
-            known = node.jvm.joinType().toString() in _JOINS.get(sides, "").split()
+            known = node.jvm.joinType().toString() in _JOINS.get(sides, ())
             yield "Join of streams" if all(sides) else "Join" if known else "Outer join"
             pending += [child for child in node.children if is_ours(child)]
         else:

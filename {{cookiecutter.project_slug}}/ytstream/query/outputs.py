@@ -18,7 +18,6 @@ from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
-from .user_state import verified_states
 
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
@@ -63,7 +62,7 @@ class Outputs:
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
-        with user_function("transform()"), verified_states():
+        with user_function("transform()"):
             rows = self.connection.job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")

@@ -14,6 +14,7 @@ from ..plan import analysed, stateful_operator
 from ..recovery.epoch import Epoch
 from ..recovery.folder import path_of
 from ..tablets import Tablets
+from ..user_state import is_checked
 from . import reject
 from .audit import uncounted
 from .batch import Batch
@@ -76,6 +77,16 @@ def _verify_plan(rows: DataFrame, connection: Connection) -> None:
             "move it to outputs(), which sees the rows of one micro-batch, or set another "
             f"processing in job.py: {stateful}",
         )
+    for node in analysed(rows).walk():
+        if node.name == "FlatMapGroupsInPandasWithState":
+            name = str(node.jvm.functionExpr().name())
+            if not is_checked(name):
+                raise JobError(
+                    f"applyInPandasWithState() gets {name} as it is: Spark would store null for a "
+                    "value that does not fit the state, and say nothing",
+                    f"write checked_state({name}) in its place, and `from ytstream import "
+                    "checked_state`",
+                )
     read = analysed(rows).sources()
     if {queue for queue, _ in read} != {*connection.settings.queues}:
         raise JobError(
