@@ -20,7 +20,7 @@ from .audit import uncounted
 from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
 from .overflow import Overflow
-from .sink import counted, verify_sink
+from .sink import observed_writes, verify_sink
 from .snapshots import Shelf
 from .source import events
 
@@ -123,7 +123,9 @@ def start(
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(settings.trigger_seconds * 1000)
     is_whole = flow.outputs.are_streamed
-    rows = counted(connection.guarantee.fenced(flow.rows), "output") if is_whole else flow.rows
+    rows = flow.rows
+    if is_whole:
+        rows = observed_writes(connection.guarantee.fenced(rows), "output")
     query = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)

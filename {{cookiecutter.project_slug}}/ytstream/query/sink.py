@@ -65,7 +65,7 @@ def write_outputs(
 
 def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
     """Write the rows of one dynamic output; return their execution, which has counted them."""
-    fenced = counted(connection.guarantee.fenced(rows), name)
+    fenced = observed_writes(connection.guarantee.fenced(rows), name)
     add_batch(_sink(rows.sparkSession, connection, java, name), number, fenced)
     return execution_of(fenced)
 
@@ -81,8 +81,8 @@ def write_streamed(
     return {"output": _count(execution, "output")}
 
 
-def counted(rows: DataFrame, output: str) -> DataFrame:
-    """Return the rows of ``output``, counted as they are written."""
+def observed_writes(rows: DataFrame, output: str) -> DataFrame:
+    """Return the rows of ``output``, which Spark counts as they are written."""
     return rows.observe(observed_name(output), F.expr("count(1) as rows"))
 
 
