@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
@@ -119,41 +120,52 @@ class Job:
         return resolved("REFERENCE", self.reference) if self.reference else ()
 
 
-class Guarantee(Protocol):
-    """A delivery guarantee as the runtime uses it; one class in guarantees/ for each."""
+class Guarantee(ABC):
+    """A delivery guarantee as the runtime uses it; one class in guarantees/ for each.
+
+    The defaults are those without SPYT's transaction. Each ``modify_rows`` is a transaction of its
+    own then, and the outputs of a batch are visible at once. After them one transaction of the
+    runtime's own writes the ledger's head; a batch that was cut off before runs again from its
+    first row. SPYT moves the consumer one batch behind.
+    """
 
     name: str
-    #: Names that `accept` in the configuration may list.
-    acceptable: Sequence[str]
+    #: Names that `accept` in the configuration may list: refusals that a user can waive.
+    acceptable: Sequence[str] = ()
     #: Whether outputs and consumer offsets commit in one transaction, which SPYT opens.
-    in_transaction: bool
-    #: Columns that a source adds to the queue's own: name -> SPYT's name (StreamingUtils).
-    position: Mapping[str, str]
+    in_transaction = False
+    #: Columns that a source adds to the queue's own: name -> SPYT's name.
+    position: Mapping[str, str] = {}
 
+    @abstractmethod
     def key(self, queues: int) -> tuple[str, ...] | None:
         """Return the key columns that every output has with that many queues; None: any."""
 
-    def admit(self, rows: DataFrame, settings: Settings) -> None:
-        """Raise JobError for a stream whose plan breaks the guarantee."""
-
-    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
-        """Raise JobError for an output of outputs() whose plan breaks the guarantee."""
-
-    def fenced(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of a micro-batch as they may be written."""
-
+    @abstractmethod
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
         """Return the attributes of a new output table; ``tablets`` counts those of each queue."""
 
+    def admit(self, rows: DataFrame, settings: Settings) -> None:  # noqa: B027
+        """Raise JobError for a stream whose plan breaks the guarantee."""
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:  # noqa: B027
+        """Raise JobError for an output of outputs() whose plan breaks the guarantee."""
+
+    def fenced(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of a micro-batch as they may be written."""
+        return rows  # what a task has written before it failed may repeat
+
     def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
-        """Return the rows per ``modify_rows``."""
+        """Return the rows per ``modify_rows``, far below those that a transaction may touch."""
+        return 10_000
 
     def sizing_problem(
         self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
     ) -> str | None:
         """Return why full batches could hit the limit of a tablet; None when they cannot."""
+        return None
 
 
 @dataclass(frozen=True)

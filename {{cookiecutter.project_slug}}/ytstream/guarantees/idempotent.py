@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ..columns import Column
 from ..config import Settings
 from ..connector import POSITION
+from ..job import Guarantee
 from ..schema import split_by_position
 from . import one_to_one
-from .replaying import Replaying
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 QUEUE_KEY = "queue_id"
 
 
-class Idempotent(Replaying):
+class Idempotent(Guarantee):
     """See the module."""
 
     name = "idempotent"
