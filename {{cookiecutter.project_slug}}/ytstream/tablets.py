@@ -121,8 +121,8 @@ class Tablets:
 
     jvm: Any
     settings: Settings
-    #: Calls the JVM beside the thread of a batch. One for all queries of the process, since its
-    #: threads stay, each with a connection of py4j's; a second one starts where the first hangs.
+    #: Runs JVM calls off the batch thread. Shared by all queries of the process, since each worker
+    #: keeps a py4j connection; a second worker starts where the first hangs.
     beside: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
     _clients: dict[str | None, Any] = field(default_factory=dict)
 
