@@ -37,7 +37,6 @@ from ytstream.guarantees import guarantee_of
 from ytstream.guarantees.transactional import FENCE
 from ytstream.job import Connection, Job
 from ytstream.query import pipeline, session
-from ytstream.query.batch import Batch
 from ytstream.query.watch import Watch, finished_tasks
 from ytstream.recovery import before_start
 from ytstream.recovery.epoch import Epoch
@@ -112,7 +111,8 @@ def _by_ledger(connection: Connection, spark: SparkSession) -> Running:
     spark.conf.set(_WRITE_SIZE, str(connection.settings.dyn_batch_size))
     tablets = Tablets(spark._jvm, connection.settings)
     epoch, _ = before_start.prepare(connection, tablets, Epoch())
-    query = pipeline.start(pipeline.flow_of(spark, connection), Batch(connection, tablets, epoch))
+    flow = pipeline.flow_of(spark, connection)
+    query, _ = pipeline.start(flow, connection, tablets, epoch)
     return Running(query, Watch(connection, epoch, query, partial(finished_tasks, spark)).look)
 
 

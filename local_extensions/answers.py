@@ -28,16 +28,16 @@ LONGEST_SLUG = 64
 _NAME = re.compile(r"[a-z_]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
-# Narrower than Cypress on purpose. The same path is a YPath, where / @ & * [ { < \ mean something;
-# a string in a query that SPYT writes; and, for the checkpoint, a Hadoop URI. These characters
-# have no special meaning in any of the three.
-_CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
+# The runtime's own rules of paths and addresses, of a module that needs no package.
+_RUNTIME = TEMPLATE / "packages/ytstream/src/ytstream"
+_ADDRESSES = runpy.run_path(str(_RUNTIME / "addresses.py"))
+_is_plain: Callable[[str], bool] = _ADDRESSES["is_path"]
 _PATH_EXPECTED = (
     "give an absolute path such as //home/team/job: single slashes between folders, none at the"
     " end, only letters a-z, digits and _ . - + = ~ (no attributes, ranges or wildcards)"
 )
 
-_PROXY = re.compile(r"(https?://)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?(:(?P<port>[0-9]{1,5}))?")
+_PROXY: re.Pattern[str] = _ADDRESSES["PROXY"]
 
 _FOLDERS = frozenset(
     (
@@ -65,9 +65,9 @@ _INSTALLED = frozenset(_MODULES.split()) | {
 # The interpreter's own list leaves its test package out.
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"test"}
 
-# The runtime's own rule, of a module that needs no package.
-_RULE = TEMPLATE / "packages/ytstream/src/ytstream/pairs.py"
-_pair_problem: Callable[[str, str], str | None] = runpy.run_path(str(_RULE))["problem"]
+_pair_problem: Callable[[str, str], str | None] = runpy.run_path(str(_RUNTIME / "pairs.py"))[
+    "problem"
+]
 
 
 def slug(project_name: str) -> str:
@@ -203,10 +203,6 @@ def _path_problems(paths: list[str], root: str) -> Iterator[str]:
                 f"cypress_root: {_shown(root)} lies inside the queue {_shown(path)}, which is a"
                 " table; give the job a folder of its own"
             )
-
-
-def _is_plain(path: str) -> bool:
-    return bool(_CYPRESS_PATH.fullmatch(path)) and not {".", ".."} & set(path.split("/"))
 
 
 def _inside(path: str, folder: str) -> bool:

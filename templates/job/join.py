@@ -17,5 +17,4 @@ JOB = Job(
     reference=REFERENCE,
     # The most rows of the reference: all of them pass through the driver to every executor.
     reference_rows=100_000,
-    made_for="1.0.0",
 )

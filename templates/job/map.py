@@ -14,5 +14,4 @@ JOB = Job(
     outputs=OUTPUTS,
     transform=transform,
     reject=REJECT,
-    made_for="1.0.0",
 )

@@ -16,5 +16,4 @@ JOB = Job(
     reject=REJECT,
     # Partitions of the state, fixed by the checkpoint: as many as executors have cores.
     shuffle_partitions=8,
-    made_for="1.0.0",
 )

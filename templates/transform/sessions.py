@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from ytstream import checked_state
+
 MINUTE_US = 60_000_000
 #: Bids further apart than this, by event time, are of two sessions.
 PAUSE_US = 30 * MINUTE_US
@@ -58,7 +60,12 @@ def transform(events: DataFrame) -> DataFrame:
     return (
         bids.groupBy("bidder")
         .applyInPandasWithState(
-            sessions, OUTPUT, STATE, "append", GroupStateTimeout.EventTimeTimeout
+            # Else Spark stores null for what does not fit STATE, and says nothing.
+            checked_state(sessions),
+            OUTPUT,
+            STATE,
+            "append",
+            GroupStateTimeout.EventTimeTimeout,
         )
         .withColumn("first_bid", F.timestamp_micros("first_bid"))
         .withColumn("last_bid", F.timestamp_micros("last_bid"))

@@ -14,8 +14,12 @@ from packages.ytstream.tests.helpers import unconnected
 from tests.model.guards import GUARDS
 from tests.model.variants import MUTANTS
 from tests.project import ROOT
+from ytstream.job import Connection
 from ytstream.query.batch import Batch
+from ytstream.query.outputs import Outputs
+from ytstream.query.snapshots import Shelf
 from ytstream.recovery.epoch import Epoch
+from ytstream.tablets import Tablets
 
 
 def _found(name: str) -> Any:
@@ -49,6 +53,11 @@ def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+def _batch(connection: Connection) -> Batch:
+    outputs, tablets = Outputs(connection), Tablets(None, connection.settings)
+    return Batch(connection, tablets, Epoch(), outputs, Shelf(Epoch()))
+
+
 def test_a_job_with_state_is_verified_before_it_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -57,7 +66,7 @@ def test_a_job_with_state_is_verified_before_it_is_written(
     kinds |= {("at_least_once", "map"): False}
     for kind, is_undone in kinds.items():
         connection = unconnected(*kind)
-        assert Batch(connection, None, Epoch())._is_undone_whole == is_undone  # type: ignore[arg-type]
+        assert _batch(connection)._is_undone_whole == is_undone
     mutants.verify_after_the_state(monkeypatch)
     connection = unconnected("transactional", "window")
-    assert Batch(connection, None, Epoch())._is_undone_whole  # type: ignore[arg-type]
+    assert _batch(connection)._is_undone_whole

@@ -86,7 +86,7 @@ def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
     git(project, "commit", "--quiet", "--message", "generated")
 
     theirs = template / "templates/job/map.py"
-    theirs.write_text(theirs.read_text().replace("    name=", '    made_for="1.0.1",\n    name='))
+    theirs.write_text(theirs.read_text().replace("    name=", "    most_failures=6,\n    name="))
     columns = template / "templates/tables/map.py"
     columns.write_text(columns.read_text() + "\n# of the template\n")
     git(template, "commit", "--quiet", "--all", "--message", "a change beside the user's")
@@ -94,7 +94,7 @@ def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
     cruft(project, "update", "--skip-apply-ask")
     assert 'name="mine"' in mine.read_text()
     # cruft leaves what it could not apply beside the file.
-    assert '+    made_for="1.0.1",' in mine.with_name("job.py.rej").read_text()
+    assert "+    most_failures=6," in mine.with_name("job.py.rej").read_text()
     assert "# of the template" not in (project / "src/bids_stream/tables.py").read_text()
 
 

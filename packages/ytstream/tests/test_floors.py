@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import ytstream
@@ -11,10 +12,23 @@ RUNTIME = Path(ytstream.__file__).parent
 
 #: The lowest first; "" is what a job imports, `from ytstream import Job`.
 FLOORS = (
-    ("confs", "entry", "errors", "latest", "log", "pairs", "plan", "positions", "table", "version"),
+    (
+        "addresses",
+        "confs",
+        "entry",
+        "errors",
+        "latest",
+        "log",
+        "pairs",
+        "positions",
+        "table",
+        "user_state",
+        "version",
+    ),
     ("columns", "config", "shipped"),
     ("cluster", "resharding", "schema"),
-    ("ledger", "mounting", "tablets"),
+    ("connector",),
+    ("ledger", "mounting", "plan", "tablets"),
     ("job",),
     ("", "blame", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
@@ -23,6 +37,24 @@ FLOORS = (
     ("submit", "testing"),
     ("cli",),
 )
+
+
+#: What Spark, PySpark and SPYT do not document.
+INTERNALS = re.compile(
+    r"\._(jdf|jvm|jsq|jsparkSession|gateway)\b|org[.]apache|tech[.]ytsaurus[.](spyt|core|ysontree)"
+    r"|__spyt_|scala[.]"
+)
+#: How PySpark starts a JVM; the name of a class as the value of a setting; the Java client.
+OTHER_PLACES = {"query/jvm.py", "confs.py", "tablets.py"}
+
+
+def test_internals_of_spark_and_spyt_are_touched_in_one_module() -> None:
+    found = {
+        str(path.relative_to(RUNTIME)): INTERNALS.findall(path.read_text(encoding="utf-8"))
+        for path in RUNTIME.rglob("*.py")
+    }
+    touching = {name for name, internals in found.items() if internals}
+    assert touching - OTHER_PLACES == {"connector.py"}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

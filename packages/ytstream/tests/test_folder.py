@@ -74,13 +74,6 @@ def _names(connection: Connection, log: str) -> list[int]:
     return checkpoint.numbers(connection.client, f"{folder}/{log}")
 
 
-def test_the_folder_of_epoch_0_is_the_one_before_there_was_a_ledger(connection: Connection) -> None:
-    path = connection.settings.checkpoint
-    assert [path_of(connection.settings, epoch) for epoch in (0, 1, 12)] == [
-        *(path, f"{path}/1", f"{path}/12")
-    ]
-
-
 @pytest.mark.parametrize(
     ("stateful", "head"),
     [(False, Head(2, "x", 1, 4)), (True, Head(2, "x", 1, -1)), (True, Head(2, "x", None, 4))],

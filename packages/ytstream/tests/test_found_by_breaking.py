@@ -13,8 +13,9 @@ import yt.type_info as ti
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import refusal, unconnected
 from ytstream import Column, Job, JobError, confs
+from ytstream.addresses import is_loopback
 from ytstream.blame import imported, user_code
-from ytstream.config import is_loopback, load
+from ytstream.config import load
 from ytstream.declaration import verify
 from ytstream.demo import tables
 from ytstream.shipped import verify_imports
@@ -75,7 +76,7 @@ def test_an_address_or_a_path_that_cannot_be_is_refused(tmp_path: Path, line: st
         ({"outputs": {1: []}}, "the name 1 is not a text"),
         ({"queue": None}, "queue=None: wanted a list"),
         ({"reference": 5}, "reference=5: wanted a list"),
-        ({"made_for": None}, "made_for=None: wanted one line"),
+        ({"name": None}, "name=None: wanted one line"),
         ({"processing": []}, "processing=[]: wanted one line"),
         ({"name": "a\nb"}, "wanted one line"),
         ({"shuffle_partitions": -3}, "shuffle_partitions=-3: wanted a positive number"),

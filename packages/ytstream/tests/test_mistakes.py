@@ -28,7 +28,6 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.ledger import Head, head_row
 from ytstream.query import pipeline, session, supervisor
-from ytstream.query.batch import Batch
 from ytstream.query.spark_errors import explained_spark
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.ownership import marker_of
@@ -134,10 +133,11 @@ MISTAKES = (
             "front of OUTPUTS['output']; it has none", CONFIGURED),
     Mistake("join without a reference", JOB, '"map"', '"join"',
             "job.py and tables.py do not fit:\n  a join needs REFERENCE", DECLARED),
-    Mistake("another version", JOB, 'made_for="1.', 'made_for="9.',
-            "job.py was made for ytstream 9.0.0, the folder ytstream/ is 1.0.0",
-            "run `cruft update`, which brings both to one version"),
-    Mistake("number of partitions", JOB, "    made_for", "    most_failures=0,\n    made_for",
+    Mistake("a line of a former job.py", JOB, "    reject=", '    made_for="1.0.0",\n    reject=',
+            "the job cannot be imported: TypeError: Job.__init__() got an unexpected keyword "
+            "argument 'made_for' (job.py:8)",
+            "remove the line made_for=... from job.py; nothing was started"),
+    Mistake("number of partitions", JOB, "    reject=", "    most_failures=0,\n    reject=",
             "job.py cannot be read:\n  most_failures=0: wanted a positive number", DECLARED),
     Mistake("transform is no function", JOB, "transform=transform", "transform='transform'",
             "job.py and tables.py do not fit:\n  transform is not a function", DECLARED),
@@ -525,10 +525,11 @@ def test_a_mistake_in_transform_gets_one_message(
         connection_of("at_least_once", rejects=True), job=import_module("bids.job").JOB
     )
     provision.provision(connection)
-    batch = Batch(connection, Tablets(spark._jvm, connection.settings), Epoch(1))
+    tablets = Tablets(spark._jvm, connection.settings)
 
     def start() -> None:
         with explained_spark():
-            pipeline.start(pipeline.flow_of(spark, connection), batch).stop()
+            flow = pipeline.flow_of(spark, connection)
+            pipeline.start(flow, connection, tablets, Epoch(1))[0].stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from packages.ytstream.tests import mutants
 from tests.sequences.world import QUEUES, Op, World
 from tests.sequences.world import Form as Kind
-from packages.ytstream.tests import mutants
 from ytstream import ledger
 from ytstream.ledger import Move
 from ytstream.recovery import operator, snapshot

@@ -192,6 +192,18 @@ def test_a_mistake_in_the_state_function_is_one_message(
     assert remedy.startswith("  -> correct transform.py")
 
 
+@pytest.mark.spark
+def test_a_state_function_that_nothing_checks_is_refused(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of("transactional", "sessions")
+    users = stream.connection.job.transform.__globals__
+    monkeypatch.setitem(users, "checked_state", lambda function: function)
+    said = refusal(stream.flow)
+    assert "applyInPandasWithState() gets sessions as it is" in said
+    assert "-> write checked_state(sessions) in its place" in said
+
+
 #: A number for each bidder, drawn when his state is made; a row of each call.
 DRAWN = f"""number = state.get[0][0][0] if state.exists else random.randrange(2**50)
     state.update(([(number, number, 0, 0)],))

@@ -270,6 +270,30 @@ def test_a_lost_ledger_is_refused(driver_of: DriverOf) -> None:
         assert "has no head row, though the job has run" in refusal(lambda: driver.start(anew=True))
 
 
+@pytest.mark.parametrize("place", ["consumer", "checkpoint"])
+def test_a_job_from_before_1_0_0_is_refused_and_rewind_takes_it_over(
+    driver_of: DriverOf, place: str
+) -> None:
+    """The first versions kept no ledger, and marked consumer and checkpoint without one."""
+    driver = driver_of("transactional", "window")
+    driver.run(3)
+    driver.client.remove(driver.settings.ledger)
+    for name in ("consumer", "checkpoint"):
+        driver.client.remove(f"{getattr(driver.settings, name)}/@{MARKER}")
+    path = getattr(driver.settings, place)
+    driver.client.set(f"{path}/@{MARKER}", {"job": driver.connection.job.name, "queues": []})
+    provision.provision(driver.connection)
+    wanted = f"{path} is of a job that ran before ytstream 1.0.0, without a ledger"
+    assert wanted in refusal(lambda: driver.start(anew=True))
+    assert wanted in refusal(driver.migrate)
+    places = [f"{q}:{p}=3" for q in driver.settings.queues for p in range(2)]
+    driver.rewind("rows", *places)
+    driver.start(anew=True)
+    driver.send(1)
+    driver.batch()
+    assert [(first, end) for _, _, first, end in driver.read()] == [(3, 4), (3, 4)]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -8,10 +8,11 @@ go down only:
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
     guarantees/  recovery/  provision  retention  declaration  blame
     job                                the values that everything is handed
-    tablets  ledger
+    tablets  ledger  plan
+    connector                          all that is taken from inside Spark and SPYT
     schema  cluster
     columns  config  shipped
-    confs  pairs  plan  positions  latest  table  log  errors  entry  version
+    addresses  confs  pairs  positions  latest  user_state  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
@@ -21,6 +22,7 @@ from .columns import Column
 from .errors import JobError, RestartableError
 from .job import Job
 from .latest import latest
+from .user_state import checked_state
 from .version import __version__
 
 __all__ = [
@@ -30,5 +32,6 @@ __all__ = [
     "JobError",
     "RestartableError",
     "__version__",
+    "checked_state",
     "latest",
 ]

@@ -3,7 +3,7 @@
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,9 @@ BRING = (
     'under "The processing"'
 )
 
+
+#: Arguments of Job that former versions took -> the lines of job.py to change.
+_FORMER: Mapping[str, str] = {"made_for": "remove the line made_for=... from job.py"}
 
 _WITHOUT_SPARK = (
     "Spark is not there yet when a module is imported: give a function's type as an object, "
@@ -72,6 +75,9 @@ def user_code(what: str) -> Iterator[None]:
         remedy = f"correct {'that line' if place(error) else 'it'}; nothing was started"
         if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
             remedy = f"{BRING}; a job of another processing has to do without"
+        for name in _FORMER:
+            if isinstance(error, TypeError) and f"keyword argument '{name}'" in text:
+                remedy = f"{_FORMER[name]}; nothing was started"
         if _is_for_want_of_spark(error):
             remedy = f"{_WITHOUT_SPARK}; nothing was started"
         kind = type(error).__name__ + (f": {text}" if text else "")

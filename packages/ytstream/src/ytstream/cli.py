@@ -138,13 +138,12 @@ def _confs(job: Job, settings: Settings) -> int:
     return 0
 
 
+_ON_THE_CLUSTER = (
+    _provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected, _submit,
+)  # fmt: skip
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
-    function.__name__.lstrip("_").replace("_", "-"): function
-    for function in (
-        *(_provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected),
-        _submit,
-    )
+    function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
-from .config import Settings, is_loopback, token
+from .addresses import is_loopback
+from .config import Settings, token
 from .errors import JobError, OutageError, RestartableError, UnmountedError
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}

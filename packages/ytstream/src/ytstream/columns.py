@@ -8,17 +8,17 @@ import yt.type_info as ti
 
 from .errors import JobError
 
+_TYPES = (
+    "Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64", "Float", "Double",
+    "Bool", "String", "Utf8", "Json", "Uuid", "Date", "Datetime", "Timestamp", "Interval",
+    "Date32", "Datetime64", "Timestamp64", "Interval64",
+)  # fmt: skip
 #: Names that tables.py may use for a column's type. Composites are written with yt.type_info, for
 #: instance ``ti.List[ti.Utf8]``.
-NAMED_TYPES: Mapping[str, Any] = {
-    name.lower(): getattr(ti, name)
-    for name in (
-        *("Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64"),
-        *("Float", "Double", "Bool", "String", "Utf8", "Json", "Uuid"),
-        *("Date", "Datetime", "Timestamp", "Interval"),
-        *("Date32", "Datetime64", "Timestamp64", "Interval64"),
-    )
-} | {"boolean": ti.Bool, "any": ti.Yson}
+NAMED_TYPES: Mapping[str, Any] = {name.lower(): getattr(ti, name) for name in _TYPES} | {
+    "boolean": ti.Bool,
+    "any": ti.Yson,
+}
 
 
 @dataclass(frozen=True)

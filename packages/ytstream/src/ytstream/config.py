@@ -9,21 +9,13 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from .addresses import is_loopback, is_path, is_proxy
 from .errors import JobError
 
 DEFAULT_CONFIG = Path("config/local.toml")
 
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
-
-#: One or more components; no attributes, no rich prefix, no trailing slash. SPYT finds the
-#: consumer's rows by string equality on the queue's path (YtQueueOffset.getCurrentOffset), so the
-#: path must be canonical.
-CYPRESS_PATH = re.compile(r"//[A-Za-z0-9_.+=~-]+(/[A-Za-z0-9_.+=~-]+)*")
-
-#: A cluster's name, host, host:port or URL without a path or a user.
-_PROXY = re.compile(r"(https?://)?([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?|\[::1\])(:(\d{1,5}))?")
-_LOOPBACK = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 
 #: The metadata of a field of Settings: what is wanted, in words and as a function.
 Rule = Mapping[str, Any]
@@ -70,29 +62,19 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _is_path(value: object) -> bool:
-    is_plain = isinstance(value, str) and CYPRESS_PATH.fullmatch(value) is not None
-    return is_plain and not {".", ".."} & {*str(value).split("/")}
-
-
-def _is_proxy(value: object) -> bool:
-    match = _PROXY.fullmatch(value) if isinstance(value, str) else None
-    return match is not None and int(match[5] or 80) in range(1, 65536)
-
-
-_PROXY_RULE = _rule("a cluster's name, host, host:port or URL", _is_proxy)
+_PROXY_RULE = _rule("a cluster's name, host, host:port or URL", is_proxy)
 _PART = _rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 _TEXT = _rule("a text that is not empty", _is_text)
 _TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
 _FLAG = _rule("true or false", lambda value: isinstance(value, bool))
-_PATH = _rule('a plain Cypress path such as "//home/team/job"', _is_path)
+_PATH = _rule('a plain Cypress path such as "//home/team/job"', is_path)
 _PATHS = _rule(
     "a list of one or more plain Cypress paths",
-    lambda value: type(value) is list and bool(value) and all(map(_is_path, value)),
+    lambda value: type(value) is list and bool(value) and all(map(is_path, value)),
 )
 _NAMED_PATHS = _rule(
     'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
-    lambda value: type(value) is dict and bool(value) and all(map(_is_path, value.values())),
+    lambda value: type(value) is dict and bool(value) and all(map(is_path, value.values())),
 )
 _CONFS = _rule(
     'Spark settings, such as spark.executor.memory = "8g"',
@@ -221,11 +203,6 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
 def late_rows_of(queue: str) -> str:
     """Return the entry of `accept` that lets a queue join a state though its rows may be late."""
     return f"late:{queue}"
-
-
-def is_loopback(proxy: str) -> bool:
-    """Return whether the proxy is on this machine, as the minicluster is."""
-    return _LOOPBACK.fullmatch(proxy) is not None and _is_proxy(proxy)
 
 
 def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

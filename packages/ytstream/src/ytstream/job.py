@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .config import Settings
-from .version import __version__
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -47,7 +47,6 @@ class Job:
     """One declaration of a job, made in job.py.
 
     ``name`` is the application's name and part of the marker that tells whose checkpoint it is.
-    ``made_for`` is the version of this folder that job.py was written for.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Job:
     #: REJECT of transform.py: reason -> SQL condition on a row of the queues. A row goes to
     #: "rejected" under the first reason that is true, and not to transform().
     reject: Mapping[str, str] = field(default_factory=dict)
-    made_for: str = __version__
     #: For a join: the columns of the reference table, its key among them.
     reference: Sequence[Described] = ()
     #: For a join: the most rows of the reference table, all of which pass through the driver.
@@ -122,41 +120,52 @@ class Job:
         return resolved("REFERENCE", self.reference) if self.reference else ()
 
 
-class Guarantee(Protocol):
-    """A delivery guarantee as the runtime uses it; one class in guarantees/ for each."""
+class Guarantee(ABC):
+    """A delivery guarantee as the runtime uses it; one class in guarantees/ for each.
+
+    The defaults are those without SPYT's transaction. Each ``modify_rows`` is a transaction of its
+    own then, and the outputs of a batch are visible at once. After them one transaction of the
+    runtime's own writes the ledger's head; a batch that was cut off before runs again from its
+    first row. SPYT moves the consumer one batch behind.
+    """
 
     name: str
-    #: Names that `accept` in the configuration may list.
-    acceptable: Sequence[str]
+    #: Names that `accept` in the configuration may list: refusals that a user can waive.
+    acceptable: Sequence[str] = ()
     #: Whether outputs and consumer offsets commit in one transaction, which SPYT opens.
-    in_transaction: bool
-    #: Columns that a source adds to the queue's own: name -> SPYT's name (StreamingUtils).
-    position: Mapping[str, str]
+    in_transaction = False
+    #: Columns that a source adds to the queue's own: name -> SPYT's name.
+    position: Mapping[str, str] = {}
 
+    @abstractmethod
     def key(self, queues: int) -> tuple[str, ...] | None:
         """Return the key columns that every output has with that many queues; None: any."""
 
-    def admit(self, rows: DataFrame, settings: Settings) -> None:
-        """Raise JobError for a stream whose plan breaks the guarantee."""
-
-    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
-        """Raise JobError for an output of outputs() whose plan breaks the guarantee."""
-
-    def fenced(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of a micro-batch as they may be written."""
-
+    @abstractmethod
     def output_attributes(
         self, columns: Sequence[Column], settings: Settings, tablets: Mapping[str, int]
     ) -> dict[str, Any]:
         """Return the attributes of a new output table; ``tablets`` counts those of each queue."""
 
+    def admit(self, rows: DataFrame, settings: Settings) -> None:  # noqa: B027
+        """Raise JobError for a stream whose plan breaks the guarantee."""
+
+    def admit_output(self, rows: DataFrame, settings: Settings) -> None:  # noqa: B027
+        """Raise JobError for an output of outputs() whose plan breaks the guarantee."""
+
+    def fenced(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of a micro-batch as they may be written."""
+        return rows  # what a task has written before it failed may repeat
+
     def write_batch(self, settings: Settings, tablets: Mapping[str, int]) -> int:
-        """Return the rows per ``modify_rows``."""
+        """Return the rows per ``modify_rows``, far below those that a transaction may touch."""
+        return 10_000
 
     def sizing_problem(
         self, settings: Settings, tablets: Mapping[str, int], output_tablets: int
     ) -> str | None:
         """Return why full batches could hit the limit of a tablet; None when they cannot."""
+        return None
 
 
 @dataclass(frozen=True)

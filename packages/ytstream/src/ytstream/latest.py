@@ -18,6 +18,6 @@ def latest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
-    # max_by leaves out what is null, and a struct of a null is none.
+    # max_by skips nulls; wrapping `by` in a struct keeps those rows, ordered first.
     newest = F.max_by(F.struct(*rows.columns), F.struct(by)).alias("newest")
     return rows.groupBy(*key).agg(newest).select("newest.*")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .connector import analysed_plan, class_name, each
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -79,15 +81,15 @@ class Node:
 
 def analysed(rows: DataFrame) -> Node:
     """Return the topmost operator of the analysed plan."""
-    return Node(rows._jdf.queryExecution().analyzed())
+    return Node(analysed_plan(rows))
 
 
 #: Operators that choose or combine rows of one batch, or remember rows of earlier ones.
 _STATEFUL = (
-    *("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit"),
-    *("LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"),
-    *("TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark"),
-)
+    "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit",
+    "LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState",
+    "TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark",
+)  # fmt: skip
 
 
 def stateful_operator(rows: DataFrame) -> str | None:
@@ -122,9 +124,9 @@ def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
 
 #: Operators out of which comes at most what went in, each row once.
 _ROWS_PASS = (
-    *("Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark"),
-    *("Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort"),
-)
+    "Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark",
+    "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+)  # fmt: skip
 
 
 def _origin(node: Node, number: int | None) -> int | None:
@@ -142,13 +144,3 @@ def metric(execution: Any, name: str) -> int:
     """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
     found = (node.jvm.metrics().get(name) for node in Node(execution.executedPlan()).walk())
     return sum(int(value.get().value()) for value in found if value.isDefined())
-
-
-def each(sequence: Any) -> Iterator[Any]:
-    """Yield the items of a Scala sequence."""
-    return (sequence.apply(index) for index in range(sequence.size()))
-
-
-def class_name(node: Any) -> str:
-    """Return the name of the class of an operator or an expression."""
-    return str(node.getClass().getSimpleName())

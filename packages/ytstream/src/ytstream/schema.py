@@ -68,24 +68,32 @@ def _key(schema: Any) -> str:
 #: By type name: the Spark types that SPYT's sink writes into that column such that they come back
 #: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
 #: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
-_WRITABLE: Mapping[str, str] = {
+_WRITABLE: Mapping[str, Sequence[str]] = {
     # No wider than what SPYT reads the column as: the value that does not fit comes some day.
-    "int8": "byte",
-    **dict.fromkeys(("int16", "uint8"), "byte short"),
-    **dict.fromkeys(("int32", "uint16"), "byte short integer"),
-    **dict.fromkeys(("int64", "uint32", "interval"), "byte short integer long"),
-    "uint64": "byte short integer long uint64",
-    **dict.fromkeys(("float", "double"), "float double"),
-    "bool": "boolean",
-    "string": "string binary",
-    **dict.fromkeys(("utf8", "json"), "string"),
-    "timestamp": "timestamp timestamp_ntz",
-    "yson": "yson binary",
-    "list": "array",
-    **dict.fromkeys(("struct", "tuple", "variant"), "struct"),
-    "dict": "map",
-    "date": "date",
-    **{name: name for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
+    "int8": ["byte"],
+    "int16": ["byte", "short"],
+    "int32": ["byte", "short", "integer"],
+    "int64": ["byte", "short", "integer", "long"],
+    "interval": ["byte", "short", "integer", "long"],
+    "uint8": ["byte", "short"],
+    "uint16": ["byte", "short", "integer"],
+    "uint32": ["byte", "short", "integer", "long"],
+    "uint64": ["byte", "short", "integer", "long", "uint64"],
+    "float": ["float", "double"],
+    "double": ["float", "double"],
+    "bool": ["boolean"],
+    "string": ["string", "binary"],
+    "utf8": ["string"],
+    "json": ["string"],
+    "date": ["date"],
+    "timestamp": ["timestamp", "timestamp_ntz"],
+    "yson": ["yson", "binary"],
+    "list": ["array"],
+    "struct": ["struct"],
+    "tuple": ["struct"],
+    "variant": ["struct"],
+    "dict": ["map"],
+    **{name: [name] for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
 }
 
 #: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
@@ -128,7 +136,7 @@ def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
 def unwritable(column: Column, data_type: DataType) -> str | None:
     """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can."""
     kind = type_name(column.type)
-    if data_type.typeName() in _WRITABLE[kind].split():
+    if data_type.typeName() in _WRITABLE[kind]:
         return None
     return (
         f"column {column.name}: transform() gives {data_type.simpleString()}, the table has "

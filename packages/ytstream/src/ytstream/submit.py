@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from . import confs
-from .config import Settings, is_loopback, token
+from .addresses import is_loopback
+from .config import Settings, token
 from .errors import JobError
 from .job import Connection
 from .query.session import settings_of

@@ -12,20 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from yt import yson
 
+from . import connector
 from .cluster import UNMOUNTED
 from .columns import Column
-from .config import Settings, token
+from .config import Settings
+from .connector import Java
 from .errors import OutageError, RestartableError, UnmountedError
-from .schema import table_schema
-
-#: Of one request.
-_TIMEOUT_SECONDS = 300
 
 #: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
 _CONFLICT = '"code"=1700'
@@ -37,49 +34,16 @@ _UNREACHABLE = (3, 100, 105)
 #: connection, a broken one, no reply, a request that ended with its connection. Any other exception
 #: without a code of the cluster's is an error of a program: waiting does not help.
 _OUTAGES = (
-    *("java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl."),
-    *("java.io.IOException", "java.io.EOFException"),
-    *("java.util.concurrent.TimeoutException", "java.util.concurrent.CancellationException"),
-)
+    "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
+    "java.io.EOFException", "java.util.concurrent.TimeoutException",
+    "java.util.concurrent.CancellationException",
+)  # fmt: skip
 #: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
 _NO_PROXIES = "Cannot get rpc proxies"
 
 
 class ConflictError(RestartableError):
     """Another transaction has written one of the rows since this one began."""
-
-
-@dataclass
-class Java:
-    """Names in the JVM, each looked up once: py4j asks the JVM for every part of a name."""
-
-    jvm: Any
-    _found: dict[str, Any] = field(default_factory=dict)
-    _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a class, or a static method of one."""
-        if name not in self._found:
-            self._found[name] = reduce(getattr, name.split("."), self.jvm)
-        return self._found[name]
-
-    def node(self, value: object) -> Any:
-        """Return a Python value as a YSON tree of Java's."""
-        text = yson.dumps(value, yson_format="text").decode("latin-1")
-        return self["tech.ytsaurus.ysontree.YTreeTextSerializer.deserialize"](text)
-
-    def value(self, node: Any) -> Any:
-        """Return a YSON tree of Java's, or a list of them, as a Python value."""
-        tree = self["tech.ytsaurus.ysontree.YTree.node"](node)
-        text = self["tech.ytsaurus.ysontree.YTreeTextSerializer.serialize"](tree)
-        return yson.yson_to_json(yson.loads(text.encode()))
-
-    def schema(self, columns: Sequence[Column]) -> Any:
-        """Return the schema of a table with these columns."""
-        if columns not in self._schemas:
-            made = self["tech.ytsaurus.core.tables.TableSchema.fromYTree"]
-            self._schemas[columns] = made(self.node(table_schema(columns).to_yson_type()))
-        return self._schemas[columns]
 
 
 class Transaction:
@@ -157,8 +121,8 @@ class Tablets:
 
     jvm: Any
     settings: Settings
-    #: Calls the JVM beside the thread of a batch. One for all queries of the process, since its
-    #: threads stay, each with a connection of py4j's; a second one starts where the first hangs.
+    #: Runs JVM calls off the batch thread. Shared by all queries of the process, since each worker
+    #: keeps a py4j connection; a second worker starts where the first hangs.
     beside: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
     _clients: dict[str | None, Any] = field(default_factory=dict)
 
@@ -183,55 +147,15 @@ class Tablets:
 
     def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
         """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
-        attach = self.java["tech.ytsaurus.spyt.wrapper.YtWrapper.attachTransaction"]
         with _explained():
-            found = attach(transaction_id, False, self._none, self._client(proxy))
+            found = connector.attached(self.java, self._client(proxy), transaction_id)
         return Transaction(self.java, found)
-
-    @cached_property
-    def _none(self) -> Any:
-        return self.jvm.scala.Option.empty()
 
     def _client(self, proxy: str | None) -> Any:
         """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
         if proxy not in self._clients:
-            package = self.jvm.tech.ytsaurus.spyt.wrapper.client
-            base = package.YtClientConfigurationConverter.ytClientConfiguration(self._conf)
-            configuration = base if proxy is None else self._at(base, proxy)
-            self._clients[proxy] = package.YtClientProvider.ytRpcClient(
-                configuration, self._none
-            ).yt()
+            self._clients[proxy] = connector.rpc_client(self.java, self.settings, proxy)
         return self._clients[proxy]
-
-    @property
-    def _conf(self) -> Any:
-        """The cluster and the token, as SPYT's own clients are told of them.
-
-        So SPYT names the user as it does everywhere. ``YtClientConfiguration.default`` wants
-        YT_TOKEN or a file with it; a job on a cluster has YT_SECURE_VAULT_YT_TOKEN alone. Not
-        settings of Spark's: those are shown in its UI.
-        """
-        settings, conf = self.settings, self.jvm.org.apache.hadoop.conf.Configuration(False)
-        conf.set("yt.proxy", settings.proxy)
-        conf.set("yt.token", token(settings))
-        conf.set("yt.timeout", f"{_TIMEOUT_SECONDS}s")
-        if settings.proxy_role is not None:
-            conf.set("yt.proxyRole", settings.proxy_role)
-        return conf
-
-    def _at(self, base: Any, proxy: str) -> Any:
-        return base.copy(
-            base.proxy(),
-            base.user(),
-            base.token(),
-            base.timeout(),
-            base.proxyRole(),
-            base.extendedFileTimeout(),
-            base.proxyNetworkName(),
-            base.useCommonProxies(),
-            self.jvm.scala.Option.apply(proxy),
-            base.retry(),
-        )
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from ytstream import checked_state
+
 MINUTE_US = 60_000_000
 PAUSE_US = 10 * MINUTE_US
 #: A swarm is cut at multiples of this: some regions never rest.
@@ -41,7 +43,9 @@ def transform(events: DataFrame) -> DataFrame:
     )
     return (
         quakes.groupBy("region")
-        .applyInPandasWithState(swarms, OUTPUT, STATE, "append", GroupStateTimeout.EventTimeTimeout)
+        .applyInPandasWithState(
+            checked_state(swarms), OUTPUT, STATE, "append", GroupStateTimeout.EventTimeTimeout
+        )
         .withColumn("first", F.timestamp_micros("first"))
         .withColumn("last", F.timestamp_micros("last"))
     )

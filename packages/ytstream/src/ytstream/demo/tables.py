@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..addresses import is_loopback
 from ..cluster import Client
 from ..columns import Column
-from ..config import is_loopback
 from ..errors import JobError
 from ..job import Connection
 from ..recovery.aside import NAME

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column
 from ..config import Settings
+from ..connector import POSITION
+from ..job import Guarantee
 from ..schema import split_by_position
 from . import one_to_one
-from .replaying import Replaying
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
 QUEUE_KEY = "queue_id"
 
 
-class Idempotent(Replaying):
+class Idempotent(Guarantee):
     """See the module."""
 
     name = "idempotent"
     acceptable: Sequence[str] = tuple(one_to_one.ACCEPTABLE.values())
-    position: Mapping[str, str] = {
-        "tablet_index": "__spyt_streaming_src_tablet_index",
-        "row_index": "__spyt_streaming_src_row_index",
-    }
+    position: Mapping[str, str] = POSITION
 
     def key(self, queues: int) -> tuple[str, ...]:
         """Return the position, and with several queues the queue in front of it.

@@ -11,24 +11,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
+from ..connector import class_name, clock_pattern, each
 from ..errors import JobError
-from ..plan import SOURCES, Node, analysed, class_name, each
+from ..plan import SOURCES, Node, analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ONE_TO_ONE = (
-    "Project Filter SubqueryAlias View WithCTE CTERelationRef PipeOperator Union Repartition "
-    "RepartitionByExpression RebalancePartitions Sort EventTimeWatermark ResolvedHint "
-    "UnresolvedHint CollectMetrics"
-)
+    "Project", "Filter", "SubqueryAlias", "View", "WithCTE", "CTERelationRef", "PipeOperator",
+    "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+    "EventTimeWatermark", "ResolvedHint", "UnresolvedHint", "CollectMetrics",
+)  # fmt: skip
 #: What a frame of finished rows is to the plan of an output that is made of it.
 _FRAMES = ("LogicalRDD", "LocalRelation")
-_ALLOWED = frozenset((*SOURCES, *_ONE_TO_ONE.split()))
+_ALLOWED = frozenset(SOURCES + _ONE_TO_ONE)
 #: Whether the stream stands left, right -> joins that make no row without one of the stream's.
-_JOINS: Mapping[tuple[bool, ...], str] = {
-    (True, False): "Inner Cross LeftOuter LeftSemi LeftAnti",
-    (False, True): "Inner Cross RightOuter",
+_JOINS: Mapping[tuple[bool, ...], Sequence[str]] = {
+    (True, False): ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"),
+    (False, True): ("Inner", "Cross", "RightOuter"),
 }
 #: What a user can justify, and the entry of `accept` that says so.
 ACCEPTABLE = {"Join": "join:unique-key", "Subquery": "subquery:constant"}
@@ -118,7 +119,7 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
             yield "Subquery over a stream" if subquery.isStreaming() else "Subquery"
         if node.name == "Join":
             sides = tuple(map(is_ours, node.children))
-            known = node.jvm.joinType().toString() in _JOINS.get(sides, "").split()
+            known = node.jvm.joinType().toString() in _JOINS.get(sides, ())
             yield "Join of streams" if all(sides) else "Join" if known else "Outer join"
             pending += [child for child in node.children if is_ours(child)]
         else:
@@ -128,12 +129,11 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
 
 def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
     """Yield the innermost functions with other values in a replay, of a join's other side too."""
-    jvm: Any = rows.sparkSession._jvm
-    current = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    clock = clock_pattern(rows.sparkSession)
 
     def differs(expression: Any) -> bool:
         # Spark marks a clock as deterministic: it stands still within a query.
-        return not expression.deterministic() or bool(expression.containsPattern(current))
+        return not expression.deterministic() or bool(expression.containsPattern(clock))
 
     pending = [expression for node in plan.walk() for expression in each(node.jvm.expressions())]
     while pending:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..columns import Column, key_of
 from ..config import Settings
 from ..errors import JobError
+from ..job import Guarantee
 from . import sizing
 
 if TYPE_CHECKING:
@@ -36,14 +37,11 @@ FENCE = (
 )
 
 
-class Transactional:
+class Transactional(Guarantee):
     """See the module."""
 
     name = "transactional"
     in_transaction = True
-    #: None: no refusal of this guarantee can be waived.
-    acceptable: Sequence[str] = ()
-    position: Mapping[str, str] = {}
 
     def key(self, queues: int) -> None:
         """Return None: outputs have the keys that tables.py gives them, if any."""
@@ -56,9 +54,6 @@ class Transactional:
                 "submit with --conf spark.ytsaurus.rpc.job.proxy.enabled=false, as `make submit` "
                 "does",
             )
-
-    def admit_output(self, rows: DataFrame, settings: Settings) -> None:
-        """Admit every plan: whatever the rows are, they commit once."""
 
     def fenced(self, rows: DataFrame) -> DataFrame:
         """Return the rows behind a fence that passes first attempts of tasks and fails others."""

@@ -16,18 +16,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ..connector import Java, observed, of_no_stream
 from ..errors import RestartableError
 from ..job import REJECTED, Connection
 from ..plan import Node, observed_name
-from ..tablets import Java
 from . import reject
-from .audit import Ranges, observed
+from .audit import Ranges
 from .left_out import rejected
 from .sink import write
-
-#: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
-#: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
-_LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
 
 
 def write_rejected(
@@ -74,20 +70,4 @@ def _tagged(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
     """Return the batch's rows as reject.tagged() gave them to the query, to be read once more."""
     nodes = Node(execution.analyzed()).walk()
     node = next(n for n in nodes if n.name == "CollectMetrics" and n.jvm.name() == REJECTED)
-    session = rows._jdf.sparkSession()
-    plan = _of_a_batch(node, session, java)
-    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, plan)
-    return DataFrame(frame, rows.sparkSession)
-
-
-def _of_a_batch(node: Node, session: Any, java: Java) -> Any:
-    """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
-    if node.name in _LEAVES:
-        place, more = _LEAVES[node.name]
-        fields = [node.jvm.productElement(index) for index in range(node.jvm.productArity())]
-        fields[place] = False
-        others = [session, *[java["scala.Option.apply"](None)] * 2][:more]
-        return java[node.jvm.getClass().getName()](*fields, *others)
-    children = [_of_a_batch(child, session, java) for child in node.children]
-    sequence = java["org.apache.spark.api.python.PythonUtils.toSeq"](children)
-    return node.jvm.withNewChildren(sequence)
+    return of_no_stream(rows, node.jvm, java)

@@ -7,14 +7,14 @@ were read and before anything commits.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from ..cluster import Client
+from ..connector import observed
 from ..errors import RestartableError
 from ..plan import analysed, observed_name
 
@@ -41,20 +41,6 @@ class Range:
 Ranges = Mapping[str, Mapping[int, Range]]
 #: Name of an observation -> the number of rows and the sum of their row numbers.
 Metrics = Mapping[str, tuple[int, int | None]]
-
-
-def ends_of(execution: Any, number: int) -> list[dict[int, int]]:
-    """Return where the partitions end after the batch, by Spark's offset log; see by_queue().
-
-    The log keeps its newest entries in memory (Spark, HDFSMetadataLog), so this is no request.
-    """
-    offsets = execution.offsetLog().get(number).get().offsets()
-    ends = []
-    for index in range(offsets.size()):
-        offset = offsets.apply(index)  # empty for a queue that has not had a row yet
-        partitions = json.loads(offset.get().json())["partitions"] if offset.isDefined() else {}
-        ends.append({int(partition): last + 1 for partition, last in partitions.items()})
-    return ends
 
 
 def ranges(
@@ -112,22 +98,13 @@ def audit(
             )
 
 
-def metrics_of(execution: Any) -> dict[str, tuple[int, int | None]]:
+def metrics_of(plan: Any) -> dict[str, tuple[int, int | None]]:
     """Return what the batch's plan observed of each queue."""
     return {
         name: (int(row.get(0)), None if row.isNullAt(1) else int(row.get(1)))
-        for name, row in observed(execution.lastExecution())
+        for name, row in observed(plan)
         if name.startswith(observed_name("//"))  # a queue's path, and not the count of "output"
     }
-
-
-def observed(execution: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the observations of one execution: name, and a JVM row of the figures."""
-    metrics = execution.observedMetrics()
-    names = metrics.keys().iterator()
-    while names.hasNext():
-        name = str(names.next())
-        yield name, metrics.apply(name)
 
 
 def uncounted(rows: DataFrame, queues: Sequence[str]) -> frozenset[str]:

@@ -12,8 +12,9 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -26,22 +27,24 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
+from ..connector import ends_of, of_execution, opened_transaction, stream_of
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head, batch_name
 from ..plan import observed_name
+from ..positions import Rows
 from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
 from .again import rejected_rows, write_rejected
-from .audit import Ranges, audit, ends_of, metrics_of, ranges
+from .audit import Ranges, audit, metrics_of, ranges
 from .left_out import LeftOut, left_out, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
 from .reading import reads, verify_start
 from .report import Report
-from .sink import CONTEXT, of_the_query, write_outputs, write_streamed
+from .sink import write_outputs, write_streamed
 from .snapshots import Shelf
 from .spark_errors import cause
 from .state_store import state_rows
@@ -49,9 +52,29 @@ from .tasks import Tasks
 
 _START_SECONDS = 60.0
 
+#: The head before a batch, and the rows that the batch has to read and does read.
+Verified = tuple[Head, Ranges]
+
 
 class ClosedError(Exception):
     """The query is closing: this batch has written nothing."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """One micro-batch as Spark hands it over."""
+
+    number: int
+    #: As people read it: epoch and number.
+    name: str
+    rows: DataFrame
+    #: The query's execution of this batch (IncrementalExecution).
+    plan: Any
+    #: Where the partitions end after it, by Spark's offset log.
+    ends: Rows
+    #: The transaction that SPYT commits after this batch; None without one.
+    transaction: Transaction | None
+    started: datetime
 
 
 @dataclass
@@ -62,30 +85,27 @@ class Batch:
     tablets: Tablets
     #: The epoch whose start this query is of.
     epoch: Epoch
-    #: How the rows become those of each output; pipeline.start sets it.
-    outputs: Outputs = field(init=False)
+    #: How the rows become those of each output.
+    outputs: Outputs
+    #: The tables of static outputs.
+    shelf: Shelf
     #: Queues whose rows the plan does not count once.
     uncounted: frozenset[str] = frozenset()
-    #: The query that calls this function, known once it was started.
+    #: The same batch, which the cluster has refused: to be looked at and not to be written.
+    refused: Overflow | None = None
+    #: The query that calls this function: it is known once it was started.
     query: Future[StreamingQuery] = field(default_factory=Future)
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
     #: Whether `stop` asks this process to end.
     is_stop_asked: bool = False
-    #: The tables of static outputs.
-    shelf: Shelf = field(init=False)
-    _tasks: Tasks = field(default_factory=Tasks)
-    #: The same batch, which the cluster has refused: to be looked at and not to be written.
-    refused: Overflow | None = None
     #: The last batch that was handed to the transaction's commit: its name and rows by output.
     handed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
     #: Number of a batch -> what the log says once it has happened.
     reports: dict[int, Report] = field(default_factory=dict)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
-
-    def __post_init__(self) -> None:
-        self.shelf = Shelf(self.epoch)
+    _tasks: Tasks = field(default_factory=Tasks)
 
     @cached_property
     def cluster(self) -> str:
@@ -107,45 +127,137 @@ class Batch:
         return batch_name(self.epoch.number, number)
 
     def _run(self, rows: DataFrame, number: int) -> None:
+        """Do the four steps of a batch; only the last one makes it happen.
+
+        1. Verify that it is the next one after the ledger's head, and reads the rows after it.
+        2. Write its rows into the outputs.
+        3. Audit what was read and what was left out, and write the rows that REJECT keeps out.
+        4. Record it: the head and the batch's row of the ledger.
+        """
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
             raise ClosedError(f"batch {self._name(number)} is left for the next start")
+        batch = self._handed_over(rows, number)
+        with self._verifying(batch) as verified:
+            written = self._write(batch, verified)
+        head, planned = verified()
+        found = self._audit(batch, head, planned)
+        self._record(batch, head, planned, written, found)
+
+    def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
-        connection = self.connection
-        execution = self.query.result(_START_SECONDS)._jsq.streamingQuery()
+        stream = stream_of(self.query.result(_START_SECONDS))
         transaction = self._spyts(number)
-        select = transaction.select if transaction else connection.client.select_rows
-        plan, ends = execution.lastExecution(), ends_of(execution, number)
-        begun = self.tablets.beside.submit(self._begin, select, number, plan, ends)
+        plan, ends = stream.lastExecution(), ends_of(stream, number)
+        return MicroBatch(number, self._name(number), rows, plan, ends, transaction, started)
+
+    # -- 1. verify
+
+    @contextmanager
+    def _verifying(self, batch: MicroBatch) -> Iterator[Callable[[], Verified]]:
+        """Verify the batch before it is written, or meanwhile if its abort undoes all of that.
+
+        Yields what waits for the result.
+        """
+        pending = self.tablets.beside.submit(self._verify, batch)
         if not self._is_undone_whole:
-            begun.result()
-
-        def judged() -> LeftOut:
-            return self._judged(left_out(plan, connection.job), begun.result()[1])
-
-        is_stateful, java = connection.job.kind.is_stateful, self.tablets.java
-        gathered = rows if is_stateful else self._tasks.gathered(rows, plan, ends)
+            pending.result()
         try:
-            if self.refused is not None:
-                with self.outputs.of(gathered, judged) as frames:
-                    if connection.job.reject:
-                        frames = {**frames, REJECTED: rejected_rows(rows, plan, connection, java)}
-                    raise explained(connection, self.refused, frames)
-            if self.outputs.are_streamed:
-                frame = of_the_query(rows, plan, java) if gathered is rows else gathered
-                written = write_streamed(frame, plan, connection, java, number)
-            else:
-                with self.outputs.of(gathered, judged) as frames:
-                    # First: a failure here leaves nothing that a reader sees, under no guarantee.
-                    static = self.shelf.write(connection, frames, number)
-                    written = write_outputs(frames, connection, java, number) | static
+            yield pending.result
         finally:
-            head, planned = begun.result()  # its error says more than one of the write's
-        metrics = metrics_of(execution)
+            pending.result()  # its error says more than one of the write's
+
+    @property
+    def _is_undone_whole(self) -> bool:
+        """Whether aborting the transaction undoes the whole batch.
+
+        Not with state, which is stored outside it.
+        """
+        connection = self.connection
+        return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
+
+    def _verify(self, batch: MicroBatch) -> Verified:
+        transaction, queues = batch.transaction, self.connection.settings.queues
+        select = transaction.select if transaction else self.connection.client.select_rows
+        head = self._verified_head(select, batch.number)
+        self.is_stop_asked = head.stopped == self.epoch.number
+        ends = checkpoint.by_queue(batch.ends, len(queues))
+        planned = ranges(batch.name, queues, head.ends, ends)
+        verify_start(batch.name, planned, reads(batch.plan))
+        return head, planned
+
+    def _verified_head(self, select: Select, number: int) -> Head:
+        return verify_head(self.connection, select, self.epoch, self.cluster, number)
+
+    # -- 2. write
+
+    def _write(self, batch: MicroBatch, verified: Callable[[], Verified]) -> dict[str, int]:
+        """Write the rows of each output but those of REJECT; return their numbers.
+
+        Raises what there is to do about a refused batch, which is not written.
+        """
+        connection, java, rows = self.connection, self.tablets.java, batch.rows
+        if not connection.job.kind.is_stateful:
+            rows = self._tasks.gathered(rows, batch.plan, batch.ends)
+        if self.outputs.are_streamed and self.refused is None:
+            # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
+            frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
+            return write_streamed(frame, batch.plan, connection, java, batch.number)
+        with self.outputs.finished(rows) as finished:
+            if self.outputs.are_computed_first:
+                self._left_out(batch, verified()[1])
+            frames = self.outputs.of(finished)
+            if self.refused is not None:
+                if connection.job.reject:
+                    rejected = rejected_rows(batch.rows, batch.plan, connection, java)
+                    frames = {**frames, REJECTED: rejected}
+                raise explained(connection, self.refused, frames)
+            # First: a failure here leaves nothing that a reader sees, under no guarantee.
+            static = self.shelf.write(connection, frames, batch.number)
+            return write_outputs(frames, connection, java, batch.number) | static
+
+    # -- 3. audit
+
+    def _audit(self, batch: MicroBatch, head: Head, planned: Ranges) -> LeftOut:
+        """Raise unless the batch has read the rows that were planned, and left out few of them.
+
+        Returns which it leaves out; those that REJECT keeps out are written then.
+        """
+        connection, java = self.connection, self.tablets.java
+        metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
-        audit(connection.client, self._name(number), head.ids, planned, metrics)
-        found = self._rejected(judged(), rows, plan, number, planned)
-        written = {**dict.fromkeys(connection.job.outputs, 0), **written}
+        audit(connection.client, batch.name, head.ids, planned, metrics)
+        found = self._left_out(batch, planned)
+        counts = found.rejected
+        if not any(planned.values()) or (counts is not None and not any(counts.values())):
+            return found
+        named = batch.number, batch.name
+        again = write_rejected(batch.rows, batch.plan, connection, java, named, counts, planned)
+        return self._verified_few(replace(found, rejected=again), planned)
+
+    def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
+        """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
+        return self._verified_few(left_out(batch.plan, self.connection.job), planned)
+
+    def _verified_few(self, found: LeftOut, planned: Ranges) -> LeftOut:
+        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+        connection = self.connection
+        verify_limit(found, read, connection.settings.reject_limit, connection.job)
+        return found
+
+    # -- 4. record
+
+    def _record(
+        self,
+        batch: MicroBatch,
+        head: Head,
+        planned: Ranges,
+        written: Mapping[str, int],
+        found: LeftOut,
+    ) -> None:
+        """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
+        job, path, number = self.connection.job, self.connection.settings.ledger, batch.number
+        written = {**dict.fromkeys(job.outputs, 0), **written}
         if found.rejected:
             written[REJECTED] = sum(found.rejected.values())
         pairs = {
@@ -153,57 +265,17 @@ class Batch:
             for path, partitions in planned.items()
         }
         tables = self.shelf.tables(number)
-        done = BatchRow(pairs, written, started, datetime.now(UTC), tables, found.late)
-        count = state_rows(plan) if is_stateful else None
-        after, path = moved(head, number, planned, count), connection.settings.ledger
-        if transaction is not None:
-            write_head(transaction, path, after, done)
-            self.handed = self._name(number), written
+        done = BatchRow(pairs, written, batch.started, datetime.now(UTC), tables, found.late)
+        count = state_rows(batch.plan) if job.kind.is_stateful else None
+        after = moved(head, number, planned, count)
+        if batch.transaction is not None:
+            write_head(batch.transaction, path, after, done)
+            self.handed = batch.name, written
         else:
             with self.tablets.transaction() as own:
-                self._verify(own.select, number)  # the outputs took their time
+                self._verified_head(own.select, number)  # the outputs took their time
                 write_head(own, path, after, done)
         self.reports[number] = Report(after, done, found.rejected or {})
-
-    def _rejected(
-        self, found: LeftOut, rows: DataFrame, plan: Any, number: int, planned: Ranges
-    ) -> LeftOut:
-        """Write the rows that REJECT has kept out, if any; return how many the batch leaves out."""
-        counts, connection = found.rejected, self.connection
-        if not any(planned.values()) or (counts is not None and not any(counts.values())):
-            return found
-        java = self.tablets.java
-        batch = number, self._name(number)
-        again = write_rejected(rows, plan, connection, java, batch, counts, planned)
-        return self._judged(replace(found, rejected=again), planned)
-
-    def _judged(self, found: LeftOut, planned: Ranges) -> LeftOut:
-        """Return ``found``. Raises JobError when the batch leaves out too many rows."""
-        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
-        connection = self.connection
-        verify_limit(found, read, connection.settings.reject_limit, connection.job)
-        return found
-
-    @property
-    def _is_undone_whole(self) -> bool:
-        """Whether the transaction undoes all that Spark writes; state is written beside it."""
-        connection = self.connection
-        return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
-
-    def _begin(
-        self, select: Select, number: int, plan: Any, ends: Sequence[Mapping[int, int]]
-    ) -> tuple[Head, Ranges]:
-        """Return the verified head, and the rows that the batch has to read and does read."""
-        head = self._verify(select, number)
-        self.is_stop_asked = head.stopped == self.epoch.number
-        queues = self.connection.settings.queues
-        name = self._name(number)
-        planned = ranges(name, queues, head.ends, checkpoint.by_queue(ends, len(queues)))
-        verify_start(name, planned, reads(plan))
-        return head, planned
-
-    def _verify(self, select: Select, number: int) -> Head:
-        return verify_head(self.connection, select, self.epoch, self.cluster, number)
 
     def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.
@@ -212,17 +284,13 @@ class Batch:
         """
         if not self.connection.guarantee.in_transaction:
             return None
-        context = self.tablets.java[CONTEXT]()
-        if context.isEmpty():
+        found = opened_transaction(self.tablets.java)
+        if found is None:
             raise JobError(
                 f"SPYT has opened no transaction for batch {self._name(number)}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
             )
-        found = context.get()
-        proxy = found.stickyAddress()
-        return self.tablets.attached(
-            str(found.txId()), str(proxy.get()) if proxy.isDefined() else None
-        )
+        return self.tablets.attached(*found)
 
 
 def verify_head(

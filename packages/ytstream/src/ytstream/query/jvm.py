@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -40,6 +41,13 @@ def explained_jvm() -> Iterator[None]:
         raise JobError("Spark's JVM has ended while it started", _REMEDY) from error
     except (Py4JError, ConnectionError) as error:
         raise JobError(_ending(error), _REMEDY) from error
+
+
+def started() -> Any:
+    """Start the JVM with no Spark in it, if none runs, and return it. Raises JobError."""
+    with explained_jvm():
+        SparkContext._ensure_initialized()
+    return SparkContext._jvm
 
 
 def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ..connector import observed
 from ..errors import JobError
 from ..job import REJECTED, Job
 from ..plan import metric
-from .audit import observed
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
 FEW = 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError
@@ -11,13 +11,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .. import connector
 from ..blame import place
 from ..columns import Column, key_of
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
-from .user_state import verified_states
 
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
@@ -35,21 +35,19 @@ class Outputs:
     @property
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
-        return not (self.are_judged_first or self._are_needed_twice or self.connection.job.static)
+        return not (self.are_computed_first or self.connection.job.static)
 
     @property
-    def are_judged_first(self) -> bool:
-        """Whether it must be known how many rows were left out before any output is written.
+    def are_computed_first(self) -> bool:
+        """Whether the rows of a batch are computed before any output is written.
 
-        Nothing takes back what was written outside of a transaction.
+        So they are where a row is looked at more than once, and where it must be known how many
+        rows were left out: nothing takes back what was written outside of a transaction.
         """
         job = self.connection.job
         may_be_refused = bool(job.reject) or job.kind.is_stateful
-        return may_be_refused and not self.connection.guarantee.in_transaction
-
-    @property
-    def _are_needed_twice(self) -> bool:
-        return self.connection.job.split is not None or bool(self.unproven)
+        is_judged_first = may_be_refused and not self.connection.guarantee.in_transaction
+        return is_judged_first or job.split is not None or bool(self.unproven)
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each output in which two rows of a batch may have one key."""
@@ -64,7 +62,7 @@ class Outputs:
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
-        with user_function("transform()"), verified_states():
+        with user_function("transform()"):
             rows = self.connection.job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
@@ -98,21 +96,16 @@ class Outputs:
             )
         return frames
 
-    @contextmanager
-    def of(self, rows: DataFrame, judge: Callable[[], object]) -> Iterator[Frames]:
-        """Yield the rows of each output out of the finished rows of transform(), while needed.
+    def finished(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        """Give the finished rows of transform() while they are needed, computed if need be."""
+        return computed(rows) if self.are_computed_first else nullcontext(rows)
 
-        Where a row is looked at more than once, the rows are computed first; ``judge`` is called
-        when they are. Raises JobError for a key that is there twice.
-        """
-        is_first = self.are_judged_first or self._are_needed_twice
-        with computed(rows) if is_first else nullcontext(rows) as finished:
-            if is_first:
-                judge()
-            frames = self.split(finished)
-            for name in self.unproven:
-                _verify_unique(self.connection.job, name, frames[name])
-            yield frames
+    def of(self, finished: DataFrame) -> Frames:
+        """Return the rows of each output. Raises JobError for a key that is there twice."""
+        frames = self.split(finished)
+        for name in self.unproven:
+            _verify_unique(self.connection.job, name, frames[name])
+        return frames
 
 
 @contextmanager
@@ -138,8 +131,7 @@ def computed(rows: DataFrame) -> Iterator[DataFrame]:
     try:
         yield done
     finally:
-        # Nothing else removes the blocks before Java's collector runs (Spark, ContextCleaner).
-        done._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        connector.free(done)
 
 
 def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:

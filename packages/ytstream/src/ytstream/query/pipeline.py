@@ -1,22 +1,27 @@
 """Queues -> transform() -> outputs, as one streaming query."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..cluster import connect
+from ..connector import verify_stream
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import analysed, stateful_operator
+from ..recovery.epoch import Epoch
 from ..recovery.folder import path_of
+from ..tablets import Tablets
+from ..user_state import is_checked
 from . import reject
 from .audit import uncounted
 from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
-from .sink import counted, verify_sink
+from .overflow import Overflow
+from .sink import observed_writes, verify_sink
+from .snapshots import Shelf
 from .source import events
 
 
@@ -46,7 +51,7 @@ def flow_of(
         arrived = reject.tagged(arrived, job)
         guarantee.admit(arrived, settings)
     rows = outputs.transformed(reject.passed(arrived) if job.reject else arrived)
-    _verify_plan(spark, rows, connection)
+    _verify_plan(rows, connection)
     guarantee.admit(rows, settings)
     if job.split is None:
         frames: Frames = {"output": rows}
@@ -60,7 +65,7 @@ def flow_of(
     return Flow(rows, replace(outputs, unproven=unproven(connection, frames)), arrived)
 
 
-def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -> None:
+def _verify_plan(rows: DataFrame, connection: Connection) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
     job = connection.job
     operator = stateful_operator(rows)
@@ -72,6 +77,16 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
             "move it to outputs(), which sees the rows of one micro-batch, or set another "
             f"processing in job.py: {stateful}",
         )
+    for node in analysed(rows).walk():
+        if node.name == "FlatMapGroupsInPandasWithState":
+            name = str(node.jvm.functionExpr().name())
+            if not is_checked(name):
+                raise JobError(
+                    f"applyInPandasWithState() gets {name} as it is: Spark would store null for a "
+                    "value that does not fit the state, and say nothing",
+                    f"write checked_state({name}) in its place, and `from ytstream import "
+                    "checked_state`",
+                )
     read = analysed(rows).sources()
     if {queue for queue, _ in read} != {*connection.settings.queues}:
         raise JobError(
@@ -83,29 +98,34 @@ def _verify_plan(spark: SparkSession, rows: DataFrame, connection: Connection) -
             "transform() joins the rows with themselves: Spark reads their queues as two streams",
             "group by the columns of that join; a union of the rows with themselves is possible",
         )
-    jvm: Any = spark._jvm
-    mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, job.kind.output_mode.title())()
-    jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
-        rows._jdf.queryExecution().analyzed(), mode
-    )
+    verify_stream(rows, job.kind.output_mode)
 
 
-def start(flow: Flow, batch: Batch) -> StreamingQuery:
-    """Start the query that hands its micro-batches to ``batch``.
+def start(
+    flow: Flow,
+    connection: Connection,
+    tablets: Tablets,
+    epoch: Epoch,
+    refused: Overflow | None = None,
+) -> tuple[StreamingQuery, Batch]:
+    """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
-    connection = batch.connection
-    batch.uncounted = uncounted(flow.rows, connection.settings.queues)
-    batch.outputs = flow.outputs
+    settings = connection.settings
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
-    batch.connection = replace(connection, client=connect(connection.settings))
-    batch.shelf.settle(batch.connection.client, connection.settings)
-    folder = path_of(connection.settings, batch.epoch.number)
+    own = replace(connection, client=connect(settings))
+    shelf = Shelf(epoch)
+    shelf.settle(own.client, settings)
+    once = uncounted(flow.rows, settings.queues)
+    batch = Batch(own, tablets, epoch, flow.outputs, shelf, once, refused)
+    folder = path_of(settings, epoch.number)
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
-    milliseconds = round(connection.settings.trigger_seconds * 1000)
+    milliseconds = round(settings.trigger_seconds * 1000)
     is_whole = flow.outputs.are_streamed
-    rows = counted(connection.guarantee.fenced(flow.rows), "output") if is_whole else flow.rows
+    rows = flow.rows
+    if is_whole:
+        rows = observed_writes(connection.guarantee.fenced(rows), "output")
     query = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)
@@ -114,4 +134,4 @@ def start(flow: Flow, batch: Batch) -> StreamingQuery:
         .start()
     )
     batch.query.set_result(query)
-    return query
+    return query, batch

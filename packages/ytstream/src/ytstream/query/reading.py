@@ -8,41 +8,24 @@ by then: it does not matter when the consumer was moved, or whether the rows can
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
+from ..connector import ranges_read
 from ..errors import RestartableError
-from ..plan import class_name, each
-from ..tablets import Java
 from .audit import Range, Ranges
-
-#: A partition of SPYT's RDD: the tablet, the first row, and the row after the last one.
-_RANGE = "tech.ytsaurus.spyt.streaming.YtQueueRange"
-_TEXT = re.compile(r"YtQueueRange\((\d+),(\d+),(\d+)\)")
 
 #: Of each place in the plan that reads a queue: partition -> its rows.
 Reads = Sequence[Mapping[int, Range]]
 
 
 def reads(execution: Any) -> list[dict[int, Range]]:
-    """Return the rows that a batch reads, in the order of Spark's offset log.
-
-    A queue without new rows is an empty relation there (MicroBatchExecution.runBatch). A reference
-    to a CTE is no place of its own: the CTE is in the plan as well, once.
-    """
-    leaves = [(leaf, class_name(leaf)) for leaf in each(execution.logical().collectLeaves())]
+    """Return the rows that a batch reads, in the order of Spark's offset log."""
     return [
-        _ranges(str(leaf.rdd().toJavaRDD().partitions().toString())) if name == "LogicalRDD" else {}
-        for leaf, name in leaves
-        if name != "CTERelationRef" and leaf.isStreaming()
+        {partition: Range(*rows) for partition, rows in found.items()}
+        for found in ranges_read(execution)
     ]
-
-
-def is_readable(java: Java) -> bool:
-    """Return whether SPYT's ranges have the text that reads() takes apart: it is one call."""
-    return _ranges(f"[{java[_RANGE](2, 5, 8).toString()}]") == {2: Range(5, 8)}
 
 
 def verify_start(name: str, planned: Ranges, read: Reads) -> None:
@@ -63,11 +46,6 @@ def verify_start(name: str, planned: Ranges, read: Reads) -> None:
                     f"by the ledger {_text(wants)}: something else moved the consumer after the "
                     "start"
                 )
-
-
-def _ranges(text: str) -> dict[int, Range]:
-    found = (map(int, numbers) for numbers in _TEXT.findall(text))
-    return {tablet: Range(first, end) for tablet, first, end in found}
 
 
 def _text(rows: Range | None) -> str:

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
+from ..connector import class_name, each
 from ..errors import JobError
 from ..job import REJECTED, Job
-from ..plan import analysed, class_name, each
+from ..plan import analysed
 from . import row_json
 from .source import INNER_POSITION
 from .spark_errors import cause

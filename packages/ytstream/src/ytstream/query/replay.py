@@ -8,8 +8,7 @@ job, write no row twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,9 +18,10 @@ from pyspark.sql.types import StructType
 
 from .. import ledger
 from ..columns import key_of
+from ..connector import inside, jvm_of
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
-from ..tablets import Java, Tablets, Transaction
+from ..tablets import Tablets, Transaction
 from . import reject
 from .outputs import computed
 from .pipeline import Flow
@@ -31,8 +31,6 @@ from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
-_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext"
-_TRANSACTION = "tech.ytsaurus.spyt.streaming.StreamingTxContext"
 
 
 def replay(
@@ -43,7 +41,7 @@ def replay(
     Raises JobError as verify_job() does. What was done before an error stays done.
     """
     verify_job(connection.job)
-    tablets = Tablets(spark._jvm, connection.settings)
+    tablets = Tablets(jvm_of(spark), connection.settings)
     passed = stayed = inexact = 0
     last: tuple[Any, ...] = ()
     while True:
@@ -102,9 +100,10 @@ def _replay(
         ]
         if not deleted:
             return 0
-        finished = flow.outputs.of(flow.outputs.transformed(reject.passed(rows)), lambda: None)
-        with finished as frames, _inside(tablets.java, transaction):
-            written = write_outputs(frames, connection, tablets.java, 0)
+        passed = flow.outputs.transformed(reject.passed(rows))
+        java, id_, proxy = tablets.java, transaction.id, transaction.proxy
+        with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
+            written = write_outputs(flow.outputs.of(finished), connection, java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
     row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
     transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
@@ -124,17 +123,6 @@ def _arrived(
     rows = reject.restored(frame, StructType(fields)).drop(reject.REASON)
     position = connection.guarantee.position
     return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
-
-
-@contextmanager
-def _inside(java: Java, transaction: Transaction) -> Iterator[None]:
-    """Let SPYT's sink write into ``transaction`` (YtStreamingSink reads it from the thread)."""
-    proxy = java["scala.Option.apply"](transaction.proxy)
-    java[f"{_CONTEXT}.setContext"](java[_TRANSACTION](transaction.id, proxy))
-    try:
-        yield
-    finally:
-        java[f"{_CONTEXT}.clearTransactionId"]()
 
 
 def _query(connection: Connection, last: tuple[Any, ...]) -> str:

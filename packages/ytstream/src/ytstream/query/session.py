@@ -13,17 +13,18 @@ from pathlib import Path
 
 import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from spyt.version import __version__ as SPYT_VERSION
 
 from .. import confs
 from ..config import Settings, token
+from ..connector import is_patched
 from ..errors import JobError
 from ..job import Connection
 from ..log import warn
 from ..tablets import Tablets
+from . import jvm
 from .jvm import explained_jvm, within
 from .packages import verify_packages
 from .spark_errors import cause, explained_spark
@@ -109,9 +110,7 @@ def open_tablets(connection: Connection) -> Tablets:
     """
     _require_java()
     _prepare_local_environment(connection.settings)
-    with explained_jvm():
-        SparkContext._ensure_initialized()
-    return Tablets(SparkContext._jvm, connection.settings)
+    return Tablets(jvm.started(), connection.settings)
 
 
 def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
@@ -137,26 +136,11 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
     for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", SPYT_VERSION, "2.11")):
         if _version(version) < _version(least):
             raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
-    if not is_patched(spark):
+    if not is_patched(spark, is_before_4_1=_version(spark.version) < (4, 1)):
         raise JobError(
             "SPYT's patch of Spark is not in effect: the Java agent is missing",
             "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
         )
-
-
-def is_patched(spark: SparkSession) -> bool:
-    """Return whether SPYT's Java agent has rewritten Spark's micro-batch execution.
-
-    The agent renames the original ``runBatch`` (SPYT, MicroBatchExecutionDecorators); without it
-    the session works and ``spark.yt.streaming.transactional`` silently does nothing.
-    """
-    jvm = spark._jvm
-    assert jvm is not None
-    package = "org.apache.spark.sql.execution.streaming"
-    if _version(spark.version) >= (4, 1):
-        package += ".runtime"
-    cls = jvm.java.lang.Class.forName(f"{package}.MicroBatchExecution")
-    return "__runBatch" in {method.getName() for method in cls.getDeclaredMethods()}
 
 
 def _version(text: str) -> tuple[int, int]:

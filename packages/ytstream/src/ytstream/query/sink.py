@@ -1,11 +1,10 @@
 """SPYT's own sink: each output of a micro-batch goes through it, in the batch's transaction.
 
-Its two classes are not documented; ``verify_sink`` says when another SPYT has others.
+``verify_sink`` says when another SPYT has another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -13,20 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from spyt.version import __version__ as SPYT_VERSION
 
-from .. import confs
+from .. import confs, connector
 from ..cluster import first_line
+from ..connector import Java, add_batch, execution_of, jvm_of, observed, verify_spyt
 from ..errors import JobError
 from ..job import Connection
 from ..plan import observed_name
 from ..recovery.snapshot import read_head
-from ..tablets import Java, Tablets
-from .audit import observed
+from ..tablets import Tablets
 from .outputs import Frames
-from .reading import is_readable
-
-#: The transaction that SPYT has opened for the batch of this thread.
-CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext.get"
-_SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
 
 
 def verify_sink(spark: SparkSession, connection: Connection) -> None:
@@ -34,12 +28,10 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
 
     Neither is documented, so another SPYT may not have them.
     """
-    tablets = Tablets(spark._jvm, connection.settings)
+    tablets = Tablets(jvm_of(spark), connection.settings)
     try:
         _sink(spark, connection, tablets.java, "output")
-        tablets.java[CONTEXT]().isEmpty()
-        if not is_readable(tablets.java):
-            raise TypeError("its ranges of rows have another text")
+        verify_spyt(tablets.java)
         with tablets.transaction() as transaction:
             read_head(connection.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
@@ -50,13 +42,8 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
 
 
 def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
-    path = connection.settings.outputs[output]
-    parameters: Mapping[str, str] = {
-        "path": path,
-        **confs.filled(iter(confs.SINK), connection.values),
-    }
-    scala = java["org.apache.spark.api.python.PythonUtils.toScalaMap"](parameters)
-    return java[_SINK](spark._jsparkSession.sqlContext(), path, scala)
+    options = confs.filled(iter(confs.SINK), connection.values)
+    return connector.sink(spark, java, {"path": connection.settings.outputs[output], **options})
 
 
 def write_outputs(
@@ -78,9 +65,9 @@ def write_outputs(
 
 def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
     """Write the rows of one dynamic output; return their execution, which has counted them."""
-    fenced = counted(connection.guarantee.fenced(rows), name)
-    _sink(rows.sparkSession, connection, java, name).addBatch(number, fenced._jdf)
-    return fenced._jdf.queryExecution()
+    fenced = observed_writes(connection.guarantee.fenced(rows), name)
+    add_batch(_sink(rows.sparkSession, connection, java, name), number, fenced)
+    return execution_of(fenced)
 
 
 def write_streamed(
@@ -90,21 +77,12 @@ def write_streamed(
 
     Returns the number of rows by output.
     """
-    _sink(rows.sparkSession, connection, java, "output").addBatch(number, rows._jdf)
+    add_batch(_sink(rows.sparkSession, connection, java, "output"), number, rows)
     return {"output": _count(execution, "output")}
 
 
-def of_the_query(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
-    """Return the rows of a batch as a writer of SPYT's would get them: by the query's own plan.
-
-    ``rows`` have a plan of their own around it (Spark, ForeachBatchSink).
-    """
-    frame = java[rows._jdf.getClass().getName()](execution, rows._jdf.encoder())
-    return DataFrame(frame, rows.sparkSession)
-
-
-def counted(rows: DataFrame, output: str) -> DataFrame:
-    """Return the rows of ``output``, counted as they are written."""
+def observed_writes(rows: DataFrame, output: str) -> DataFrame:
+    """Return the rows of ``output``, which Spark counts as they are written."""
     return rows.observe(observed_name(output), F.expr("count(1) as rows"))
 
 

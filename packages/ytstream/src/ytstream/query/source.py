@@ -6,16 +6,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .. import confs
+from ..connector import POSITION
 from ..job import Connection
 from ..plan import observed_name
 
-#: SPYT's names of a row's tablet and of its number there (StreamingUtils).
-_TABLET, _ROW = "__spyt_streaming_src_tablet_index", "__spyt_streaming_src_row_index"
 #: The position under names of the runtime's own, for jobs that reject rows.
-INNER_POSITION = {
-    "tablet_index": "__ytstream_tablet_index",
-    "row_index": "__ytstream_row_index",
-}
+INNER_POSITION = {name: f"__ytstream_{name}" for name in POSITION}
 
 
 def events(spark: SparkSession, connection: Connection) -> DataFrame:
@@ -37,16 +33,15 @@ def events(spark: SparkSession, connection: Connection) -> DataFrame:
 
 
 def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame:
-    options = confs.filled(iter(confs.READER), connection.values)
+    options, row = confs.filled(iter(confs.READER), connection.values), POSITION["row_index"]
     # try_sum: null instead of an error where row numbers are beyond what a sum can hold.
     stream = (
         spark.readStream.format("yt")
         .options(**options)
         .load(queue)
-        .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(_ROW).alias("sum"))
+        .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(row).alias("sum"))
     )
     position = [F.col(old).alias(new) for new, old in connection.guarantee.position.items()]
     if connection.job.reject:
-        inner = zip((_TABLET, _ROW), INNER_POSITION.values(), strict=True)
-        position += [F.col(old).alias(new) for old, new in inner]
+        position += [F.col(POSITION[name]).alias(new) for name, new in INNER_POSITION.items()]
     return stream.select(*position, *(column.name for column in connection.job.queue_columns))

@@ -17,11 +17,11 @@ from .state_store import FAILURES as STATE_FAILURES
 #: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
 #: error conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
-    *("[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE"),
-    *("[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range"),
-    *("Cannot find Spark field", "Cannot find YT columns", "cannot have null value"),
-    *("Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES),
-)
+    "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
+    "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
+    "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
+    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES,
+)  # fmt: skip
 
 #: What Python and PySpark say of a package that a worker lacks or has in another version.
 _MISSING = ("ModuleNotFoundError", "must be installed")

@@ -8,7 +8,9 @@ from ..plan import metric
 
 #: Parts of messages about a state that another transform() made, or that is missing.
 FAILURES: Sequence[str] = (
-    *("[STATE_STORE_", "[CANNOT_LOAD_STATE_STORE", "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH"),
+    "[STATE_STORE_",
+    "[CANNOT_LOAD_STATE_STORE",
+    "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH",
     "Error reading delta file",
 )
 #: Of each operator with state (Spark, StateStoreWriter).

@@ -19,6 +19,7 @@ from yt.common import YtError
 from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
+from ..connector import jvm_of
 from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
 from ..log import RUNNING, Said, say, warn
@@ -57,7 +58,7 @@ def run(connection: Connection, session: ExitStack) -> None:
     say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    life = Life(connection, spark, Tablets(spark._jvm, connection.settings), stop)
+    life = Life(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
     session.callback(close, spark, life.tablets.beside)
     how = STOPPED
     try:
@@ -123,10 +124,9 @@ class Life:
             say(f"recovery: {note}")
         for note in begun.warnings:
             warn(f"recovery: {note}")
-        batch = Batch(self.connection, self.tablets, self.epoch, refused=self.refused)
-        self.refused = None
+        refused, self.refused = self.refused, None
         flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
-        query = pipeline.start(flow, batch)
+        query, batch = pipeline.start(flow, self.connection, self.tablets, self.epoch, refused)
         try:
             self._follow(query, batch)
         finally:

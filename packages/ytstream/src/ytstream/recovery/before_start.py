@@ -25,7 +25,7 @@ from ..job import Connection
 from ..ledger import Head, Move
 from ..positions import Queue, Rows, ahead, behind
 from ..tablets import Tablets
-from . import before_ledger, epoch, folder, joining, marks, ownership, snapshot, state
+from . import epoch, folder, joining, marks, ownership, snapshot, state
 from .epoch import Epoch
 from .snapshot import Snapshot
 
@@ -92,7 +92,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
     ``on_data_loss = "fail"``, for rows trimmed before they were read.
     """
     settings = connection.settings
-    head = found.begun or before_ledger.head_of(connection, found)
+    head = found.begun
     if head is None:
         ownership.verify_owner(connection, found)
         ownership.verify_ledger(connection, found)
@@ -103,9 +103,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
         if not migrating:
             ownership.verify_declaration(connection, head)
         ownership.verify_queues(connection, found, head)
-        if head.folder is not None:
-            path = folder.path_of(settings, head.folder)
-            state.verify_state(connection.client, connection.job, head, path)
+        state.verify_state(connection, head)
         plan = _continued(connection, found, head)
     marks.verify_outputs(connection, found)
     plan = _after_gaps(settings, found, plan)

@@ -65,7 +65,9 @@ def _made_of(head: Head) -> dict[str, dict[int, int]]:
 
 def _watermark(connection: Connection, head: Head) -> int:
     """Return the watermark of the state, 0 if it is not known."""
-    path = folder.path_of(connection.settings, head.folder or 0)
+    if head.folder is None:
+        return 0
+    path = folder.path_of(connection.settings, head.folder)
     with suppress(JobError, YtError):
         return checkpoint.watermark(connection.client, path, head.batch)
     return 0

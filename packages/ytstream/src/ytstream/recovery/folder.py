@@ -17,8 +17,8 @@ _PARTS = ("metadata", "offsets", "commits", "state", "sources")
 
 
 def path_of(settings: Settings, epoch: int) -> str:
-    """Return the folder of ``epoch``; 0 is the one that jobs had before there was a ledger."""
-    return f"{settings.checkpoint}/{epoch}" if epoch else settings.checkpoint
+    """Return the folder of ``epoch``."""
+    return f"{settings.checkpoint}/{epoch}"
 
 
 def new_folder(

@@ -96,7 +96,8 @@ def write(connection: Connection, found: Snapshot) -> None:
 def _queues(connection: Connection, found: Snapshot, name: str) -> Mapping[str, str]:
     """Return the queues, path -> object id, whose positions the output's rows may have.
 
-    An output that was written before there were marks has those of the ledger.
+    An output has no mark if the first start died before it wrote one, or if it was removed by hand:
+    then those of the ledger count.
     """
     path = connection.settings.outputs[name]
     mark, head = found.outputs.get(path), found.head or Head()

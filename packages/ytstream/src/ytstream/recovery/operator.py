@@ -9,7 +9,7 @@ from ..job import Connection
 from ..ledger import Head, Move
 from ..positions import Queue, Rows
 from ..tablets import Tablets
-from . import before_ledger, before_start, checkpoint, dropped, marks, ownership, snapshot
+from . import before_start, checkpoint, dropped, marks, ownership, snapshot
 from .before_start import Plan
 from .epoch import Epoch, raise_epoch
 from .snapshot import MARKER, Snapshot
@@ -68,9 +68,9 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     Returns what was done. Raises JobError when anything else has changed.
     """
     found = snapshot.read(connection.client, connection.settings)
-    head = found.begun or before_ledger.head_of(connection, found)
-    mine = ownership.marker_of(connection)
+    head, mine = found.begun, ownership.marker_of(connection)
     if head is None:
+        ownership.verify_age(connection, found)
         return ["nothing to do: the job has not started yet"]
     done = _changes(head, mine, connection.settings.queues)
     if not done:

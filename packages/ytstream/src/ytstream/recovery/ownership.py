@@ -53,6 +53,7 @@ def verify_owner(connection: Connection, found: Snapshot) -> None:
 
 def verify_ledger(connection: Connection, found: Snapshot) -> None:
     """Raise JobError when the job has run and its ledger has no head."""
+    verify_age(connection, found)
     settings = connection.settings
     said = f"the ledger {settings.ledger} has no head row, though the job has run"
     if is_nowhere(connection, found):
@@ -68,6 +69,19 @@ def verify_ledger(connection: Connection, found: Snapshot) -> None:
             "restore the table; or use `rewind rows`, which writes a new head where the consumer "
             "is: at most one micro-batch behind, with an empty state",
         )
+
+
+def verify_age(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError for a job that ran before 1.0.0: the first versions kept no ledger."""
+    settings = connection.settings
+    own = {settings.consumer: found.consumer_marker, settings.checkpoint: found.checkpoint_marker}
+    for path, marker in own.items():
+        if marker is not None and "ledger" not in marker:
+            raise JobError(
+                f"{path} is of a job that ran before ytstream 1.0.0, without a ledger",
+                "`rewind rows` takes it over where the consumer is: at most one micro-batch "
+                "behind, with an empty state",
+            )
 
 
 def is_lost(connection: Connection, found: Snapshot) -> bool:

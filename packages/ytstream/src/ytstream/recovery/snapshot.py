@@ -13,7 +13,7 @@ from ..positions import Queue
 #: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
 
-#: A job's batches are seldom so short that none of so many looks falls between two of them.
+#: Attempts at a consistent read; ten rarely all straddle a commit.
 _LOOKS = 10
 
 #: A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start.

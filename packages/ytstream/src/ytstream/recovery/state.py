@@ -4,11 +4,10 @@ Offsets without their state, or a state that is older than its offsets, give wro
 error.
 """
 
-from ..cluster import Client
 from ..errors import JobError
-from ..job import Job
+from ..job import Connection
 from ..ledger import Head, last_name
-from . import checkpoint
+from . import checkpoint, folder
 
 _REWIND = (
     "restore the checkpoint as it was, or use `rewind`: `earliest` reads all rows again into an "
@@ -16,18 +15,20 @@ _REWIND = (
 )
 
 
-def verify_state(client: Client, job: Job, head: Head, folder: str) -> None:
-    """Raise JobError unless ``folder`` holds the state after the head's batch."""
-    if not job.kind.is_stateful or head.batch < 0:
+def verify_state(connection: Connection, head: Head) -> None:
+    """Raise JobError unless the head's folder holds the state after the head's batch."""
+    client, job = connection.client, connection.job
+    if not job.kind.is_stateful or head.batch < 0 or head.folder is None:
         return
-    if not client.exists(f"{folder}/offsets/{head.batch}"):
+    path = folder.path_of(connection.settings, head.folder)
+    if not client.exists(f"{path}/offsets/{head.batch}"):
         read = sum(sum(rows.values()) for rows in head.ends.values())
         raise JobError(
             f"the ledger is at batch {last_name(head)}, after {read} rows, and the checkpoint "
-            f"{folder} does not have that batch: it is gone, or older, and the state with it",
+            f"{path} does not have that batch: it is gone, or older, and the state with it",
             _REWIND,
         )
-    metadata = checkpoint.planned(client, folder, head.batch).metadata
+    metadata = checkpoint.planned(client, path, head.batch).metadata
     wanted = str(job.shuffle_partitions)
     # Spark would keep the checkpoint's number, whatever the session says.
     frozen = metadata.get("conf", {}).get("spark.sql.shuffle.partitions", wanted)

@@ -38,7 +38,8 @@ def stop(connection: Connection, say: Callable[[str], None]) -> str:
             if not asked:
                 say("asked the job to finish its batch and stop; an idle one looks every 15 s")
             asked = head.epoch
-        # An older process may say meanwhile that its epoch is over. One that has none has 0.
+        # An older process may say meanwhile that its epoch is over. A process that never raised an
+        # epoch reports 0.
         if (ended := _end(connection)) and ended != before and ended["epoch"] in (0, asked):
             return f"the job has ended: {ended['state']['how']}"
         if not list(lock.holders()):

@@ -18,13 +18,13 @@ from rich.console import Console
 
 from ..cluster import Client
 from ..config import Settings
+from ..connector import jvm_of
 from ..demo import fits, tables
 from ..demo.sample import Counted, Sample
 from ..demo.scenario import drained
 from ..demo.screen import differences
 from ..job import Connection, Job
 from ..query import pipeline
-from ..query.batch import Batch
 from ..query.supervisor import read_reference
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
@@ -45,8 +45,6 @@ class Stream:
     _now: int = 1_704_067_200_000_000
     #: This process, as the ledger knows it.
     epoch: Epoch = field(default_factory=Epoch)
-    #: The function of the last query.
-    batch: Batch = field(init=False)
     #: Whether recover() has committed a start that no query has used.
     _is_ready: bool = False
 
@@ -88,7 +86,7 @@ class Stream:
     @property
     def tablets(self) -> Tablets:
         """Tablet transactions, through the session's JVM."""
-        return Tablets(self.spark._jvm, self.settings)
+        return Tablets(jvm_of(self.spark), self.settings)
 
     @property
     def folder(self) -> str:
@@ -107,8 +105,8 @@ class Stream:
         if not self._is_ready:
             self.recover()
         self._is_ready = False
-        self.batch = batch = Batch(self.connection, self.tablets, self.epoch)
-        query = pipeline.start(self.flow(), batch)
+        query, batch = pipeline.start(self.flow(), self.connection, self.tablets, self.epoch)
+        self.batch = batch
         try:
             yield query
             settle(query)

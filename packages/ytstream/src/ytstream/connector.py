@@ -1,0 +1,306 @@
+"""What this runtime takes from inside Spark and SPYT: the one place to read when they change.
+
+None of it is documented. `check` calls the parts of SPYT (query/sink.py, verify_sink), tests run
+all of it on each Spark version. query/jvm.py knows how PySpark starts a JVM, tablets.py speaks to
+the Java client of YTsaurus, which has a public interface. This module loads no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from .columns import Column
+from .config import Settings, token
+from .schema import table_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+#: Name of a position column -> SPYT's own in the rows of a source (StreamingUtils).
+POSITION: Mapping[str, str] = {
+    "tablet_index": "__spyt_streaming_src_tablet_index",
+    "row_index": "__spyt_streaming_src_row_index",
+}
+
+#: The transaction that SPYT has opened for the batch of this thread, and its value there.
+_CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext"
+_IN_CONTEXT = "tech.ytsaurus.spyt.streaming.StreamingTxContext"
+_SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
+#: A partition of SPYT's RDD: the tablet, the first row, and the row after the last one.
+_RANGE = "tech.ytsaurus.spyt.streaming.YtQueueRange"
+_RANGE_TEXT = re.compile(r"YtQueueRange\((\d+),(\d+),(\d+)\)")
+_PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+
+#: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
+#: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
+_LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
+
+#: Of one request.
+_TIMEOUT_SECONDS = 300
+
+
+@dataclass
+class Java:
+    """Names in the JVM, each looked up once: py4j asks the JVM for every part of a name."""
+
+    jvm: Any
+    _found: dict[str, Any] = field(default_factory=dict)
+    _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a class, or a static method of one."""
+        if name not in self._found:
+            self._found[name] = reduce(getattr, name.split("."), self.jvm)
+        return self._found[name]
+
+    def node(self, value: object) -> Any:
+        """Return a Python value as a YSON tree of Java's."""
+        text = yson.dumps(value, yson_format="text").decode("latin-1")
+        return self["tech.ytsaurus.ysontree.YTreeTextSerializer.deserialize"](text)
+
+    def value(self, node: Any) -> Any:
+        """Return a YSON tree of Java's, or a list of them, as a Python value."""
+        tree = self["tech.ytsaurus.ysontree.YTree.node"](node)
+        text = self["tech.ytsaurus.ysontree.YTreeTextSerializer.serialize"](tree)
+        return yson.yson_to_json(yson.loads(text.encode()))
+
+    def schema(self, columns: Sequence[Column]) -> Any:
+        """Return the schema of a table with these columns."""
+        if columns not in self._schemas:
+            made = self["tech.ytsaurus.core.tables.TableSchema.fromYTree"]
+            self._schemas[columns] = made(self.node(table_schema(columns).to_yson_type()))
+        return self._schemas[columns]
+
+    def option(self, value: object) -> Any:
+        """Return Scala's Option of a value; of None the empty one."""
+        return self["scala.Option.apply"](value)
+
+
+def each(sequence: Any) -> Iterator[Any]:
+    """Yield the items of a Scala sequence."""
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def class_name(node: Any) -> str:
+    """Return the name of the class of an object in the JVM."""
+    return str(node.getClass().getSimpleName())
+
+
+# -- Spark: rows and their plans -------------------------------------------------------------------
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """Return the session's JVM."""
+    return spark._jvm
+
+
+def execution_of(rows: DataFrame) -> Any:
+    """Return Spark's execution of a frame (QueryExecution)."""
+    return rows._jdf.queryExecution()
+
+
+def analysed_plan(rows: DataFrame) -> Any:
+    """Return the analysed plan of a frame (LogicalPlan)."""
+    return execution_of(rows).analyzed()
+
+
+def clock_pattern(spark: SparkSession) -> Any:
+    """Return the pattern of expressions with a clock in them (``containsPattern``)."""
+    return jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+
+
+def verify_stream(rows: DataFrame, output_mode: str) -> None:
+    """Raise Spark's AnalysisException for a plan that it refuses as a stream."""
+    sql = jvm_of(rows.sparkSession).org.apache.spark.sql
+    mode = getattr(sql.streaming.OutputMode, output_mode.title())()
+    checker = sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(analysed_plan(rows), mode)
+
+
+def free(checkpointed: DataFrame) -> None:
+    """Remove the blocks of a local checkpoint.
+
+    Nothing else does before Java's collector runs (Spark, ContextCleaner).
+    """
+    analysed_plan(checkpointed).rdd().unpersist(False)
+
+
+def of_execution(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
+    """Return ``rows`` as an execution of the same rows gives them."""
+    frame = java[rows._jdf.getClass().getName()](execution, rows._jdf.encoder())
+    return type(rows)(frame, rows.sparkSession)
+
+
+def of_no_stream(rows: DataFrame, plan: Any, java: Java) -> DataFrame:
+    """Return what ``plan``, a part of the plan of the batch ``rows``, gives when it runs again."""
+    session = rows._jdf.sparkSession()
+    again = _of_no_stream(plan, session, java)
+    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, again)
+    return type(rows)(frame, rows.sparkSession)
+
+
+def _of_no_stream(plan: Any, session: Any, java: Java) -> Any:
+    """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
+    if (name := class_name(plan)) in _LEAVES:
+        place, more = _LEAVES[name]
+        fields = [plan.productElement(index) for index in range(plan.productArity())]
+        fields[place] = False
+        others = [session, java.option(None), java.option(None)][:more]
+        return java[plan.getClass().getName()](*fields, *others)
+    children = [_of_no_stream(child, session, java) for child in each(plan.children())]
+    return plan.withNewChildren(java[f"{_PYTHON_UTILS}.toSeq"](children))
+
+
+def observed(execution: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the observations of one execution: name, and a JVM row of the figures."""
+    metrics = execution.observedMetrics()
+    names = metrics.keys().iterator()
+    while names.hasNext():
+        name = str(names.next())
+        yield name, metrics.apply(name)
+
+
+# -- Spark: a running query ------------------------------------------------------------------------
+
+
+def stream_of(query: StreamingQuery) -> Any:
+    """Return Spark's own object of a query (MicroBatchExecution)."""
+    return query._jsq.streamingQuery()
+
+
+def ends_of(stream: Any, number: int) -> list[dict[int, int]]:
+    """Return where the partitions end after the batch, by Spark's offset log; see by_queue().
+
+    The log keeps its newest entries in memory (Spark, HDFSMetadataLog), so this is no request.
+    """
+    ends = []
+    for offset in each(stream.offsetLog().get(number).get().offsets()):
+        # Empty for a queue that has not had a row yet.
+        partitions = json.loads(offset.get().json())["partitions"] if offset.isDefined() else {}
+        ends.append({int(partition): last + 1 for partition, last in partitions.items()})
+    return ends
+
+
+def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:
+    """Return the rows that a batch reads, in the order of Spark's offset log.
+
+    By tablet: the first row, and the row after the last one. A queue without new rows is an empty
+    relation there (MicroBatchExecution.runBatch). A reference to a CTE is no place of its own: the
+    CTE is in the plan as well, once.
+    """
+    leaves = [(leaf, class_name(leaf)) for leaf in each(execution.logical().collectLeaves())]
+    return [
+        _ranges(str(leaf.rdd().toJavaRDD().partitions().toString())) if name == "LogicalRDD" else {}
+        for leaf, name in leaves
+        if name != "CTERelationRef" and leaf.isStreaming()
+    ]
+
+
+def _ranges(text: str) -> dict[int, tuple[int, int]]:
+    """Take the text of SPYT's ranges apart: it is one call for all of them."""
+    found = (map(int, numbers) for numbers in _RANGE_TEXT.findall(text))
+    return {tablet: (first, end) for tablet, first, end in found}
+
+
+# -- SPYT ------------------------------------------------------------------------------------------
+
+
+def is_patched(spark: SparkSession, *, is_before_4_1: bool) -> bool:
+    """Return whether SPYT's Java agent has rewritten Spark's micro-batch execution.
+
+    The agent renames the original ``runBatch`` (SPYT, MicroBatchExecutionDecorators); without it
+    the session works and ``spark.yt.streaming.transactional`` silently does nothing.
+    """
+    folder = "streaming" if is_before_4_1 else "streaming.runtime"
+    name = f"org.apache.spark.sql.execution.{folder}.MicroBatchExecution"
+    methods = jvm_of(spark).java.lang.Class.forName(name).getDeclaredMethods()
+    return "__runBatch" in {method.getName() for method in methods}
+
+
+def sink(spark: SparkSession, java: Java, parameters: Mapping[str, str]) -> Any:
+    """Return a new sink of SPYT's, which writes into the table ``path`` of the parameters."""
+    scala = java[f"{_PYTHON_UTILS}.toScalaMap"](parameters)
+    return java[_SINK](spark._jsparkSession.sqlContext(), parameters["path"], scala)
+
+
+def add_batch(into: Any, number: int, rows: DataFrame) -> None:
+    """Write the rows into a sink, in the transaction of this thread if there is one."""
+    into.addBatch(number, rows._jdf)
+
+
+def opened_transaction(java: Java) -> tuple[str, str | None] | None:
+    """Return id and proxy of the transaction that SPYT has opened for the batch of this thread."""
+    context = java[f"{_CONTEXT}.get"]()
+    if context.isEmpty():
+        return None
+    proxy = context.get().stickyAddress()
+    return str(context.get().txId()), str(proxy.get()) if proxy.isDefined() else None
+
+
+@contextmanager
+def inside(java: Java, transaction_id: str, proxy: str) -> Iterator[None]:
+    """Let SPYT's sinks in this thread write into that transaction."""
+    java[f"{_CONTEXT}.setContext"](java[_IN_CONTEXT](transaction_id, java.option(proxy)))
+    try:
+        yield
+    finally:
+        java[f"{_CONTEXT}.clearTransactionId"]()
+
+
+def verify_spyt(java: Java) -> None:
+    """Raise TypeError or Py4JError unless transaction and ranges are as this module takes them."""
+    opened_transaction(java)
+    if _ranges(f"[{java[_RANGE](2, 5, 8).toString()}]") != {2: (5, 8)}:
+        raise TypeError("its ranges of rows have another text")
+
+
+def rpc_client(java: Java, settings: Settings, proxy: str | None) -> Any:
+    """Return SPYT's client of the cluster, of one proxy alone if ``proxy`` names it."""
+    package = "tech.ytsaurus.spyt.wrapper.client"
+    made = java[f"{package}.YtClientConfigurationConverter.ytClientConfiguration"]
+    configuration = made(_hadoop_conf(java, settings))
+    if proxy is not None:
+        configuration = configuration.copy(
+            configuration.proxy(),
+            configuration.user(),
+            configuration.token(),
+            configuration.timeout(),
+            configuration.proxyRole(),
+            configuration.extendedFileTimeout(),
+            configuration.proxyNetworkName(),
+            configuration.useCommonProxies(),
+            java.option(proxy),
+            configuration.retry(),
+        )
+    return java[f"{package}.YtClientProvider.ytRpcClient"](configuration, java.option(None)).yt()
+
+
+def attached(java: Java, client: Any, transaction_id: str) -> Any:
+    """Return a transaction that SPYT has opened and will commit, without pings of our own."""
+    attach = java["tech.ytsaurus.spyt.wrapper.YtWrapper.attachTransaction"]
+    return attach(transaction_id, False, java.option(None), client)
+
+
+def _hadoop_conf(java: Java, settings: Settings) -> Any:
+    """Return the cluster and the token, as SPYT's own clients are told of them.
+
+    So SPYT names the user as it does everywhere. ``YtClientConfiguration.default`` wants YT_TOKEN
+    or a file with it; a job on a cluster has YT_SECURE_VAULT_YT_TOKEN alone. Not settings of
+    Spark's: those are shown in its UI.
+    """
+    conf = java["org.apache.hadoop.conf.Configuration"](False)
+    conf.set("yt.proxy", settings.proxy)
+    conf.set("yt.token", token(settings))
+    conf.set("yt.timeout", f"{_TIMEOUT_SECONDS}s")
+    if settings.proxy_role is not None:
+        conf.set("yt.proxyRole", settings.proxy_role)
+    return conf

@@ -1,0 +1,58 @@
+"""A state that does not fit its schema ends the job.
+
+Spark stores null for a value of another type, and says nothing (EvaluatePython.makeFromJava): 5.0
+in a bigint is lost. So the state is verified after each call of the user's function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+#: As Spark calls it: the key, the frames of its rows, and its state.
+StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])
+
+
+def checked_state(function: StateFunction) -> StateFunction:
+    """Return the function for applyInPandasWithState().
+
+    The function raises TypeError when the state that it has set does not fit STATE.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    verifiers: list[Callable[[Any], None]] = []  # made once for each task of Spark's
+
+    def verify(state: Any) -> None:
+        from pyspark.errors import PySparkException
+        from pyspark.sql.types import _make_type_verifier
+
+        if not state.exists:
+            return
+        if not verifiers:
+            verifiers.append(_make_type_verifier(state._value_schema))
+        try:
+            verifiers[0](state.get)
+        except PySparkException as error:
+            raise TypeError(f"{name}() has set a state that does not fit: {error}") from None
+
+    def followed(rows: Iterator[Any], state: Any) -> Iterator[Any]:
+        yield from rows
+        verify(state)
+
+    # Python workers get functions of functions whole, so they need nothing of this runtime.
+    def run(key: Any, frames: Any, state: Any) -> Any:
+        rows = function(key, frames, state)
+        if isinstance(rows, Iterator):  # a generator has not begun yet
+            return followed(rows, state)
+        verify(state)
+        return rows
+
+    run.__name__ = f"{_PREFIX}{name}"  # Spark's plan shows it
+    return cast(StateFunction, run)
+
+
+_PREFIX = "checked_state of "
+
+
+def is_checked(name: str) -> bool:
+    """Return whether a function that Spark's plan shows under this name is a checked one."""
+    return name.startswith(_PREFIX)
