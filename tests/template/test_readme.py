@@ -191,7 +191,7 @@ def test_the_printed_lines_are_those_of_the_runtime(project: Path) -> None:
     # Cells of tables are data.
     table = re.compile(r"$|queue |-+ |//\S+( +\d+)+$|\.\.\.$|batch ")
     said = [line for line in lines if not table.match(line)]
-    assert len(said) >= 8
+    assert len(said) >= 4
     for line in said:
         assert any(pattern.match(line) for pattern in _patterns()), line
 
