@@ -83,7 +83,8 @@ def test_the_message_names_the_output_the_column_and_a_row(
     assert re.fullmatch(ROWS[way], row), row
     assert "keep such rows out with REJECT" in advice
     assert "try_cast" not in advice
-    assert not stream.found()
+    if WAYS[way][0] == "transactional":
+        assert not stream.found()
 
 
 def test_without_the_check_no_row_is_named(
