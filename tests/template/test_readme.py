@@ -215,7 +215,7 @@ def _read(folder: Path) -> Iterator[str]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             values = node.values if isinstance(node, ast.JoinedStr) else [node]
             parts = [
-                value.value if isinstance(value, ast.Constant) else ""
+                str(value.value) if isinstance(value, ast.Constant) else ""
                 for value in values
                 if not isinstance(value, ast.Constant) or isinstance(value.value, str)
             ]

@@ -118,9 +118,10 @@ def tell_no_move(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip rows, or rewind, without a row in the ledger."""
     whole = before_start.begin
 
-    def begun(*given: Any) -> None:
-        *others, plan = given
-        whole(*others, replace(plan, move=None))
+    def begun(
+        connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: Plan
+    ) -> None:
+        whole(connection, tablets, mine, found, replace(plan, move=None))
 
     monkeypatch.setattr(before_start, "begin", begun)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from packages.ytstream.tests import mutants
 from tests.sequences.world import QUEUES, Op, World
 from tests.sequences.world import Form as Kind
 from ytstream import ledger
+from ytstream.cluster import Client
 from ytstream.ledger import Move
 from ytstream.recovery import operator, snapshot
 from ytstream.status import status
@@ -112,7 +113,7 @@ def _is_told(world: World) -> bool:
                 if at.get((queue["path"], partition), 0) != first:
                     return False
                 at[queue["path"], partition] = after
-    head = snapshot.read(world.client, world.settings).head
+    head = snapshot.read(cast(Client, world.client), world.settings).head
     assert head is not None
     ends = {(path, p): row for path, rows in head.ends.items() for p, row in rows.items() if row}
     return ends == {place: row for place, row in at.items() if row}
@@ -191,7 +192,7 @@ def test_only_the_moves_explain_the_gaps(monkeypatch: pytest.MonkeyPatch, is_cur
     world.play(Op("batch"))
     assert _is_told(world) == is_cured
     assert bool(_moves(world)) == is_cured
-    head = snapshot.read(world.client, world.settings).head
+    head = snapshot.read(cast(Client, world.client), world.settings).head
     assert head is not None
     assert head.number == len([*world.client.select_rows(_newest(world))]) == 3
     assert "the last 3 batches: " in status(world.connected(world.client))

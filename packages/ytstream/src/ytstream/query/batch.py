@@ -37,6 +37,7 @@ from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
+from . import nulls
 from .again import rejected_rows, write_rejected
 from .audit import Ranges, audit, metrics_of, ranges
 from .left_out import LeftOut, left_out, verify_limit
@@ -119,7 +120,7 @@ class Batch:
         except (YtError, OSError) as error:
             self.failure = RestartableError(f"batch {self._name(number)}: {first_line(error)}")
         except Exception as error:
-            self.failure = error
+            self.failure = nulls.explained(error, f"batch {self._name(number)}") or error
         if self.failure is not None:
             raise RuntimeError(f"batch {self._name(number)} failed: {cause(str(self.failure))}")
 

@@ -18,6 +18,7 @@ from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
+from . import nulls
 
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
@@ -102,10 +103,11 @@ class Outputs:
 
     def of(self, finished: DataFrame) -> Frames:
         """Return the rows of each output. Raises JobError for a key that is there twice."""
-        frames = self.split(finished)
+        frames, job = self.split(finished), self.connection.job
         for name in self.unproven:
-            _verify_unique(self.connection.job, name, frames[name])
-        return frames
+            _verify_unique(job, name, frames[name])
+        columns = job.output_columns
+        return {name: nulls.verified(rows, name, columns[name]) for name, rows in frames.items()}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ..recovery.epoch import Epoch
 from ..recovery.folder import path_of
 from ..tablets import Tablets
 from ..user_state import is_checked
-from . import reject
+from . import nulls, reject
 from .audit import uncounted
 from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
@@ -125,6 +125,7 @@ def start(
     is_whole = flow.outputs.are_streamed
     rows = flow.rows
     if is_whole:
+        rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
         rows = observed_writes(connection.guarantee.fenced(rows), "output")
     query = (
         rows.writeStream.foreachBatch(batch)
