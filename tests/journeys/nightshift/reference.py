@@ -34,12 +34,13 @@ def frame() -> pd.DataFrame:
     made = pd.concat(parts).sort_values("seen", kind="stable", ignore_index=True)
     made["sensor"] = source.integers(1, 40, len(made))
     noise = source.integers(300, 900, len(made)) / 8
-    made["noise_db"] = [None if n % 3 == 0 else loud for n, loud in enumerate(noise.tolist())]
+    heard = [None if n % 3 == 0 else loud for n, loud in enumerate(noise.tolist())]
+    made["noise_db"] = pd.Series(heard, dtype="object")
     made["seen"] = pd.array(made["seen"], dtype="Int64")
     made.loc[made.index % 97 == 5, "seen"] = pd.NA
     # In turn: a queue that is further behind the other than LATENESS has late rows.
     made["queue"] = made.index % len(QUEUES)
-    last = made.iloc[[0, 0]].assign(worker="nobody's", noise_db=None, queue=0)
+    last = made.iloc[[0, 0]].assign(worker="a visitor", queue=0)
     last["seen"] = int(made["seen"].max()) + 3 * DAY
     last["phase"] = [1, 2]
     return pd.concat([made.assign(phase=0), last], ignore_index=True)
