@@ -54,10 +54,9 @@ def edit(file: Path, changes: Mapping[str, str]) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def module(file: Path, package: str = "") -> Any:
-    """Import a file that is in no package of these tests; ``package`` is for its own imports."""
-    name = f"{package}.{file.stem}" if package else file.stem
-    spec = spec_from_file_location(name, file)
+def module(file: Path) -> Any:
+    """Import a file by itself."""
+    spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     found = module_from_spec(spec)

@@ -98,8 +98,12 @@ def _declare(project: Path, job: Edge) -> None:
                 "    reject=REJECT,\n": "    reject=REJECT,\n    split=outputs,\n",
             },
         )
-        others = "".join(f'"{name}": expected.{name}, ' for name in job.further)
-        edit(project / "sample/__init__.py", {'{"rejected"': f'{{{others}"rejected"'})
+        others = "".join(f'        "{name}": expected.{name},\n' for name in job.further)
+        rejected = '"rejected": expected.rejected'
+        edit(
+            project / "sample/__init__.py",
+            {f"{{{rejected}}}": f"{{\n{others}        {rejected},\n    }}"},
+        )
         for file in ("local", "production"):
             with (project / f"config/{file}.toml").open("a", encoding="utf-8") as config:
                 for name in job.further:

@@ -47,9 +47,13 @@ def main(package: str, rows_file: Path, outcome_file: Path) -> None:
             exit_code = process.stop()
         sent = sum(len(rows) for phase in (first, *later) for rows in phase.values())
         print(process.tail(), after.since(before, sent), sep="\n")
+        written = connection.client.select_rows(
+            f'rows_written from [{settings.ledger}] where kind = "batch"'
+        )
         outcome = {
             "exit_code": exit_code,
             "rows_in": sum(tables.rows_in(connection.client, path) for path in settings.queues),
+            "batches": [row["rows_written"] for row in written],
             "outputs": {name: read(connection, name) for name in settings.outputs},
             "tables": {
                 name: len(tables.snapshots(connection.client, settings.outputs[name]))
