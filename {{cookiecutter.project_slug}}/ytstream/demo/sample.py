@@ -163,6 +163,8 @@ def _plain(value: Any, type_: Any) -> Any:
         return tuple((name, _plain(value[name], item)) for name, item in type_.items)
     if kind == "tuple":
         return tuple(map(_plain, value, type_.items))
+    if kind in ("float", "double"):  # expected() may give a whole number
+        value = float(value)
     return _untyped(value)
 
 
