@@ -29,12 +29,12 @@ START_US = 1_041_379_200_000_000
 
 
 def rows(count: int, seed: int = 1, start_us: int = START_US) -> Iterator[dict[str, Any]]:
-    """Yield ``count`` levels, some 17 hours apart, from ``start_us``."""
+    """Yield ``count`` levels, some eight hours apart, from ``start_us``."""
     source = random.Random(seed)
     gauges = [*GAUGES.items()]
     now = start_us
     for number in range(count):
-        now += 17 * _HOUR_US + source.randrange(_HOUR_US)
+        now += 8 * _HOUR_US + source.randrange(_HOUR_US)
         station, zone = gauges[source.randrange(len(gauges))]
         level = round(1_500 * math.sin(now / _HOUR_US * 0.506) + source.gauss(0, 200))
         yield {
