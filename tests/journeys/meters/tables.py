@@ -1,4 +1,4 @@
-"""YOURS. What electricity meters in Berlin read each hour, and the use of each local day."""
+"""YOURS. What electricity meters in Berlin read, and the use of each local day."""
 
 from ytstream import REJECTED, Column
 
@@ -13,7 +13,7 @@ OUTPUTS = {
     "output": [
         Column("meter", "int64", required=True),
         Column("day", "date", required=True),
-        # 24, but on the two days on which the clocks change.
+        # Of hourly ones 24, but on the two days on which the clocks change.
         Column("readings", "int64", required=True),
         Column("kwh", "double", required=True),
         Column("at_night", "double"),
