@@ -147,9 +147,9 @@ def _edit(project: Path, edits: Mapping[str, Mapping[str, str]]) -> None:
         (project / name).write_text(text)
 
 
-def _run_its_tests(project: Path, environment: Path) -> None:
+def _run_its_tests(project: Path, environment: Path, *words: str) -> None:
     done = subprocess.run(
-        [environment / "bin/python", "-m", "pytest", "-q"],
+        [environment / "bin/python", "-m", "pytest", "-q", *words],
         cwd=project,
         env={
             **os.environ,
@@ -163,6 +163,59 @@ def _run_its_tests(project: Path, environment: Path) -> None:
         timeout=900,
     )
     assert done.returncode == 0, done.stdout[-20_000:]
+
+
+#: Another column of the event time, and rows over years: texts of transform.py, rows.py and
+#: expected.py by processing, which each of them has once.
+_FIRST = {"FIRST_BID_US = 1_704_067_200_000_000": "FIRST_BID_US = 1_577_836_800_000_000"}
+OTHER_TIMES: dict[str, dict[str, dict[str, str]]] = {
+    "window": {
+        "src/bids_stream/transform.py": {
+            'WINDOW = "10 seconds"': 'WINDOW = "1 day"',
+            'LATENESS = "10 seconds"': 'LATENESS = "3 days"',
+            'AHEAD = "5 seconds"': 'AHEAD = "3 days"',
+        },
+        "sample/rows.py": {
+            "randrange(1_000, 20_000)": "randrange(60, 1_200) * 1_000_000",
+            **_FIRST,
+        },
+        "sample/expected.py": {
+            "\nWINDOW = 10_000_000": "\nWINDOW = 86_400_000_000",
+            "\nLATENESS = 10_000_000": "\nLATENESS = 259_200_000_000",
+        },
+    },
+    "deduplicate": {
+        "src/bids_stream/transform.py": {
+            'WITHIN = "10 seconds"': 'WITHIN = "300 days"',
+            'AHEAD = "5 seconds"': 'AHEAD = "300 days"',
+        },
+        "sample/rows.py": {"randrange(1_000, 20_000)": "randrange(3_600) * 10_000_000", **_FIRST},
+        "sample/expected.py": {},
+    },
+    "sessions": {
+        "src/bids_stream/transform.py": {'AHEAD = "1 minute"': 'AHEAD = "600 seconds"'},
+        "sample/rows.py": _FIRST,
+        "sample/expected.py": {},
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "processing",
+    ["window", *(pytest.param(name, marks=pytest.mark.journey) for name in [*OTHER_TIMES][1:])],
+)
+def test_test_transform_fits_other_times_and_names(
+    tmp_path: Path, environments: dict[str, Path], processing: str
+) -> None:
+    project = generate(tmp_path, processing=processing)
+    _edit(project, OTHER_TIMES[processing])
+    for name in [*OTHER_TIMES[processing], "src/bids_stream/tables.py"]:
+        text = (project / name).read_text()
+        assert "date_time" in text
+        (project / name).write_text(text.replace("date_time", "placed_at"))
+    _run_its_tests(project, environments["4.1"], "tests/test_transform.py")
 
 
 @pytest.mark.parametrize("words", [["-m", "bids_stream", "run"], ["main.py"]])

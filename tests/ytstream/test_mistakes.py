@@ -179,6 +179,13 @@ MISTAKES = (
     Mistake("column twice", TABLES, 'Column("bidder"', 'Column("Auction"',
             "tables.py, QUEUE[2], column Auction: duplicate column name",
             "rename one of the columns"),
+    Mistake("dot in a name of the queue", TABLES, 'Column("bidder"', 'Column("user.id"',
+            "tables.py, QUEUE[2], column user.id: Spark takes a dot in a name for a field of a "
+            "struct, and a backtick for a quote",
+            "leave the column out, a queue may have more than the job reads; or rename it"),
+    Mistake("backtick in a name of an output", TABLES, '"price_eur"', '"price`eur"',
+            "tables.py, OUTPUTS['output'][3], column price`eur: Spark takes a dot in a name for a "
+            "field of a struct, and a backtick for a quote", "rename it"),
     Mistake("key in the queue", TABLES, '"auction", "int64"', '"auction", "int64", key=True',
             "tables.py, QUEUE[1], column auction: a key column after one that is not",
             "list the key columns first"),

@@ -17,7 +17,9 @@ from tests.ytstream.helpers import (
     die_between_the_logs,
     refusal,
 )
+from ytstream import JobError
 from ytstream.query import pipeline
+from ytstream.query.spark_errors import explained_spark
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -126,3 +128,22 @@ def test_streams_beside_the_rows_are_refused(stream_of: StreamOf, what: str) -> 
     stream.redeclare(transform=transform)
     said = refusal(stream.flow)
     assert ("joins the rows with themselves" if what == "join" else "and no other stream") in said
+
+
+@pytest.mark.parametrize("processing", ["window", "deduplicate", "sessions"])
+def test_an_event_time_that_is_no_timestamp_is_refused_in_one_line(
+    stream_of: StreamOf, processing: str
+) -> None:
+    """Spark looks at it in a stream alone: of a batch it drops the watermark."""
+    stream = stream_of("transactional", processing)
+    transform = stream.connection.job.transform
+
+    def of_numbers(events: DataFrame) -> DataFrame:
+        return transform(events.withColumn("date_time", F.unix_micros("date_time")))
+
+    stream.redeclare(transform=of_numbers)
+    with pytest.raises(JobError, match="date_time") as caught, explained_spark():
+        stream.flow()
+    what, advice = str(caught.value).splitlines()
+    assert "timestamp" in what
+    assert advice.startswith("  -> correct transform.py")

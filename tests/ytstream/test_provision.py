@@ -104,13 +104,44 @@ def test_a_path_that_is_nearly_right_is_shown_before_it_is_created(connection: C
     folder, _, name = queue.rpartition("/")
     connection.client.create("map_node", f"{folder}/{name[:-1]}", recursive=True)
     text = refusal(lambda: check(connection))
-    said = f"queue {queue}: missing\n  -> {folder}/{name[:-1]} is there: correct the configuration"
+    said = (
+        f"queue {queue}: missing\n  -> {folder}/{name[:-1]} is there: if you mean it, correct the "
+        "configuration; only for a new one under this very path run `provision`"
+    )
     assert said in text
     assert "is there" not in text.replace(said, "")
-    provision(connection)
+    text = refusal(lambda: check(_configured(connection, create_queues=False)))
+    assert f"{folder}/{name[:-1]} is there: if you mean it, correct the configuration; else" in text
+    assert (
+        f"queue {queue}: missing; created, though {folder}/{name[:-1]} is there: remove the new "
+        "one if you mean that"
+    ) in provision(connection)
     connection.client.remove(queue)
     text = refusal(lambda: check(connection))
     assert f"{folder}/{name[:-1]} is there" in text
+
+
+@pytest.mark.parametrize("does_create", [True, False])
+def test_a_slip_in_the_folder_of_a_queue_is_shown(
+    connection: Connection, does_create: bool
+) -> None:
+    meant = connection.settings.queues[0].replace("//home/tests/", "//home/team/raw/")
+    connection.client.create("map_node", meant, recursive=True)
+    for slip in (meant.replace("/raw/", "/rww/"), meant.replace("//home/team", "//home/teams")):
+        wrong = _configured(connection, queues=(slip,), create_queues=does_create)
+        assert f"queue {slip}: missing\n  -> {meant} is there: " in _required(wrong)
+    other = meant.replace("/raw/", "/cooked/")
+    assert f"{meant} is there" not in _required(_configured(connection, queues=(other,)))
+
+
+def test_the_objects_of_a_job_like_this_one_are_not_taken_for_its_own(
+    connection: Connection,
+) -> None:
+    """A team has a folder for each job, with equal names in it."""
+    settings = connection.settings
+    for path in (settings.consumer, settings.ledger, settings.output):
+        connection.client.create("map_node", path.replace("//home/t", "//home/tt"), recursive=True)
+    assert "is there" not in _required(connection)
 
 
 def test_a_registration_that_is_not_permitted_prints_the_command(

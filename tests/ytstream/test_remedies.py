@@ -268,13 +268,26 @@ OUTPUT = (
     "configuration"
 )
 OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
-FORMER = "run `migrate` with the job stopped, or go back to the former one"
+FORMER = (
+    "stop the job, run `migrate`, and start it again: it continues with its next row{}, rows "
+    "written before stay as they are, and from then on a crash may repeat the rows of a batch\n"
+    "     or go back to the former one: nothing has changed yet"
+)
+ANOTHER_OUTPUT = (
+    "stop the job, run `migrate`, and start it again: it continues with its next row, and rows go "
+    "to the new paths; those written before stay where they are, nothing is copied\n"
+    "     or go back to the former one: nothing has changed yet"
+)
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
 JOINS = (
-    'accept = ["late:{queues[0]}"] in the configuration reads them all the same (more late '
-    "rows than reject_limit end the job: then it names a higher one); "
-    'start_from = "latest" begins with its next rows; `rewind earliest` reads the rows of all '
-    "queues again into an empty state"
+    'to read what is not late: accept = ["late:{queues[0]}"] in the configuration, and start; the '
+    "state is kept, and late rows are counted in the ledger and not read again (more of them than "
+    "reject_limit end the job: then it names a higher one)\n"
+    '     to begin with its next rows: start_from = "latest" in the configuration, and start; the '
+    "state is kept, and these 6 rows are not read\n"
+    "     to count all rows: `rewind earliest`, and start; the state is dropped, and the rows of "
+    "all queues that are left are read again: a result that has come out comes out again if its "
+    "rows are read again, and is twice in {output} then; one that was open comes out once"
 )
 PARTITIONS = (
     "set shuffle_partitions=2 in job.py, or use `rewind`, which starts a new checkpoint with an "
@@ -344,11 +357,11 @@ CASES = {
         _another_job, "the ledger {ledger} belongs to another job: its job is 'map-of-bids'", ANEW,
         _own_everything),
     "another guarantee, taken back": Case(
-        _another_guarantee, "guarantee was transactional and is at_least_once now", FORMER,
-        _former_guarantee),
+        _another_guarantee, "guarantee was transactional and is at_least_once now",
+        FORMER.format(""), _former_guarantee),
     "another guarantee, migrated": Case(
-        _another_guarantee, "guarantee was transactional and is at_least_once now", FORMER,
-        _migrate, processing="window"),
+        _another_guarantee, "guarantee was transactional and is at_least_once now",
+        FORMER.format(", its state is kept"), _migrate, processing="window"),
     "a queue removed, put back": Case(
         _fewer_queues, "which the configuration does not name any more", PUT_BACK, _former_queues,
         queues=2),
@@ -367,6 +380,9 @@ CASES = {
     "older rows of a queue that joins a state, left out": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _begin_with_the_latest,
         (6, 0), "window"),
+    "older rows of a queue that joins a state, all rows read again": Case(
+        _one_more_queue, "and has 6 rows that the job has not read", JOINS, _rewind("earliest"),
+        (0, 6), "window"),
     "the checkpoint lost, restored": Case(
         _lose_the_checkpoint, "the ledger is at batch 0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),
@@ -591,10 +607,12 @@ def test_a_new_output_is_provisioned_migrated_and_filled(stream_of: StreamOf) ->
     stream.configure(outputs={"output": f"{stream.settings.output}-2"})
     text = refusal(lambda: provision.require(stream.connection))
     assert f"output {stream.settings.output}: missing\n  -> " in text
-    assert text.endswith("or run `provision`")  # the former one has a name like it
+    assert text.endswith(
+        "new one under this very path run `provision`"
+    )  # the former one is like it
     provision.provision(stream.connection)
     text = refusal(another_process(stream).recover)
-    assert text.endswith(FORMER)
+    assert text.endswith(ANOTHER_OUTPUT)
     assert operator.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
     stream.sent.clear()  # they are in the former output
     after = another_process(stream)

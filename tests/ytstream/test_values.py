@@ -64,6 +64,15 @@ def test_a_row_is_compared_with_those_alone_that_differ_in_floats(
     assert len(compared) == 3 * len(wanted)  # the row, and each of its values
 
 
+def test_floats_of_four_bytes_are_equal_to_six_digits() -> None:
+    columns = resolved("", [Column("a", "float"), Column("b", ti.List[ti.Float])])
+    wanted = counted([{"a": 0.1 * 1.6, "b": [1, 2.5]}], columns)
+    for factor, differing in ((1 + 1e-7, 0), (1 + 1e-5, 1)):
+        found = counted([{"a": 0.16 * factor, "b": [factor, 2.5]}], columns)
+        outcome = compare(wanted, found)
+        assert (outcome.lost, outcome.duplicated) == (differing, differing)
+
+
 def test_a_whole_number_is_a_float_where_the_column_has_floats() -> None:
     columns = resolved("", [Column("a", "double"), Column("b", "double")])
     wanted = counted([{"a": 3, "b": 0.1 + 0.2}], columns)

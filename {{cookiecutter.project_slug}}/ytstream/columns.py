@@ -58,6 +58,14 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
                 f"{where}: not a column name",
                 "use 1 to 256 characters; names with $ are YTsaurus' own",
             )
+        if {*".`"} & {*column.name}:
+            raise JobError(
+                f"{where}: Spark takes a dot in a name for a field of a struct, and a backtick for "
+                "a quote",
+                "leave the column out, a queue may have more than the job reads; or rename it"
+                if table == "QUEUE"
+                else "rename it",
+            )
         if column.key and result and not result[-1].key:
             raise JobError(
                 f"{where}: a key column after one that is not", "list the key columns first"

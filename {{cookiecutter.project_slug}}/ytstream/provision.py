@@ -58,7 +58,10 @@ class Finding:
     def __str__(self) -> str:
         remedy = "run `provision`" if self.repair is not None else self.remedy
         if self.near is not None:
-            remedy = f"{self.near} is there: correct the configuration if you mean it; or {remedy}"
+            others = f"else {remedy}"
+            if self.repair is not None:
+                others = "only for a new one under this very path run `provision`"
+            remedy = f"{self.near} is there: if you mean it, correct the configuration; {others}"
         return f"{self.object}: {self.problem}\n  -> {remedy}"
 
 
@@ -88,6 +91,8 @@ def provision(connection: Connection) -> list[str]:
         for finding, repair in repairs:
             repair()
             done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
+            if finding.near is not None:
+                done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
     require(connection, "provisioning left alone what it may not change")
     return done
 
@@ -215,10 +220,10 @@ def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Fin
     found = facts(client, wanted.path, ("path", attribute, "schema", "tablet_state"))
     if found is None and wanted.is_ours:
         create = partial(_create, client, settings, wanted)
-        yield Finding(label, "missing", "created", create, _near(client, settings, wanted.path))
+        yield Finding(label, "missing", "created", create, _near(client, settings, wanted))
     elif found is None:
         remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
-        yield Finding(label, "missing", remedy, near=_near(client, settings, wanted.path))
+        yield Finding(label, "missing", remedy, near=_near(client, settings, wanted))
     elif found["path"] != wanted.path:
         remedy = "name that path in the configuration: SPYT goes by the text of paths"
         yield Finding(label, f"is a link to {found['path']}", remedy)
@@ -230,17 +235,26 @@ def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Fin
         yield from _mounted(client, label, found["tablet_state"], wanted)
 
 
-def _near(client: Client, settings: Settings, path: str) -> str | None:
-    """Return a sibling of ``path`` with a name like its, which the configuration does not name."""
-    folder, _, name = path.rpartition("/")
+def _near(client: Client, settings: Settings, wanted: Wanted) -> str | None:
+    """Return a path like the wanted one that is there and that the configuration does not name.
+
+    In the same folder; for a queue, which others make, also in a folder with a name like its.
+    """
     ours = {settings.consumer, settings.checkpoint, settings.ledger, settings.reference}
     ours |= {*settings.queues, *settings.outputs.values()}
+    folder, _, name = wanted.path.rpartition("/")
+    rest = ""
+    while wanted.name == "queue" and folder.strip("/") and not client.exists(folder):
+        rest = f"/{name}{rest}"
+        folder, _, name = folder.rpartition("/")
     try:
         beside = sorted(str(sibling) for sibling in client.list(folder))
     except YtError:  # no such folder, or no right to look into it
         return None
-    foreign = [sibling for sibling in beside if f"{folder}/{sibling}" not in ours]
-    return next((f"{folder}/{found}" for found in get_close_matches(name, foreign, 1, 0.8)), None)
+    others = [sibling for sibling in beside if f"{folder}/{sibling}{rest}" not in ours]
+    cutoff = 0.6 if rest else 0.8  # what is in the folder has the right name already
+    alike = (f"{folder}/{found}{rest}" for found in get_close_matches(name, others, 3, cutoff))
+    return next((path for path in alike if not rest or client.exists(path)), None)
 
 
 def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:

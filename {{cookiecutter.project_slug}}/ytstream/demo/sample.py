@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import inspect
 import math
 import time
 from collections import Counter
@@ -15,7 +17,7 @@ from ..blame import user_code
 from ..columns import Column, type_name
 from ..errors import JobError
 from ..job import REJECTED, Job
-from . import fits
+from . import fits, times
 
 Row = Mapping[str, Any]
 #: How often each output row, as a tuple of its columns, appears.
@@ -24,6 +26,13 @@ Counted = Counter[tuple[Any, ...]]
 _HOUR = 3_600_000_000
 _DAY = 24 * _HOUR
 _START = 1_704_067_200_000_000  # 2024-01-01T00:00:00Z
+_FUTURE = 4_133_980_800_000_000  # 2101-01-01T00:00:00Z
+
+#: How sample rows leave the future.
+EARLIER = (
+    "Let rows() in sample/rows.py begin earlier (the default of its start_us), or put its rows "
+    "closer together in time"
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +40,10 @@ class Sample:
     """``sample/rows.py`` and ``sample/expected.py`` as one value."""
 
     #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE, whose event time goes
-    #: forward from ``start_us`` (microseconds since 1970).
+    #: forward from ``start_us`` (microseconds since 1970). Its default is where the first rows are.
     rows: Callable[[int, int, int], Iterable[Row]]
-    #: The column of the event time; None for rows without one, in `map` and `join`.
+    #: The column of the event time: a time, seconds to nanoseconds since 1970 as a number, or a
+    #: text as in ISO 8601. None for rows without one, in `map` and `join`.
     event_time: str | None
     #: The rows of "output" that come of such rows, in any order.
     expected: Callable[[Sequence[Row]], Iterable[Row]]
@@ -42,10 +52,17 @@ class Sample:
     #: For a join: the rows of the reference table.
     reference: Sequence[Row] = ()
 
-    def make(self, count: int, seed: int = 1, start_us: int = _START) -> list[dict[str, Any]]:
+    @property
+    def start_us(self) -> int:
+        """Where the event time of the first rows is: the default that rows() gives it."""
+        given = inspect.signature(self.rows).parameters.get("start_us")
+        return given.default if given and isinstance(given.default, int) else _START
+
+    def make(self, count: int, seed: int = 1, start_us: int | None = None) -> list[dict[str, Any]]:
         """Return ``count`` rows or, where some are published twice, a few more."""
+        start = self.start_us if start_us is None else start_us
         with user_code("rows() in sample/rows.py failed"):
-            made = _rows("rows() in sample/rows.py", self.rows(count, seed, start_us))
+            made = _rows("rows() in sample/rows.py", self.rows(count, seed, start))
         if not made:
             raise JobError("rows() in sample/rows.py yields no rows", "yield at least one")
         if self.event_time is not None and self.event_time not in made[0]:
@@ -76,18 +93,72 @@ class Sample:
         """Return rows to send one after the other to bring out what waits for the watermark.
 
         The first one moves the watermark on, and the batch of the second one runs under it. They
-        are of yesterday, which closes a window of any length; a later row could be from the future.
+        are of yesterday, or later where the rows are, but not from the future.
         """
         if job.processing not in ("window", "sessions") or self.event_time is None:
             return []
-        last, now = self.passing(job, rows)[-1], time.time_ns() // 1_000
-        newest, yesterday = self.newest(job, rows), now - now % _DAY - _DAY + _HOUR * 3 // 2
-        later = type(last[self.event_time])(max(newest + _HOUR, yesterday))
-        return [{**last, self.event_time: later} for _ in range(2)]
+        now = time.time_ns() // 1_000
+        yesterday = now - now % _DAY - _DAY + _HOUR * 3 // 2
+        later = max(yesterday, min(self.newest(job, rows) + _HOUR, now))
+        last = self.passing(job, rows)[-1]
+        value = times.moved(last[self.event_time], self._kind(job), later)
+        if value is None:  # rows() alone knows how its texts look
+            last = self.passing(job, self.make(1, len(rows) + 1, later))[0]
+            value = last[self.event_time]
+        return [{**last, self.event_time: value} for _ in range(2)]
+
+    def future(self, job: Job) -> list[dict[str, Any]]:
+        """Return a few rows whose event time is in the year 2101. Raises JobError for others."""
+        made = self.make(5, start_us=_FUTURE)
+        # By the reckoning of rows() itself: expected() would keep them out.
+        found = times.microseconds(made[0][str(self.event_time)], self._kind(job))
+        if found is None or found < _FUTURE - _DAY:
+            raise JobError(
+                f"rows() in sample/rows.py does not begin at its start_us: {self.event_time} of "
+                f"the first row is {made[0][str(self.event_time)]!r}, with start_us={_FUTURE}",
+                "add start_us to the times of the rows, counted from the first one",
+            )
+        return made
 
     def newest(self, job: Job, rows: Sequence[Row]) -> int:
-        """Return the newest event time of the rows that REJECT lets through."""
-        return max(int(row[str(self.event_time)]) for row in self.passing(job, rows))
+        """Return the newest event time of the rows that REJECT lets through, in microseconds."""
+        return max(self._times(job, rows), default=self.start_us)
+
+    def ahead(self, job: Job, rows: Sequence[Row]) -> str | None:
+        """Return a remark if REJECT may keep out rows of the future that expected() takes."""
+        has_watermark = job.kind.is_stateful and job.kind.output_mode == "append"
+        if not (has_watermark and is_rejected(job, REJECTED) and self.event_time):
+            return None
+        now = time.time_ns() // 1_000
+        early = [time_us for time_us in self._times(job, rows) if time_us > now]
+        if not early:
+            return None
+        return (
+            f"{len(early)} of {len(rows)} sample rows lie in the future by their "
+            f"{self.event_time}, up to {times.text(max(early))}, and sample/expected.py takes "
+            f"them: where REJECT keeps them out, rows are lost. {EARLIER}"
+        )
+
+    def _times(self, job: Job, rows: Sequence[Row]) -> list[int]:
+        """Return the event times of rows that pass, in microseconds. Raises JobError for none."""
+        kind, found = self._kind(job), []
+        values = (row[str(self.event_time)] for row in self.passing(job, rows))
+        for value in (value for value in values if value is not None):
+            time_us = times.microseconds(value, kind)
+            if time_us is None:
+                raise JobError(
+                    f"EVENT_TIME in sample/rows.py is {self.event_time!r}, and {value!r} in it is "
+                    "no time",
+                    "name a column of times, of seconds, milliseconds, microseconds or "
+                    "nanoseconds since 1970, or of texts such as 2024-01-01T00:00:00Z",
+                )
+            found.append(time_us)
+        return found
+
+    def _kind(self, job: Job) -> str:
+        """Return the type of the event time's column."""
+        columns = (column for column in job.queue_columns if column.name == self.event_time)
+        return next((type_name(column.type) for column in columns), "")
 
     def passing(self, job: Job, rows: Sequence[Row]) -> Sequence[Row]:
         """Return the rows that REJECT lets through; all of them if it keeps out each."""
@@ -107,6 +178,10 @@ def _rows(what: str, made: object) -> list[dict[str, Any]]:
             raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
         rows.append(dict(row))
     return rows
+
+
+class Single(float):
+    """A float of 32 bits, of which the seventh digit depends on how it was computed."""
 
 
 #: One object for all: a NaN equals itself alone, and in a counter by its identity.
@@ -163,8 +238,10 @@ def _plain(value: Any, type_: Any) -> Any:
         return tuple((name, _plain(value[name], item)) for name, item in type_.items)
     if kind == "tuple":
         return tuple(map(_plain, value, type_.items))
-    if kind in ("float", "double"):  # expected() may give a whole number
+    if kind == "double":  # expected() may give a whole number
         value = float(value)
+    if kind == "float" and value == value:  # the table holds 32 bits of it
+        return Single(ctypes.c_float(value).value + 0.0)
     return _untyped(value)
 
 

@@ -94,6 +94,8 @@ def play(
     last = sample.closing(job, sent)
     sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
     say(f"produced {len(sent)} rows into {counted(len(settings.queues), 'queue')}: a backlog waits")
+    if remark := sample.ahead(job, sent):
+        say(remark)
     if last:
         say(f"{len(last)} more will follow, to bring out what waits for the watermark")
 

@@ -19,6 +19,7 @@ from ..columns import key_of
 from ..job import REJECTED, Job
 from ..table import counted
 from .history import table_of
+from .kept_out import kept_out
 from .sample import Sample, compared
 from .scenario import Result, play
 from .tables import Outcome
@@ -122,6 +123,8 @@ def _show(job: Job, result: Result) -> None:
             "Rows that differ: correct sample/expected.py or transform.py. Rows that are lost or "
             "repeated as they are: report it, with the job's log."
         )
+    if remark := kept_out(job, result.outcomes):
+        console.print(remark, markup=False)
     if may_repeat(job):
         console.print("at_least_once allows repeats of the batch that was cut off.")
     show_history(job, result)

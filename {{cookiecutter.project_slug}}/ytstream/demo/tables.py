@@ -16,7 +16,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..recovery.aside import NAME
 from . import fits
-from .sample import REASON, Counted, Sample, compared, counted, is_rejected
+from .sample import REASON, Counted, Sample, Single, compared, counted, is_rejected
 
 CHUNK = 5_000
 
@@ -125,6 +125,8 @@ def outcomes(
 #: Floats are equal when they differ by less than this part of the larger one: sums of the same
 #: numbers in another order differ in their last digits.
 FLOAT_TOLERANCE = 1e-9
+#: The same for a column of type float, which has seven digits.
+SINGLE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,9 @@ def _without_floats(value: Any) -> Any:
 
 def _is_close(value: Any, other: Any) -> bool:
     if isinstance(value, float) and isinstance(other, float):
-        is_close = math.isclose(value, other, rel_tol=FLOAT_TOLERANCE)
+        is_single = isinstance(value, Single) or isinstance(other, Single)
+        tolerance = SINGLE_TOLERANCE if is_single else FLOAT_TOLERANCE
+        is_close = math.isclose(value, other, rel_tol=tolerance)
         return is_close or value == other or (math.isnan(value) and math.isnan(other))
     if isinstance(value, tuple) and isinstance(other, tuple):
         return len(value) == len(other) and all(map(_is_close, value, other))

@@ -34,6 +34,7 @@ from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import Tablets, Transaction
+from . import nulls
 from .again import rejected_rows, write_rejected
 from .audit import Ranges, audit, ends_of, metrics_of, ranges
 from .left_out import LeftOut, left_out, verify_limit
@@ -96,7 +97,8 @@ class Batch:
         except (YtError, OSError) as error:
             self.failure = RestartableError(f"batch {number}: {first_line(error)}")
         except Exception as error:
-            self.failure = error
+            batch = f"batch {number} of epoch {self.epoch.number}"
+            self.failure = nulls.explained(error, batch) or error
         if self.failure is not None:
             raise RuntimeError(f"batch {number} failed: {cause(str(self.failure))}")
 

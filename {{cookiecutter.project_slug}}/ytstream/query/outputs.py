@@ -17,6 +17,7 @@ from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
+from . import nulls
 from .user_state import verified_states
 
 #: Name of an output -> its rows.
@@ -112,7 +113,8 @@ class Outputs:
             frames = self.split(finished)
             for name in self.unproven:
                 _verify_unique(self.connection.job, name, frames[name])
-            yield frames
+            columns = self.connection.job.output_columns
+            yield {name: nulls.verified(rows, name, columns[name]) for name, rows in frames.items()}
 
 
 @contextmanager

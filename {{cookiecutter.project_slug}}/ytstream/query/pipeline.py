@@ -12,7 +12,7 @@ from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import analysed, stateful_operator
 from ..recovery.folder import path_of
-from . import reject
+from . import nulls, reject
 from .audit import uncounted
 from .batch import Batch
 from .outputs import Frames, Outputs, unproven, verify_columns
@@ -105,7 +105,10 @@ def start(flow: Flow, batch: Batch) -> StreamingQuery:
     values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
     milliseconds = round(connection.settings.trigger_seconds * 1000)
     is_whole = flow.outputs.are_streamed
-    rows = counted(connection.guarantee.fenced(flow.rows), "output") if is_whole else flow.rows
+    rows = flow.rows
+    if is_whole:
+        rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
+        rows = counted(connection.guarantee.fenced(rows), "output")
     query = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)

@@ -53,6 +53,12 @@ def written(columns: StructType) -> Expression:
     )
 
 
+def plain(columns: StructType) -> Expression:
+    """Return the columns of a row as JSON for a reader: null where Spark has no JSON of it."""
+    names = (F.col(f"`{name}`") for name in columns.names)
+    return F.to_json(F.struct(*names).cast(_plain(columns)), {**_OPTIONS})
+
+
 def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> DataFrame:
     """Return ``columns`` out of the JSON in ``column``, behind the columns ``others``.
 

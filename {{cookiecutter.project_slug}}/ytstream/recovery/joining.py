@@ -12,7 +12,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue, Rows
-from . import checkpoint, folder
+from . import checkpoint, dropped, folder
 
 
 def verify_late_rows(
@@ -46,12 +46,26 @@ def verify_late_rows(
         if count and late_rows_of(queue) not in settings.accept:
             # One that was read before continues where it was: see before_start.
             is_new = queue not in head.ids and queue not in read
-            latest = 'start_from = "latest" begins with its next rows; ' if is_new else ""
-            raise JobError(
-                told,
-                f'accept = ["{late_rows_of(queue)}"] in the configuration reads them all the same '
-                f"(more late rows than reject_limit end the job: then it names a higher one); "
-                f"{latest}`rewind earliest` reads the rows of all queues again into an empty state",
-            )
+            raise JobError(told, "\n     ".join(_ways(connection, queue, count, is_new=is_new)))
         notes += [told] if count else []
     return notes
+
+
+def _ways(connection: Connection, queue: str, count: int, *, is_new: bool) -> list[str]:
+    """Return what the owner of the job may do, and what each of it keeps and drops."""
+    ways = [
+        f'to read what is not late: accept = ["{late_rows_of(queue)}"] in the configuration, and '
+        "start; the state is kept, and late rows are counted in the ledger and not read again "
+        "(more of them than reject_limit end the job: then it names a higher one)"
+    ]
+    if is_new:
+        ways.append(
+            'to begin with its next rows: start_from = "latest" in the configuration, and start; '
+            f"the state is kept, and these {count} rows are not read"
+        )
+    again = "; ".join(dropped.written_again(connection))
+    ways.append(
+        "to count all rows: `rewind earliest`, and start; the state is dropped, and the rows of "
+        "all queues that are left are read again" + (f": {again}" if again else "")
+    )
+    return ways

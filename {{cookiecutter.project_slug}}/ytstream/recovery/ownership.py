@@ -115,13 +115,39 @@ def verify_declaration(connection: Connection, head: Head) -> None:
             raise JobError(
                 f"the job's {name} was {_shown(was)} and is {_shown(mine[key])} now, by its ledger "
                 f"{path}",
-                "run `migrate` with the job stopped, or go back to the former one",
+                "stop the job, run `migrate`, and start it again: "
+                + _after_that(connection, head, key)
+                + "\n     or go back to the former one: nothing has changed yet",
             )
     if gone := sorted({*head.queues} - {*connection.settings.queues}):
         raise JobError(
             f"the job has read {', '.join(gone)}, which the configuration does not name any more",
             "put it back, or run `migrate`, which leaves its further rows unread until it is back",
         )
+
+
+#: Guarantee -> what a crash does from its first batch on.
+_AFTER_A_CRASH = {
+    "transactional": "no crash repeats or loses a row",
+    "idempotent": "a row that a crash repeats replaces itself, under its position in the queue",
+    "at_least_once": "a crash may repeat the rows of a batch",
+}
+
+
+def _after_that(connection: Connection, head: Head, key: str) -> str:
+    """Return what `migrate` keeps and what is different after it."""
+    kept = "it continues with its next row"
+    if connection.job.kind.is_stateful:
+        kept += ", its state is kept"
+    if key == "outputs":
+        return (
+            f"{kept}, and rows go to the new paths; those written before stay where they are, "
+            "nothing is copied"
+        )
+    after = _AFTER_A_CRASH[connection.guarantee.name]
+    if head.marker.get("guarantee") == "at_least_once":
+        after += "; a batch that was cut off before may be written once more, for the last time"
+    return f"{kept}, rows written before stay as they are, and from then on {after}"
 
 
 def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:

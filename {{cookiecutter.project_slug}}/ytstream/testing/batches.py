@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructType
 
+from ..columns import key_of
 from ..job import Connection
+from ..query import nulls
+from ..query.outputs import Frames, Outputs
 from ..query.reject import passed
 from ..query.user_state import verified_states
 from .frames import events_frame, tagged
+
+
+def stream_outputs(
+    spark: SparkSession,
+    connection: Connection,
+    folder: Path,
+    *batches: Iterable[Mapping[str, Any]],
+) -> Frames:
+    """Return the rows of each output after ``batches``, each a micro-batch, as the job writes them.
+
+    Rows that REJECT keeps out do not reach transform(). Of an output with a key the newest row of
+    each key is left. Files are in ``folder``.
+    """
+    outputs = Outputs(connection)
+    schemas: dict[str, StructType] = {}
+    rows: dict[str, dict[object, Row]] = {}
+    failures: list[Exception] = []
+
+    def write(batch: DataFrame, number: int) -> None:
+        try:
+            with outputs.of(batch, lambda: None) as frames:
+                for name, frame in frames.items():
+                    columns = key_of(connection.job.output_columns[name])
+                    key = [column for column in columns if column in frame.columns]
+                    schemas[name] = frame.schema
+                    for at, row in enumerate(frame.collect()):
+                        place = [str(row[column]) for column in key] if key else [number, at]
+                        rows.setdefault(name, {})[tuple(place)] = row
+        except Exception as error:
+            failures.append(nulls.explained(error, f"batch {number}") or error)
+            raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
+
+    try:
+        _run(spark, connection, folder, batches, lambda writer: writer.foreachBatch(write))
+    except StreamingQueryException as error:
+        raise failures[0] if failures else error from None
+    return {
+        name: spark.createDataFrame([*rows.get(name, {}).values()], schema)
+        for name, schema in schemas.items()
+    }
 
 
 def streamed(
@@ -25,6 +71,19 @@ def streamed(
 
     Rows that REJECT keeps out do not reach it.
     """
+    name = "streamed"
+    _run(spark, connection, folder, batches, lambda to: to.format("memory").queryName(name))
+    return spark.table(name)
+
+
+def _run(
+    spark: SparkSession,
+    connection: Connection,
+    folder: Path,
+    batches: Sequence[Iterable[Mapping[str, Any]]],
+    into: Callable[[DataStreamWriter], DataStreamWriter],
+) -> None:
+    """Stream the batches out of files, through transform(), until they are done."""
     frames = [events_frame(spark, connection, batch) for batch in batches]
     with _without_transactions(spark):
         for number, frame in enumerate(frames):
@@ -38,15 +97,13 @@ def streamed(
         with verified_states():
             rows = connection.job.transform(passed(events) if connection.job.reject else events)
         query = (
-            rows.writeStream.format("memory")
-            .queryName("streamed")
+            into(rows.writeStream)
             .outputMode(connection.job.kind.output_mode)
             .option("checkpointLocation", f"file://{folder}/checkpoint")
             .trigger(availableNow=True)
             .start()
         )
         query.awaitTermination()
-    return spark.table("streamed")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructField, StructType
 
 from ..columns import Column
 from ..demo import fits
-from ..demo.sample import REASON, Counted, compared, counted, is_rejected
-from ..demo.tables import compare
+from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejected
+from ..demo.tables import Outcome, compare
 from ..errors import JobError
 from ..job import REJECTED, Connection
 from ..query import reject
@@ -66,13 +66,22 @@ def output_frames(
     reference: DataFrame | None = None,
 ) -> Frames:
     """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
-    job, outputs = connection.job, Outputs(connection, reference)
+    job, outputs, rows = connection.job, Outputs(connection, reference), [*rows]
     events = tagged(events_frame(spark, connection, rows), connection)
+    made = outputs.split(outputs.transformed(reject.passed(events) if job.reject else events))
+    return {**made, **rejected_frames(spark, connection, rows)}
+
+
+def rejected_frames(
+    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+) -> Frames:
+    """Return those of ``rows`` that REJECT keeps out, by the output's name; nothing without it."""
+    job = connection.job
     if not job.reject:
-        return outputs.split(outputs.transformed(events))
-    rejected = reject.frame(events, job, len(connection.settings.queues), datetime.now(UTC))
-    made = outputs.split(outputs.transformed(reject.passed(events)))
-    return {**made, REJECTED: rejected}
+        return {}
+    events = tagged(events_frame(spark, connection, rows), connection)
+    queues = len(connection.settings.queues)
+    return {REJECTED: reject.frame(events, job, queues, datetime.now(UTC))}
 
 
 def tagged(events: DataFrame, connection: Connection) -> DataFrame:
@@ -81,6 +90,27 @@ def tagged(events: DataFrame, connection: Connection) -> DataFrame:
         return events
     place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
     return reject.tagged(events.withColumns(place), connection.job)
+
+
+def assert_outputs(
+    connection: Connection,
+    sample: Sample,
+    rows: Sequence[Mapping[str, Any]],
+    frames: Frames,
+) -> None:
+    """Fail unless each of ``frames`` has what sample/expected.py makes of the queue's ``rows``.
+
+    Shows the first rows of each output that differ, face to face.
+    """
+    job = connection.job
+    wanted = {name: sample.wanted(job, rows, name) for name in frames}
+    if not wanted.get("output"):
+        raise JobError(
+            "the test compares no rows of 'output': expected() in sample/expected.py yields none",
+            "let rows() in sample/rows.py make rows of which some come out",
+        )
+    outcomes = {name: _outcome(connection, frames[name], wanted[name], name) for name in frames}
+    assert_exact(job, outcomes)
 
 
 def assert_rows(
@@ -92,14 +122,17 @@ def assert_rows(
     """
     if not wanted:
         raise JobError("the test compares no rows", "give it rows for which expected() has some")
+    assert_exact(connection.job, {output: _outcome(connection, result, wanted, output)})
+
+
+def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output: str) -> Outcome:
     job = connection.job
     maker = "transform()" if job.split is None else "outputs()"
     verify_columns(output, result, job.output_columns[output], maker)
     if is_rejected(job, output):
         result = reject.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(reject.REASON, REASON)
-    outcome = compare(wanted, counted_rows(connection, result.collect(), output))
-    assert_exact(job, {output: outcome})
+    return compare(wanted, counted_rows(connection, result.collect(), output))
 
 
 def counted_rows(connection: Connection, rows: Iterable[Row], output: str = "output") -> Counted:

@@ -19,6 +19,7 @@ from rich.console import Console
 from ..cluster import Client
 from ..config import Settings
 from ..demo import fits, tables
+from ..demo.kept_out import kept_out
 from ..demo.sample import Counted, Sample
 from ..demo.scenario import drained
 from ..demo.screen import differences
@@ -42,7 +43,8 @@ class Stream:
     sample: Sample
     spark: SparkSession
     sent: list[dict[str, Any]] = field(default_factory=list)
-    _now: int = 1_704_067_200_000_000
+    #: The newest event time that was sent.
+    _now: int | None = None
     #: This process, as the ledger knows it.
     epoch: Epoch = field(default_factory=Epoch)
     #: Whether recover() has committed a start that no query has used.
@@ -189,5 +191,7 @@ def assert_exact(job: Job, outcomes: Mapping[str, tables.Outcome]) -> None:
         table = differences(job, outcome, name)
         if table is not None or outcome.duplicated:
             console.print(table or f"{name}: {outcome.duplicated} rows too many")
+    if remark := kept_out(job, outcomes):
+        console.print(remark, markup=False)
     if text := console.export_text():
         pytest.fail(text, pytrace=False)

@@ -1,0 +1,57 @@
+"""Finds a null in a required column before the row goes to the cluster, which would name no row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..columns import Column, key_of
+from ..errors import JobError
+from . import row_json
+
+#: Around the message: Spark puts its error condition before it, and the stack behind.
+_BEGIN, _END = "null in a required column: ", " (end of row)"
+#: Of a row that has no key, the message has these characters.
+_SHOWN = 300
+
+
+def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:
+    """Return the rows of ``output``, of which one with a null in a required column fails its task.
+
+    The message has the key of the row, or the row: its position under `idempotent`. A column that
+    cannot be null by the plan is not looked at.
+    """
+    required = {column.name for column in columns if column.required}
+    names = [field.name for field in rows.schema if field.nullable and field.name in required]
+    if not names:
+        return rows
+    is_null = {name: F.col(f"`{name}`").isNull() for name in names}
+    column = F.coalesce(*(F.when(null, F.lit(name)) for name, null in is_null.items()))
+    key = key_of(columns)
+    row = row_json.plain(StructType([f for f in rows.schema if not key or f.name in key]))
+    said = F.concat(F.lit(f"{_BEGIN}{output!r}, column "), column, F.lit(", row "))
+    message = F.concat(said, F.substring(row, 1, _SHOWN), F.lit(_END))
+    any_null = reduce(Expression.__or__, is_null.values())
+    return rows.filter(F.assert_true(~any_null, message).isNull())
+
+
+def explained(error: Exception, batch: str) -> JobError | None:
+    """Return the error of ``verified`` as one line; None for any other one."""
+    found = re.search(f"{_BEGIN}(.*?){re.escape(_END)}", str(error))
+    if found is None:
+        return None
+    output, _, where = found[1].partition(", column ")
+    column, _, row = where.partition(", row ")
+    return JobError(
+        f"the job cannot continue: {batch} has a null in column {column} of {output}, which is "
+        f"required: {row}",
+        "give the column a value in transform.py (coalesce), or keep such rows out with REJECT; or "
+        "let it hold null: required=False in tables.py, and a table whose column is optional; "
+        "committed rows are kept",
+    )
