@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,13 +14,15 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Generate
+from tests.journeys import making
 from tests.journeys.flights import reference
-from tests.jvm import submit_args
+from tests.journeys.making import edit
 from tests.project import OPTIONS, ROOT
 
 pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "tests" / "journeys" / "flights"
+QUEUE = "//home/airports/departures"
 ROWS = 336_776
 #: The first ones: three micro-batches as the project is generated.
 SLICE = 20_000
@@ -61,7 +61,7 @@ def make(generate: Generate) -> Any:
             project_name="Flights",
             processing=processing,
             guarantee=guarantee,
-            queue_paths="//home/airports/departures",
+            queue_paths=QUEUE,
             cypress_root="//home/airports/flights",
         )
         for name in ("transform.py", "tables.py"):
@@ -94,31 +94,9 @@ def project(make: Any, case: str) -> Path:
     return Path(make(case))
 
 
-def edit(file: Path, changes: Mapping[str, str]) -> None:
-    """Replace texts that are in the file once each."""
-    text = file.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
-
-
 def run(project: Path, *words: str) -> str:
     """Run this environment's Python and return its output; fail when it fails."""
-    path = os.pathsep.join(map(str, (project / "src", project, ROOT)))
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=project,
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": submit_args(), "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=2_400,
-    )
-    assert done.returncode == 0, done.stdout[-20_000:]
-    return done.stdout
+    return making.run(project, Path(sys.prefix), *words)
 
 
 @pytest.mark.journey  # in `make test`: other users' files, in test_foreign_jobs.py
@@ -147,13 +125,12 @@ def test_every_flight_comes_out_as_pandas_computes_it(
         ]
         config.write_text("\n".join(kept) + "\n", encoding="utf-8")
     sent, found = tmp_path / "rows.pickle", tmp_path / "outcome.pickle"
-    sent.write_bytes(pickle.dumps(reference.queue_rows(chosen)))
-    print(run(project, str(FOLDER / "journey.py"), str(sent), str(found)))
+    sent.write_bytes(pickle.dumps([{QUEUE: reference.queue_rows(chosen)}]))
+    print(run(project, str(FOLDER.parent / "whole.py"), "flights", str(sent), str(found)))
     outcome = pickle.loads(found.read_bytes())
 
     assert outcome["exit_code"] == 0
     assert outcome["rows_in"] == rows
-    assert outcome["queue_tablets"] == reference.TABLETS
     assert len(outcome["batches"]) > 1  # a total that is kept running has been replaced
     outputs = outcome["outputs"]
     if CASES[case][1] == "aggregate":

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from packages.ytstream.tests import all_types
 from tests.conftest import Generate
-from tests.jvm import submit_args
+from tests.journeys.making import edit, lint_test_demo, module
 from tests.project import OPTIONS, ROOT
 from ytstream.columns import resolved, type_name
 
@@ -72,7 +70,7 @@ def test_there_is_a_job_for_each_kind_of_processing() -> None:
 
 
 def test_one_job_has_columns_of_every_type_in_its_queue_and_in_its_output() -> None:
-    tables = _module(JOBS[0].folder / "tables.py")
+    tables = module(JOBS[0].folder / "tables.py")
     every = {type_name(column.type) for column in all_types.job("map").output_columns["output"]}
     for described in (tables.QUEUE, tables.OUTPUTS["output"]):
         columns = resolved("", described)
@@ -97,30 +95,11 @@ def test_its_lint_tests_and_demo_pass(
     for file in job.folder.glob("*.py"):
         shutil.copy(file, project / PLACES.get(file.name, f"src/{job.name}/{file.name}"))
     # A smaller backlog in the demo and in the test that kills the job: the rows are wide.
-    config = project / "config" / "local.toml"
-    text = config.read_text(encoding="utf-8")
-    for line, smaller in SMALLER.items():
-        assert text.count(line) == 1
-        text = text.replace(line, smaller)
-    config.write_text(text, encoding="utf-8")
+    edit(project / "config" / "local.toml", SMALLER)
     data = _data(job)
     shutil.copy(data, project / "sample" / data.name)
 
-    # Not the options of the make that runs the tests.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    done = subprocess.run(
-        ["make", "lint", "test", "demo", f"VENV={installed[job.spark]}"],
-        cwd=project,
-        env={**inherited, "PYSPARK_SUBMIT_ARGS": submit_args()},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=2_400,
-    )
-    assert done.returncode == 0, done.stdout[-20_000:]
-    result = dict(word.split("=") for word in done.stdout.splitlines()[-1].split()[1:])
+    result = lint_test_demo(project, installed[job.spark])
     assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
     assert int(result["rows_out"]) > 0
     assert (result["lost"], result["kills"], result["restarts"]) == ("0", "1", "1")
@@ -132,12 +111,3 @@ def _data(job: Foreign) -> Path:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).parent / job.data
-
-
-def _module(file: Path) -> Any:
-    spec = spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -14,6 +14,7 @@ from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import ConnectionOf
 from ytstream import Column
 from ytstream.columns import resolved
+from ytstream.demo import tables
 from ytstream.demo.sample import counted
 from ytstream.demo.screen import differences
 from ytstream.demo.tables import compare
@@ -37,6 +38,46 @@ def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:
     outcome = compare(wanted, found)
     assert (outcome.rows_out, outcome.lost, outcome.duplicated) == (3, 1, 1)
     assert set(outcome.missing) == {("b", 1.0, ())}
+
+
+def test_floats_are_equal_within_a_tolerance_where_a_row_has_them_in_a_list_alone() -> None:
+    outcome = compare(Counter({("a", (0.1 + 0.2, 1.0)): 1}), Counter({("a", (0.3, 1.0)): 1}))
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+def test_a_row_is_compared_with_those_alone_that_differ_in_floats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[object] = []
+    is_close = tables._is_close
+
+    def look(value: object, other: object) -> bool:
+        compared.append(value)
+        return is_close(value, other)
+
+    monkeypatch.setattr(tables, "_is_close", look)
+    columns = resolved("", [Column("n", "int64"), Column("sum", "double")])
+    wanted = counted([{"n": n, "sum": n / 3} for n in range(1, 500)], columns)
+    found = counted([{"n": n, "sum": n / 3 * (1 + 1e-12)} for n in range(1, 500)], columns)
+    outcome = compare(wanted, found)
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+    assert len(compared) == 3 * len(wanted)  # the row, and each of its values
+
+
+def test_floats_of_four_bytes_are_equal_to_six_digits() -> None:
+    columns = resolved("", [Column("a", "float"), Column("b", ti.List[ti.Float])])
+    wanted = counted([{"a": 0.1 * 1.6, "b": [1, 2.5]}], columns)
+    for factor, differing in ((1 + 1e-7, 0), (1 + 1e-5, 1)):
+        found = counted([{"a": 0.16 * factor, "b": [factor, 2.5]}], columns)
+        outcome = compare(wanted, found)
+        assert (outcome.lost, outcome.duplicated) == (differing, differing)
+
+
+def test_a_whole_number_is_a_float_where_the_column_has_floats() -> None:
+    columns = resolved("", [Column("a", "double"), Column("b", "double")])
+    wanted = counted([{"a": 3, "b": 0.1 + 0.2}], columns)
+    outcome = compare(wanted, counted([{"a": 3.0, "b": 0.3}], columns))
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
 def test_a_nan_is_equal_to_any_other() -> None:

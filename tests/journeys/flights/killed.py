@@ -66,7 +66,7 @@ def in_an_output(name: str) -> Callable[..., Any]:
             action="delay",
             seconds=0,
         )
-        return faults.add(
+        rule = faults.add(
             method="ModifyRows",
             where={"path": settings.outputs[name]},
             armed_by=first_batch_is_done,
@@ -74,6 +74,7 @@ def in_an_output(name: str) -> Callable[..., Any]:
             action="kill",
             pgid=pgid,
         )
+        return {f"after a write into {name}": rule}
 
     return arm
 

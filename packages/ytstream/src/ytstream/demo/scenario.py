@@ -104,8 +104,8 @@ def play(
         say(f"{len(last)} more will follow, to bring out what waits for the watermark")
 
     say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
-    kills = _run_until_killed(here, len(sent))
-    say(f"kill -9 {kill.place(job)}")
+    place, kills = _run_until_killed(here, len(sent))
+    say(f"kill -9 {place}")
     cluster.client.clock.advance(LOCK_SECONDS + 1)
     say(
         f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
@@ -160,17 +160,19 @@ def _produce(here: Play, count: int) -> list[dict[str, Any]]:
     return sent
 
 
-def _run_until_killed(here: Play, goal: int) -> int:
-    """Return the number of kills that the cluster's fault rule reports."""
+def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
+    """Return the place of the kill, and the number of kills that the cluster's rule reports."""
     faults, connection = here.cluster.client.faults, here.connection
     with here.start() as process:
-        rule = kill.arm(faults, connection, pgid=process.pgid)
+        rules = kill.arm(faults, connection, pgid=process.pgid)
         with here.growth("until the kill", goal) as look:
             _until(lambda: process.exit_code is not None, look, process)
-        hits = int(faults.get(rule).hits)
-        if hits != 1 or process.exit_code != -9:
+        hits = {place: int(faults.get(rule).hits) for place, rule in rules.items()}
+        if sum(hits.values()) != 1 or process.exit_code != -9:
             raise _spoilt("the job ended before its kill", process)
-    return hits
+    for rule in rules.values():
+        faults.remove(rule)
+    return max(hits.items(), key=lambda hit: hit[1])
 
 
 def _run_until_drained(here: Play, last: Sequence[Row], goal: int) -> None:

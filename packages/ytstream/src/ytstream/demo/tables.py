@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..addresses import is_loopback
@@ -14,7 +16,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..recovery.aside import NAME
 from . import fits
-from .sample import REASON, Counted, Sample, compared, counted, is_rejected
+from .sample import REASON, Counted, Sample, Single, compared, counted, is_rejected
 
 CHUNK = 5_000
 
@@ -123,6 +125,8 @@ def outcomes(
 #: Floats are equal when they differ by less than this part of the larger one: sums of the same
 #: numbers in another order differ in their last digits.
 FLOAT_TOLERANCE = 1e-9
+#: The same for a column of type float, which has seven digits.
+SINGLE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -147,8 +151,12 @@ class Outcome:
 def compare(expected: Counted, found: Counted) -> Outcome:
     """Compare row by row; a row with a wrong value is one lost and one too many."""
     missing, unexpected = expected - found, found - expected
-    for row in [row for row in missing if any(isinstance(value, float) for value in row)]:
-        for other in [other for other in unexpected if _is_close(row, other)]:
+    # Compare a row with those alike only: of thousands that differ in a last digit, with one.
+    alike: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    for other in unexpected:
+        alike[_without_floats(other)].append(other)
+    for row in missing:
+        for other in filter(partial(_is_close, row), alike.get(_without_floats(row), ())):
             both = min(missing[row], unexpected[other])
             missing[row] -= both
             unexpected[other] -= both
@@ -167,9 +175,17 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
     return Outcome(outcomes["output"].rows_out, missing, unexpected)
 
 
+def _without_floats(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_without_floats, value))
+    return float if isinstance(value, float) else value
+
+
 def _is_close(value: Any, other: Any) -> bool:
     if isinstance(value, float) and isinstance(other, float):
-        is_close = math.isclose(value, other, rel_tol=FLOAT_TOLERANCE)
+        is_single = isinstance(value, Single) or isinstance(other, Single)
+        tolerance = SINGLE_TOLERANCE if is_single else FLOAT_TOLERANCE
+        is_close = math.isclose(value, other, rel_tol=tolerance)
         return is_close or value == other or (math.isnan(value) and math.isnan(other))
     if isinstance(value, tuple) and isinstance(other, tuple):
         return len(value) == len(other) and all(map(_is_close, value, other))
