@@ -36,6 +36,7 @@ class TemplateExtension(Extension):
         environment.globals |= {
             "pin": versions.pin,
             "requirement": versions.requirement,
+            "locks": versions.LOCKS,
             "confs": settings.confs,
         }
 
