@@ -62,7 +62,7 @@ PINS = (
     Pin("pyspark", "3.5.7", "job", "oldest line SPYT opens streaming transactions on", "3.5"),
     Pin("ytsaurus-spyt", "2.11.2", "job", "2.11 is the first with the finished transactional mode"),
     Pin("ytsaurus-client", "0.13.55", "job", "queue calls: registrations, pull, advance"),
-    Pin("ytsaurus-yson", "0.4.10", "job", "the client's C++ YSON; without it YSON is slow", marker=_YSON),
+    Pin("ytsaurus-yson", "0.4.10", "job", "the client's C++ YSON; without it slow", marker=_YSON),
     # What development needs: minicluster, tests, linters, packaging.
     Pin("aiohttp", "3.14.5", "dev", "the minicluster's HTTP front end"),
     Pin("protobuf", "7.36.2", "dev", "the minicluster's RPC messages; grpcio-tools wants below 8"),
@@ -129,6 +129,4 @@ def requirement(name: str, spark: str = "") -> str:
 def requirements(scope: str, spark: str) -> list[str]:
     """Return requirement lines of ``scope`` and the scopes before it."""
     wanted = SCOPES[: SCOPES.index(scope) + 1]
-    return [
-        _line(entry) for entry in PINS if entry.scope in wanted and entry.spark in ("", spark)
-    ]
+    return [_line(entry) for entry in PINS if entry.scope in wanted and entry.spark in ("", spark)]

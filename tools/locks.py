@@ -1,7 +1,7 @@
 """Lock what is installed: every package of the index in templates/locks, with its hashes.
 
-`make locks` resolves the pins of local_extensions/versions.py anew, for every platform at once, with
-uv. It asks the index that pip is configured for; no file names it.
+`make locks` resolves the pins of local_extensions/versions.py anew with uv, for every platform at
+once. It asks the index that pip is configured for; no file names it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "templates" / "locks"
 #: As in `make lock` of a generated project. 3.11 is the oldest Python that is supported.
 COMPILE = shlex.split(
-    "-m uv --quiet --no-config pip compile --universal --python-version 3.11 --generate-hashes"
+    "-m uv --quiet pip compile --universal --python-version 3.11 --generate-hashes"
     " --no-annotate --no-emit-index-url --custom-compile-command 'make lock'"
 )
 
