@@ -21,7 +21,7 @@ from local_extensions import versions
 from tests.conftest import Generate
 
 BACKEND = versions.pin("setuptools")
-UV = Path(os.environ.get("TRYUV") or sys.prefix) / "bin" / "uv"
+UV = Path(sys.prefix) / "bin" / "uv"
 INSTALLERS = {"pip": "", "uv": str(UV)}
 
 
