@@ -46,7 +46,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 # At once: pip works on one core.
-setup: ## make both environments with the pinned packages
+setup: ## make both environments with the locked packages
 	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
 setup-4.1 setup-3.5: setup-%: prerequisites

@@ -48,7 +48,7 @@ def index() -> dict[str, str]:
     words = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in listed.splitlines())
-    for source in (":env:", "global"):
+    for source in (":env:", "install", "global"):
         if url := settings.get(f"{source}.index-url", "").strip("'"):
             return {"UV_DEFAULT_INDEX": url}
     return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import itertools
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from packaging.utils import canonicalize_name
 from local_extensions import versions
 from tests.conftest import Generate
 from tests.project import OPTIONS, ROOT
+from tools import locks
 
 FOLDER = ROOT / "templates" / "locks"
 REFRESH = "call `make locks`"
@@ -87,6 +89,27 @@ def test_a_lock_has_no_other_line_and_no_host(name: str) -> None:
     lines = re.findall(r"^(?!#|\w\S*==\S+ .*\\$|    --hash=sha256:\w+(?: \\)?$).*\n", text, re.M)
     assert lines == []
     assert "/" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "index"),
+    [
+        ({}, "https://pip:secret@index.example.com/simple"),
+        ({"PIP_INDEX_URL": "https://a.example.com"}, "https://a.example.com"),
+        ({"UV_DEFAULT_INDEX": "https://b.example.com"}, None),
+        ({"PIP_CONFIG_FILE": os.devnull}, None),
+    ],
+)
+def test_uv_asks_the_index_of_pip(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, str], index: str | None
+) -> None:
+    config = tmp_path / "pip.conf"
+    config.write_text("[global]\nindex-url = https://pip:secret@index.example.com/simple\n")
+    for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"PIP_CONFIG_FILE": str(config), **given}.items():
+        monkeypatch.setenv(name, value)
+    assert locks.index().get("UV_DEFAULT_INDEX") == index
 
 
 def test_there_is_a_lock_for_every_choice_and_no_other(generate: Generate) -> None:
