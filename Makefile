@@ -4,6 +4,7 @@
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
 #   PYTHON=FILE   the interpreter new environments are made with
+#   UV=           pip installs them, though uv is there
 QUEUES ?= 1
 SPARK ?= 4.1
 GUARANTEE ?=
@@ -31,37 +32,36 @@ OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")
   why = problem(*(value or offered[name.lower()][0] for name, value in asked)); \
   sys.exit("\n".join(wrong) or why and f"{why}\n  -> give GUARANTEE=transactional" or 0)
 
-# One stamp per state of the list of pins: a second set-up finds nothing to do.
-PINS := $(shell cksum local_extensions/versions.py packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
+# What generated projects get, and the template's own tools beside it.
+LOCK_4.1 := templates/locks/template.txt
+LOCK_3.5 := templates/locks/spark-3.5-sessions.txt
+# One stamp per state of these files: a second set-up finds nothing to do.
+STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \
-  crash-matrix outages conformance fuzz bench lint dist
+  crash-matrix outages conformance fuzz bench lint locks dist
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 # At once: pip works on one core.
-setup: ## make both environments with the pinned packages
+setup: ## make both environments with the locked packages
 	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
 
 setup-4.1 setup-3.5: setup-%: prerequisites
 	@$(MAKE) --no-print-directory installed-$*
 
 # All that linters need: no Java.
-installed-4.1: SCOPE := template
-installed-3.5: SCOPE := sessions
 installed-4.1 installed-3.5: installed-%: git
-	@test -f "$(VENV_$*)/.pins-$(PINS)" || { \
+	@test -f "$(STAMP)" || { \
 	  set -e; \
 	  $(call make-environment,$(VENV_$*)); \
-	  echo "Installing the pinned packages for Spark $* into $(VENV_$*); the first time takes a few minutes."; \
-	  "$(VENV_$*)/bin/python" local_extensions/versions.py $(SCOPE) $* > "$(VENV_$*)/requirements.txt"; \
-	  $(call install-packages,$(VENV_$*)); \
-	  "$(VENV_$*)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	    --editable packages/minicluster --editable packages/ytstream; \
-	  rm -f "$(VENV_$*)"/.pins-* "$(VENV_$*)/.begun"; \
-	  touch "$(VENV_$*)/.pins-$(PINS)"; }
+	  echo "Installing the locked packages for Spark $* into $(VENV_$*), about 1 GB; the first time takes a few minutes."; \
+	  $(call install-locked,$(VENV_$*),$(LOCK_$*)); \
+	  $(call installer,$(VENV_$*)) --no-deps --editable packages/minicluster --editable packages/ytstream; \
+	  rm -f "$(VENV_$*)"/.locked-* "$(VENV_$*)/.begun"; \
+	  touch "$(STAMP)"; }
 
 demo: ## generate a project, run its demo: rows in, kill -9, restart, rows counted
 	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
@@ -74,7 +74,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
-	@$(MAKE) --no-print-directory -C $(DEMO)/* demo VENV="$(abspath build/environment-$(SPARK))"
+	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$(abspath build/environment-$(SPARK))"
 
 dist: ## the wheels of packages/, as an organisation uploads them to its index, in dist/
 	@rm -rf dist && $(find-python); "$$python" local_extensions/wheels.py dist
@@ -116,5 +116,9 @@ lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over t
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream" "packages/minicluster/src/minicluster"
 
+locks: installed-4.1 ## templates/locks anew from versions.py: what is installed, here and in generated projects
+	@$(BIN)/python -m tools.locks
+
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)
 include templates/make/prerequisites.mk
+include templates/make/packages.mk

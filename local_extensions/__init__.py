@@ -36,7 +36,9 @@ class TemplateExtension(Extension):
         environment.globals |= {
             "pin": versions.pin,
             "requirement": versions.requirement,
+            "locks": versions.LOCKS,
             "confs": settings.confs,
+            "own_packages": wheels.requirements,
             "ytstream_version": wheels.version("ytstream"),
             "wheels_builder": str(wheels.__file__),
         }

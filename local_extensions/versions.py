@@ -1,31 +1,58 @@
 """The one list of pinned versions, each with its reason.
 
 The template's and the project's files take their versions from here, through the Jinja globals
-``pin`` and ``requirement``; Makefiles take requirement lines from the command line:
-
-    python3 local_extensions/versions.py SCOPE SPARK      (SCOPE: job, dev, sessions or template)
-
-Each scope includes the ones before it. Standard library only: it runs before anything is installed.
+``pin`` and ``requirement``. `make locks` (tools/locks.py) turns them into the locked requirements
+that are installed. Each scope includes the ones before it.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 SPARK_VERSIONS = ("4.1", "3.5")
 SCOPES = ("job", "dev", "sessions", "template")
 
 
+class Lock(NamedTuple):
+    """A file in templates/locks: ``scope`` with all that it requires.
+
+    ``megabytes``: of an environment with these packages, by `du -sm`, installed by pip.
+    """
+
+    scope: str
+    spark: str
+    megabytes: int
+
+
+#: By file name. The first of a Spark version holds the others; the template's tests run with it.
+LOCKS = {
+    "template": Lock("template", "4.1", 1170),
+    "spark-4.1-sessions": Lock("sessions", "4.1", 1090),
+    "spark-4.1": Lock("dev", "4.1", 940),
+    "spark-3.5-sessions": Lock("sessions", "3.5", 940),
+    "spark-3.5": Lock("dev", "3.5", 780),
+}
+
+
 class Pin(NamedTuple):
-    """One version. ``spark``: of one Spark version only. Scope ``ci``: not a Python package."""
+    """One version. ``spark``: of one Spark version only. Scope ``ci``: not a Python package.
+
+    ``marker``: where the package is installed; empty is everywhere.
+    """
 
     name: str
     version: str
     scope: str
     reason: str
     spark: str = ""
+    marker: str = ""
 
+
+#: The machines that ytsaurus-yson has wheels for; there is no source distribution.
+_YSON = (
+    "sys_platform == 'linux' and platform_machine == 'x86_64'"
+    " or sys_platform == 'darwin' and platform_machine == 'arm64'"
+)
 
 # A table, a line an entry.
 # fmt: off
@@ -35,7 +62,7 @@ PINS = (
     Pin("pyspark", "3.5.7", "job", "oldest line SPYT opens streaming transactions on", "3.5"),
     Pin("ytsaurus-spyt", "2.11.2", "job", "2.11 is the first with the finished transactional mode"),
     Pin("ytsaurus-client", "0.13.55", "job", "queue calls: registrations, pull, advance"),
-    Pin("ytsaurus-yson", "0.4.10", "job", "the client's C++ YSON; without it YSON is slow"),
+    Pin("ytsaurus-yson", "0.4.10", "job", "the client's C++ YSON; without it slow", marker=_YSON),
     # What development needs: minicluster, tests, linters, packaging.
     Pin("aiohttp", "3.14.5", "dev", "the minicluster's HTTP front end"),
     Pin("protobuf", "7.36.2", "dev", "the minicluster's RPC messages; grpcio-tools wants below 8"),
@@ -47,6 +74,7 @@ PINS = (
     Pin("pre-commit", "4.7.0", "dev", "runs `make lint` before a commit"),
     Pin("hatchling", "1.33.0", "dev", "the build backend, at hand so that builds need no network"),
     Pin("editables", "0.6", "dev", "hatchling needs it for the editable install"),
+    Pin("setuptools", "84.2.1", "dev", "builds pyspark, which comes as source; grpcio-tools asks"),
     # What only jobs of processing `sessions` need, on the driver and on every executor.
     Pin("pandas", "2.3.3", "sessions", "Spark supports pandas 3 from 4.3 on (apache/spark#57051)"),
     Pin("pyarrow", "26.0.1", "sessions", "Spark 4.1.4 gives its slice() integers", "4.1"),
@@ -56,6 +84,7 @@ PINS = (
     # What only this template needs.
     Pin("cookiecutter", "2.7.1", "template", "skips empty names, prints a ClickException"),
     Pin("cruft", "2.16.0", "template", "upgrading generated projects is tested with it"),
+    Pin("uv", "0.13.9", "template", "`make locks`: resolves for every platform, with hashes"),
     Pin("pytest-xdist", "3.8.0", "template", "the tests without Spark run on all cores"),
     Pin("hypothesis", "6.170.15", "template", "filters are tested on generated text"),
     Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
@@ -76,30 +105,28 @@ PINS = (
 # fmt: on
 
 
-def pin(name: str, spark: str = "") -> str:
-    """Return the version of ``name``; ``spark`` chooses where it differs. Raises KeyError."""
+def _entry(name: str, spark: str) -> Pin:
     for entry in PINS:
         if entry.name == name and entry.spark in ("", spark):
-            return entry.version
+            return entry
     raise KeyError(f"no pin for {name!r} with Spark {spark!r} in local_extensions/versions.py")
 
 
+def _line(entry: Pin) -> str:
+    return f"{entry.name}=={entry.version}" + (f" ; {entry.marker}" if entry.marker else "")
+
+
+def pin(name: str, spark: str = "") -> str:
+    """Return the version of ``name``; ``spark`` chooses where it differs. Raises KeyError."""
+    return _entry(name, spark).version
+
+
 def requirement(name: str, spark: str = "") -> str:
-    """Return ``name==version``."""
-    return f"{name}=={pin(name, spark)}"
+    """Return ``name==version``, with the marker if it has one."""
+    return _line(_entry(name, spark))
 
 
 def requirements(scope: str, spark: str) -> list[str]:
     """Return requirement lines of ``scope`` and the scopes before it."""
     wanted = SCOPES[: SCOPES.index(scope) + 1]
-    return [
-        f"{entry.name}=={entry.version}"
-        for entry in PINS
-        if entry.scope in wanted and entry.spark in ("", spark)
-    ]
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in SCOPES or sys.argv[2] not in SPARK_VERSIONS:
-        sys.exit(f"usage: versions.py {'|'.join(SCOPES)} {'|'.join(SPARK_VERSIONS)}")
-    print("\n".join(requirements(*sys.argv[1:])))
+    return [_line(entry) for entry in PINS if entry.scope in wanted and entry.spark in ("", spark)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import runpy
 import sys
+import tempfile
 import tomllib
 import zipfile
 from base64 import urlsafe_b64encode
@@ -38,6 +39,17 @@ def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
     )
     (target / "SHA256SUMS").write_text("".join(sorted(lines, key=lambda line: line[66:])))
     return wheels
+
+
+def requirements() -> str:
+    """Return the packages as lines of a lock: an index has the wheels of `make dist`."""
+    with tempfile.TemporaryDirectory() as folder:
+        build_all(PACKAGES, Path(folder))
+        lines = (Path(folder) / "SHA256SUMS").read_text().splitlines()
+    sums = {package.name: line.split()[0] for package, line in zip(PACKAGES, lines, strict=True)}
+    return "".join(
+        f"{name}=={version(name)} \\\n    --hash=sha256:{digest}\n" for name, digest in sums.items()
+    )
 
 
 def build(package: Path, target: Path) -> Path:

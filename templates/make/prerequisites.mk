@@ -27,9 +27,3 @@ find-python = for python in $(or $(PYTHON),python3.11 python3.12 python3.13 pyth
 
 # Makes the environment $(1) if it is not there; .begun is in it until all packages are, too.
 make-environment = test -x "$(1)/bin/python" || { $(find-python); "$$python" -m venv "$(1)" && touch "$(1)/.begun"; }
-
-# Installs what $(1)/requirements.txt lists. An environment that has never been whole goes: half of one would look like it.
-install-packages = "$(1)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$(1)/requirements.txt" || { \
-	  if test -f "$(1)/.begun"; then rm -rf "$(1)"; fi; \
-	  echo "The packages were not installed; the reason is above. Without a network: call this where a package index can be" \
-	    "reached, or name a mirror (pip config set global.index-url URL), then call it again." >&2; exit 1; }

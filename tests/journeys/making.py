@@ -17,7 +17,7 @@ def lint_test_demo(project: Path, environment: Path) -> dict[str, str]:
     """Run ``make lint test demo``; fail when it fails; return the figures of the RESULT line."""
     # Not the options of the make that runs the tests.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    words = ["make", "lint", "test", "demo", f"VENV={environment}"]
+    words = ["make", "lint", "test", "demo", "UV=", f"VENV={environment}"]
     said = _run(words, project, inherited)
     return dict(word.split("=") for word in said.splitlines()[-1].split()[1:])
 

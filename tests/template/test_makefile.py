@@ -16,11 +16,12 @@ from tests.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
-        "test-quick", "conformance", "fuzz", "bench", "lint",
+        "test-quick", "conformance", "fuzz", "bench", "lint", "locks",
     ],
     "project": [
-        "help", "setup", "demo", "test", "lint", "format", "tables", "confs", "rows", "provision",
-        "check", "run", "stop", "submit", "status", "rewind", "migrate", "replay-rejected",
+        "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
+        "provision", "check", "run", "stop", "submit", "status", "rewind", "migrate",
+        "replay-rejected",
     ],
 }  # fmt: skip
 
@@ -160,7 +161,7 @@ def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path
     assert "make demo" in make(tmp_path, "-C", str(project)).stdout
     done = make(tmp_path, "-f", str(project / "Makefile"))
     assert one_line(done) == (
-        f"{project}/Makefile:10: *** This is not the folder of bids_stream: cd there, or make -C "
+        f"{project}/Makefile:11: *** This is not the folder of bids_stream: cd there, or make -C "
         "FOLDER.  Stop."
     )
 

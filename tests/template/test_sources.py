@@ -164,14 +164,6 @@ def test_every_pin_has_a_reason_and_stands_in_one_place() -> None:
         assert not pinned.search(path.read_text(encoding="utf-8")), path
 
 
-def test_pins_from_the_command_line_are_requirement_lines() -> None:
-    words = [sys.executable, "-S", "local_extensions/versions.py", "dev", "3.5"]
-    printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert printed.splitlines() == versions.requirements("dev", "3.5")
-    assert versions.requirement("pyspark", "3.5") in printed
-    assert "cookiecutter" not in printed
-
-
 def test_no_path_of_one_machine_is_in_the_files() -> None:
     machine = re.compile(r"""["'` =(]/(root|work|tmp|Users|home/[a-z]+)/[A-Za-z0-9._-]""")
     for path in sources(".py", ".toml", ".md", ".yml", ".yaml", ".mk", ".json"):
