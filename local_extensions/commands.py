@@ -1,0 +1,84 @@
+"""The command that a refusal suggests: the same call again, with the good answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import answers
+from .callers import Call
+from .problem import Problem
+
+_WITH_A_VALUE = (
+    *("checkout", "directory", "config_file", "output_dir", "project_dir", "template_path"),
+)
+_SWITCHES = (
+    *("no_input", "default_config", "overwrite_if_exists", "skip_if_file_exists"),
+    *("cookiecutter_input", "skip_apply_ask", "allow_untracked_files"),
+)
+_OPEN = "..."
+
+
+def keeping(call: Call, answered: Mapping[str, str], problems: list[Problem]) -> str:
+    """Return one line for a POSIX shell: the good answers, the fixed ones, ``...`` for the others.
+
+    ``cruft update`` takes the other answers from .cruft.json, so it is given the changed ones only.
+    """
+    fixed = dict(problem.fix for problem in problems if problem.fix)
+    to_answer = {problem.option for problem in problems if problem.option and not problem.fix}
+    good = {name: value for name, value in {**answered, **fixed}.items() if name not in to_answer}
+    # A user name or a token in the address: it is refused, and never shown.
+    if any(answers.proxy_problems(good.get("yt_proxy", "yt"))):
+        to_answer |= {"yt_proxy"}
+        del good["yt_proxy"]
+    if call.command in ("cruft update", "cruft diff"):
+        good = {name: good[name] for name in good if name in {*call.given, *fixed}}
+    given = {name: typed(value) for name, value in good.items() if isinstance(value, str)}
+    given |= {name: _OPEN for name in answered if name in to_answer}
+    given |= dict.fromkeys(sorted(to_answer - given.keys()), _OPEN)
+    return " ".join(_words(call, given))
+
+
+def _words(call: Call, given: Mapping[str, str]) -> Iterator[str]:
+    if call.command in ("cruft update", "cruft diff"):
+        yield from ("cruft", "update", *_flags(call.arguments))
+        yield from ("--variables-to-update", _quoted_json(given))
+    elif call.command.startswith("cruft"):
+        yield call.command
+        yield shlex.quote(str(call.arguments["template_git_url"]))
+        yield from (*_flags(call.arguments), "--extra-context", _quoted_json(given))
+    else:
+        yield "cookiecutter"
+        yield shlex.quote(str(call.arguments.get("template", answers.TEMPLATE)))
+        yield from _flags(call.arguments or {"no_input": True})
+        for name, value in given.items():
+            yield f"{name}={_OPEN}" if value == _OPEN else shlex.quote(f"{name}={value}")
+
+
+def _flags(arguments: Mapping[str, Any]) -> Iterator[str]:
+    for name in _WITH_A_VALUE:
+        value = arguments.get(name)
+        if value and Path(value) != Path():
+            yield shlex.quote(f"--{name.replace('_', '-')}={value}")
+    for name in _SWITCHES:
+        if arguments.get(name) is True:
+            yield f"--{name.replace('_', '-')}"
+
+
+def _quoted_json(given: Mapping[str, str]) -> str:
+    return shlex.quote(json.dumps(given, ensure_ascii=False))
+
+
+def typed(value: str) -> str:
+    """Return ``value`` as it has to be given to cookiecutter, on one line.
+
+    cookiecutter renders Jinja in the values of its command line and its API, and a line break would
+    break the line: such a value is given as a Jinja string, which renders to it.
+    """
+    if value.isprintable() and not re.search(r"\{[{%#]", value):
+        return value
+    return "{{ " + ascii(value) + " }}"
