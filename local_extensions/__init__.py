@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-
-import cookiecutter
+from importlib.metadata import version
 
 from .needs import refuse_old_tools
 
 # Before the rest is imported: an older Python fails at it.
-refuse_old_tools(sys.version_info[:2], cookiecutter.__version__)
+refuse_old_tools(sys.version_info[:2], version("cookiecutter"))
 
 from .extension import TemplateExtension  # noqa: E402
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import answers
 from .callers import Call
+from .options import offered
 from .problem import Problem
 
 _WITH_A_VALUE = (
@@ -30,16 +31,16 @@ def keeping(call: Call, answered: Mapping[str, str], problems: list[Problem]) ->
     """
     fixed = dict(problem.fix for problem in problems if problem.fix)
     to_answer = {problem.option for problem in problems if problem.option and not problem.fix}
-    good = {name: value for name, value in {**answered, **fixed}.items() if name not in to_answer}
+    known = {**answered, **fixed}
+    good = {name: known[name] for name in offered() if name in known and name not in to_answer}
     # A user name or a token in the address: it is refused, and never shown.
     if any(answers.proxy_problems(good.get("yt_proxy", "yt"))):
         to_answer |= {"yt_proxy"}
         del good["yt_proxy"]
     if call.command in ("cruft update", "cruft diff"):
         good = {name: good[name] for name in good if name in {*call.given, *fixed}}
-    given = {name: typed(value) for name, value in good.items() if isinstance(value, str)}
-    given |= {name: _OPEN for name in answered if name in to_answer}
-    given |= dict.fromkeys(sorted(to_answer - given.keys()), _OPEN)
+    given = {name: typed(value) for name, value in good.items()}
+    given |= {name: _OPEN for name in offered() if name in to_answer}
     return " ".join(_words(call, given))
 
 

@@ -19,7 +19,7 @@ from .problem import Problem
 
 
 class TemplateExtension(Extension):
-    """Named in ``_extensions`` of cookiecutter.json."""
+    """Named in ``_extensions`` of cookiecutter.json; made before the first question."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -42,6 +42,9 @@ class TemplateExtension(Extension):
             "template_commit": lambda: origin.commit(answers.TEMPLATE),
         }
         reloading.forget_the_extension()
+        call = current_call()
+        if problems := list(options.problems(call.given)):
+            _refuse(call, {**call.given}, problems)
 
 
 def checked(given: dict[str, Any]) -> str:
@@ -57,8 +60,7 @@ def checked(given: dict[str, Any]) -> str:
     call = current_call()
     answered = {name: value for name, value in given.items() if not name.startswith("_")}
     stored = answers.stored(answered)
-    problems = [*options.problems(call.given), *answers.found(stored)]
-    if problems:
+    if problems := answers.found(stored):
         _refuse(call, stored, problems)
     given.update(stored)
     return "yes"
@@ -70,14 +72,12 @@ def after_the_pair(default: str, given: dict[str, Any]) -> str:
     cookiecutter renders the questions in their order: what was given for later ones is in its call
     alone.
 
-    Raises what ``_refuse`` raises, for a guarantee that does not go with the processing, and for an
-    option that is not one.
+    Raises what ``_refuse`` raises, for a guarantee that does not go with the processing.
     """
     call = current_call()
     known = {**call.given, **given}
     answered = {name: known[name] for name in options.offered() if name in known}
-    problems = [*options.problems(call.given), *answers.pair_problems(answered)]
-    if problems:
+    if problems := list(answers.pair_problems(answered)):
         _refuse(call, answered, problems)
     return default
 
