@@ -21,31 +21,43 @@ _SWITCHES = (
     *("no_input", "default_config", "overwrite_if_exists", "skip_if_file_exists"),
     *("cookiecutter_input", "skip_apply_ask", "allow_untracked_files"),
 )
+_UPDATES = ("cruft update", "cruft diff")
+_ADDRESSES = ("queue_paths", "cypress_root", "yt_proxy")
 _OPEN = "..."
 
 
 def keeping(call: Call, answered: Mapping[str, str], problems: list[Problem]) -> str:
     """Return one line for a POSIX shell: the good answers, the fixed ones, ``...`` for the others.
 
-    ``cruft update`` takes the other answers from .cruft.json, so it is given the changed ones only.
+    ``answered`` is rendered already; answers to later questions are taken from the call as they
+    are. ``cruft update`` takes the others from .cruft.json, so it is given the changed ones only.
     """
     fixed = dict(problem.fix for problem in problems if problem.fix)
-    to_answer = {problem.option for problem in problems if problem.option and not problem.fix}
-    known = {**answered, **fixed}
-    good = {name: known[name] for name in offered() if name in known and name not in to_answer}
-    # A user name or a token in the address: it is refused, and never shown.
-    if any(answers.proxy_problems(good.get("yt_proxy", "yt"))):
-        to_answer |= {"yt_proxy"}
-        del good["yt_proxy"]
-    if call.command in ("cruft update", "cruft diff"):
-        good = {name: good[name] for name in good if name in {*call.given, *fixed}}
-    given = {name: typed(value) for name, value in good.items()}
-    given |= {name: _OPEN for name in offered() if name in to_answer}
-    return " ".join(_words(call, given))
+    to_answer = {problem.option for problem in problems if not problem.fix}
+    rendered = {name: typed(value) for name, value in answered.items()}
+    known = {**_as_given(call.given), **rendered, **fixed}
+    if call.command in _UPDATES:
+        known = {name: known[name] for name in known if name in {*call.given, *fixed, *to_answer}}
+    to_answer |= {name for name, value in known.items() if _may_hold_a_secret(name, value)}
+    good = {name: known[name] for name in offered() if name in known.keys() - to_answer}
+    return " ".join(
+        _words(call, {**good, **{name: _OPEN for name in offered() if name in to_answer}})
+    )
+
+
+def _as_given(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the answers of a call, with Jinja that is not rendered yet."""
+    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    return {name: value if value.isprintable() else typed(value) for name, value in texts.items()}
+
+
+def _may_hold_a_secret(name: str, value: str) -> bool:
+    """Tell whether this may be a URL with a token in it. Such an answer is refused in the end."""
+    return name in _ADDRESSES and not re.fullmatch(r"[\w.+=~:/\s-]*", value, re.ASCII)
 
 
 def _words(call: Call, given: Mapping[str, str]) -> Iterator[str]:
-    if call.command in ("cruft update", "cruft diff"):
+    if call.command in _UPDATES:
         yield from ("cruft", "update", *_flags(call.arguments))
         yield from ("--variables-to-update", _quoted_json(given))
     elif call.command.startswith("cruft"):

@@ -29,6 +29,8 @@ class TemplateExtension(Extension):
             "json": text.quoted,
             "python": text.python,
             "markdown": text.markdown,
+            "first_ones": text.first_ones,
+            "and_more": text.and_more,
             "slug": answers.slug,
             "problems": lambda given: "\n".join(answers.problems(given)),
             "checked": checked,
@@ -44,7 +46,7 @@ class TemplateExtension(Extension):
         reloading.forget_the_extension()
         call = current_call()
         if problems := list(options.problems(call.given)):
-            _refuse(call, {**call.given}, problems)
+            _refuse(call, {}, problems)
 
 
 def checked(given: dict[str, Any]) -> str:
@@ -57,11 +59,10 @@ def checked(given: dict[str, Any]) -> str:
     Raises what ``_refuse`` raises, with one line per problem, and the command that keeps the
     others.
     """
-    call = current_call()
     answered = {name: value for name, value in given.items() if not name.startswith("_")}
     stored = answers.stored(answered)
     if problems := answers.found(stored):
-        _refuse(call, stored, problems)
+        _refuse(current_call(), stored, problems)
     given.update(stored)
     return "yes"
 
@@ -74,16 +75,14 @@ def after_the_pair(default: str, given: dict[str, Any]) -> str:
 
     Raises what ``_refuse`` raises, for a guarantee that does not go with the processing.
     """
-    call = current_call()
-    known = {**call.given, **given}
-    answered = {name: known[name] for name in options.offered() if name in known}
+    answered = {name: value for name, value in given.items() if not name.startswith("_")}
     if problems := list(answers.pair_problems(answered)):
-        _refuse(call, answered, problems)
+        _refuse(current_call(), answered, problems)
     return default
 
 
 def _refuse(call: Call, answered: dict[str, str], problems: list[Problem]) -> None:
-    """End the call with one message.
+    """End the call with one message: a line per problem, and the command that keeps the others.
 
     A ClickException is the one error of an extension that cookiecutter's command line shows as a
     message and not as a traceback. cruft's (typer) shows that one as a traceback, too.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One line for the user; the option whose answer is wrong; an answer that is right, if known."""
+    """One line for the user, the option that it is about, and an answer that is right, if known."""
 
     text: str
     option: str = ""
