@@ -153,27 +153,25 @@ def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
 
 @pytest.mark.slow
 def test_a_conflict_is_marked_and_lint_refuses_it(tmp_path: Path, template: Path) -> None:
+    """Where the generated files were committed before they were edited: git knows the base."""
     words = ("--no-input", "--config-file", str(user_config(tmp_path)))
     cruft(tmp_path, "create", str(template), *words)
     project = tmp_path / "bids-stream"
-    edit(project / "Makefile", "COUNT=N       how many", "COUNT=N       not so many")
     commit(project, "generated")
+    edit(project / "README.md", "Responsible: Data", "Responsible: our data")
+    commit(project, "ours")
     assert conflicts(project).returncode == 0
     change(template)
 
     cruft(project, "update", "--skip-apply-ask")
     cruft(project, "check")
-    status = subprocess.run(
-        ["git", "status", "--short"], cwd=project, capture_output=True, text=True
-    )
-    assert "UU Makefile\n" in status.stdout
-    marked = (project / "Makefile").read_text()
+    status = ["git", "status", "--short"]
+    done = subprocess.run(status, cwd=project, capture_output=True, text=True, check=True)
+    assert "UU README.md\n" in done.stdout
+    marked = (project / "README.md").read_text()
     ours, theirs = marked.split("<<<<<<< ours\n")[1].split(">>>>>>> theirs")[0].split("=======\n")
-    assert ("not so many" in ours, "as many" in theirs) == (True, True)
-    # make cannot read its own file then; another file with marks is named by the target.
-    subprocess.run(["git", "checkout", "--ours", "Makefile"], cwd=project, check=True)
-    assert conflicts(project).returncode == 0
-    (project / "README.md").write_text(marked)
+    assert "Responsible: our data" in ours
+    assert "By: DATA" in theirs
     done = conflicts(project)
     assert done.returncode == 2
     assert "README.md:" in done.stdout
@@ -181,17 +179,24 @@ def test_a_conflict_is_marked_and_lint_refuses_it(tmp_path: Path, template: Path
 
 
 @pytest.mark.slow
-def test_lint_refuses_what_a_merge_without_git_leaves(tmp_path: Path, template: Path) -> None:
-    """Outside of a git repository cruft puts its change beside the file."""
+@pytest.mark.parametrize("has_git", [False, True])
+def test_lint_refuses_a_change_that_git_cannot_merge(
+    tmp_path: Path, template: Path, has_git: bool
+) -> None:
+    """Without git, and where the files were edited before their first commit."""
     words = ("--no-input", "--config-file", str(user_config(tmp_path)))
     cruft(tmp_path, "create", str(template), *words)
     project = tmp_path / "bids-stream"
-    edit(project / "Makefile", "COUNT=N       how many", "COUNT=N       not so many")
+    edit(project / ".gitignore", "/dist/", "/dist/*")
+    if has_git:
+        commit(project, "ours")
+    edit(template / "{{cookiecutter.project_slug}}/.gitignore", "/dist/", "/dists/")
     change(template)
     cruft(project, "update", "--skip-apply-ask")
-    assert (project / "Makefile.rej").is_file()
+    assert "+/dists/\n" in (project / ".gitignore.rej").read_text()
+    assert "By: DATA" in (project / "README.md").read_text()
     done = conflicts(project)
-    assert (done.returncode, "./Makefile.rej" in done.stdout) == (2, True)
+    assert (done.returncode, "./.gitignore.rej" in done.stdout) == (2, True)
 
 
 def conflicts(project: Path) -> subprocess.CompletedProcess[str]:
@@ -233,7 +238,7 @@ def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
     tmp_path: Path, template: Path
 ) -> None:
     config = ("--config-file", str(user_config(tmp_path)))
-    text = "О'Нил \"x\" {{ '{{' }}"
+    text = 'О\'Нил "x" \n\\n'
     given = {"author": text, "guarantee": "idempotent", "processing": "window", "ci": "none"}
     words = ("create", str(template), "--no-input", *config, "--extra-context")
     done = cruft_said(tmp_path, *words, json.dumps(given))
@@ -246,8 +251,7 @@ def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
     cruft(tmp_path, *again[1:])
     project = tmp_path / "bids-stream"
     stored = json.loads((project / ".cruft.json").read_text())["context"]["cookiecutter"]
-    rendered = {**given, "author": 'О\'Нил "x" {{', "guarantee": "transactional"}
-    assert {name: stored[name] for name in given} == rendered
+    assert {name: stored[name] for name in given} == {**given, "guarantee": "transactional"}
 
     commit(project, "generated")
     update = ("update", "--skip-apply-ask", "--variables-to-update")
