@@ -93,7 +93,7 @@ def test_cruft_gets_the_pins_of_the_commit_that_it_renders(tmp_path: Path, calle
     shutil.copy(ROOT / rule, tmp_path / rule)
     done = subprocess.run(
         [sys.executable, "-c", TWO_COMMITS.replace("cruft", caller)],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""},
         cwd=tmp_path,
         capture_output=True,
         text=True,
