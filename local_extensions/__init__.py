@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
+
+from cookiecutter import __version__
 
 from .needs import refuse_old_tools
 
 # Before the rest is imported: an older Python fails at it.
-refuse_old_tools(sys.version_info[:2], version("cookiecutter"))
+refuse_old_tools(sys.version_info[:2], __version__)
 
 from .extension import TemplateExtension  # noqa: E402
 

@@ -8,6 +8,8 @@ import sys
 PYTHON = (3, 10)
 # The first with __prompts__ and with the folder templates/.
 COOKIECUTTER = (2, 2)
+# What 2.2.0 says of itself is 2.1.2.dev0.
+_SAYS = (2, 1, 2)
 
 
 def refuse_old_tools(python: tuple[int, ...], cookiecutter: str) -> None:
@@ -18,14 +20,14 @@ def refuse_old_tools(python: tuple[int, ...], cookiecutter: str) -> None:
 
     Raises SystemExit.
     """
-    found = tuple(int(number) for number in re.findall(r"\d+", cookiecutter)[:2])
+    found = tuple(int(number) for number in re.findall(r"\d+", cookiecutter)[:3])
     if python < PYTHON:
         sys.exit(
             f"Error: this template needs Python {_dotted(PYTHON)} or later for cookiecutter, and"
             f" this is Python {_dotted(python)}. Install cookiecutter with a newer one:"
             " pipx install --force --python python3.11 cookiecutter"
         )
-    if found < COOKIECUTTER:
+    if found < _SAYS:
         sys.exit(
             f"Error: this template needs cookiecutter {_dotted(COOKIECUTTER)} or later, and this is"
             f" {cookiecutter}. Install a newer one: pipx install --force cookiecutter"
