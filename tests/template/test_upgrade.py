@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions import origin
+from local_extensions.versions import pin, requirement
 from tests.project import ROOT, user_config
 
 
@@ -144,7 +145,7 @@ def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
     (tmp_path / "fresh").mkdir()
     cruft(tmp_path / "fresh", "create", str(template), *words)
     fresh = tree(tmp_path / "fresh" / "bids-stream")
-    assert '"ruff==9' in fresh["pyproject.toml"]
+    assert f'"ruff==9{pin("ruff")}"' in fresh["pyproject.toml"]
     assert "By: DATA PLATFORM TEAM" in fresh["README.md"]
     assert all(fresh[name] != mine[name] for name in USERS)
     assert tree(project) == {**fresh, **mine}
@@ -263,7 +264,7 @@ def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
         """ '{"spark_version": "3.5"}'""",
     ]
     cruft(project, *shlex.split(done.stderr.splitlines()[1].partition(" type: cruft ")[2]))
-    assert "pyspark==3.5" in (project / "pyproject.toml").read_text()
+    assert requirement("pyspark", "3.5") in (project / "pyproject.toml").read_text()
 
 
 @pytest.mark.slow
