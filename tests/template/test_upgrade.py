@@ -145,7 +145,8 @@ def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
     (tmp_path / "fresh").mkdir()
     cruft(tmp_path / "fresh", "create", str(template), *words)
     fresh = tree(tmp_path / "fresh" / "bids-stream")
-    assert f'"ruff==9{pin("ruff")}"' in fresh["pyproject.toml"]
+    raised = "9" + pin("ruff")
+    assert f'"ruff=={raised}"' in fresh["pyproject.toml"]
     assert "By: DATA PLATFORM TEAM" in fresh["README.md"]
     assert all(fresh[name] != mine[name] for name in USERS)
     assert tree(project) == {**fresh, **mine}
