@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import keyword
 import re
 import runpy
-import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from slugify import slugify
 
-from . import versions
+from . import text, versions
+from .problem import Problem
+from .text import shown
 
 Answers = Mapping[str, str]
 
@@ -23,9 +23,10 @@ TEMPLATE = Path(__file__).resolve().parent.parent
 
 FALLBACK_SLUG = "ytstream-job"
 LONGEST_SLUG = 64
+# Of problems with one option: two thousand queues may have as many.
+MOST_LINES = 5
 
 # A subset of PEP 508 names: with "_" for "-" it is a lower-case identifier, as the linters want it.
-_NAME = re.compile(r"[a-z_]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
 # The runtime's own rules of paths and addresses, of a module that needs no package.
@@ -38,6 +39,8 @@ _PATH_EXPECTED = (
 )
 
 _PROXY: re.Pattern[str] = _ADDRESSES["PROXY"]
+# A query or a fragment may hold a token.
+_NO_SECRET = re.compile(r"[A-Za-z0-9_.:/ -]*")
 
 _FOLDERS = frozenset(
     (
@@ -82,89 +85,71 @@ def queues(given: Answers) -> list[str]:
     return sorted(given["queue_paths"].split())
 
 
+def stored(given: Answers) -> dict[str, str]:
+    """Return the answers as the project and the replay files keep them."""
+    if any(_unusable(given)):
+        return dict(given)
+    # An address that was copied from a browser ends with a slash.
+    address = given["yt_proxy"].strip().rstrip("/")
+    return {**given, "queue_paths": " ".join(queues(given)), "yt_proxy": address}
+
+
 def problems(given: Answers) -> list[str]:
     """Return all reasons why these answers do not give a working project, each on one line."""
     options = {name: value for name, value in given.items() if not name.startswith("_")}
+    return shortened(list(found(options)))
+
+
+def found(options: Answers) -> list[Problem]:
+    """Return the problems of these answers."""
     # The other checks read the values and need them to be there.
     return list(_unusable(options)) or [
-        *_slug_problems(given["project_slug"]),
-        *_path_problems(queues(given), given["cypress_root"]),
-        *_proxy_problems(given["yt_proxy"]),
+        *(Problem(problem, "project_slug") for problem in _slug_problems(options["project_slug"])),
+        *_path_problems(queues(options), options["cypress_root"]),
+        *(Problem(problem, "yt_proxy") for problem in proxy_problems(options["yt_proxy"])),
         *pair_problems(options),
     ]
 
 
-def command(options: Answers, *, prompts: bool = False) -> str:
-    """Return one line for a POSIX shell that gives these options; with prompts it asks again."""
-    words = [f"{name}={typed(value)}" for name, value in options.items()]
-    flags = [] if prompts else ["--no-input"]
-    return shlex.join(["cookiecutter", str(TEMPLATE), *flags, *words])
+def shortened(problems: list[Problem]) -> list[str]:
+    """Return a line for each problem; of many with one option the first, and how many more."""
+    lines = []
+    seen = Counter[str]()
+    for problem in problems:
+        seen[problem.option] += 1
+        if not problem.option or seen[problem.option] <= MOST_LINES:
+            lines.append(problem.text)
+    more = {option: number - MOST_LINES for option, number in seen.items() if option}
+    return lines + [f"{option}: {number} more" for option, number in more.items() if number > 0]
 
 
-def kept(options: Answers, wrong: list[str]) -> list[str]:
-    """Return a line with the command that keeps the good answers; none where a problem has one."""
-    if any("cookiecutter " in problem for problem in wrong):
-        return []
-    named = {re.split(r"[ :]", problem)[0] for problem in wrong}
-    good = {name: value for name, value in options.items() if name not in named}
-    asked = " ".join(f"{name}=..." for name in options if name in named)
-    return [f"to keep the other answers, type: {command(good)} {asked}".rstrip()]
-
-
-def unknown(words: list[str], options: Answers) -> list[tuple[str, dict[str, str]]]:
-    """Return a line for each NAME=VALUE on cookiecutter's command line that is not an option.
-
-    Beside it is the option that was meant, if one is near, with that value. cookiecutter itself
-    drops such a word without a message.
-    """
-    found = []
-    for name, value in on_command_line(words).items():
-        if name not in options:
-            nearest = difflib.get_close_matches(name, options, n=1)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"give {', '.join(options)}"
-            found.append((f"{name} is not an option; {hint}", dict.fromkeys(nearest, value)))
-    return found
-
-
-def on_command_line(words: list[str]) -> dict[str, str]:
-    """Return the NAME=VALUE words of cookiecutter's command line; of another command none."""
-    if "cookiecutter" not in Path(words[0]).parent.name + Path(words[0]).name:
-        return {}
-    pairs = (word.partition("=") for word in words[1:])
-    return {name: value for name, is_given, value in pairs if is_given and _NAME.fullmatch(name)}
-
-
-def typed(value: str) -> str:
-    """Return ``value`` as it has to be given to cookiecutter, on one line.
-
-    cookiecutter renders Jinja in the values of its command line and its API, and a line break would
-    break the line: such a value is given as a Jinja string, which renders to it.
-    """
-    if value.isprintable() and not re.search(r"\{[{%#]", value):
-        return value
-    return "{{ " + ascii(value) + " }}"
-
-
-def _unusable(options: Answers) -> Iterator[str]:
+def _unusable(options: Answers) -> Iterator[Problem]:
     for name, value in options.items():
-        if not value.strip():
-            yield f"{name} is empty; give it a value, or leave it out to take the default"
+        if not isinstance(value, str):
+            yield Problem(f"{name} is not text; give a string", name)
+        elif not value.strip():
+            what = "give it a value, or leave it out to take the default"
+            yield Problem(f"{name} is empty; {what}", name)
         # Python decodes arguments that are not UTF-8 into lone surrogates, which no file can hold.
         elif any("\ud800" <= character <= "\udfff" for character in value):
-            yield f"{name} is not UTF-8 text; type it in a terminal that sends UTF-8"
+            yield Problem(f"{name} is not UTF-8 text; type it in a terminal that sends UTF-8", name)
+        elif hidden := text.CONTROL.search(value):
+            code = f"U+{ord(hidden[0]):04X} ({text.called(hidden[0])})"
+            what = "a reader does not see it, and a terminal obeys it; leave it out"
+            yield Problem(f"{name} has the character {code}: {what}", name)
 
 
 def _slug_problems(value: str) -> Iterator[str]:
     package = value.replace("-", "_")
     if not _SLUG.fullmatch(value):
         yield (
-            f"project_slug {_shown(value)} cannot name a package; give lower-case letters a-z,"
+            f"project_slug {shown(value)} cannot name a package; give lower-case letters a-z,"
             " digits and single - or _ between them, a letter first, such as my-job"
         )
     elif len(value) > LONGEST_SLUG:
         yield f"project_slug has {len(value)} characters; give at most {LONGEST_SLUG}"
     elif keyword.iskeyword(package):
-        yield f"project_slug {_shown(value)} is a Python keyword; give another: {value}-job"
+        yield f"project_slug {shown(value)} is a Python keyword; give another: {value}-job"
     else:
         for names, what in (
             (_STANDARD_LIBRARY, "a module of the standard library"),
@@ -173,35 +158,46 @@ def _slug_problems(value: str) -> Iterator[str]:
         ):
             if package in names or (names is _FOLDERS and package.startswith("test_")):
                 yield (
-                    f"project_slug {_shown(value)}: the package {package} would hide {what};"
+                    f"project_slug {shown(value)}: the package {package} would hide {what};"
                     f" give another: {value}-job"
                 )
                 return
 
 
-def _path_problems(paths: list[str], root: str) -> Iterator[str]:
+def _path_problems(paths: list[str], root: str) -> Iterator[Problem]:
     for option, path in [*(("queue_paths", path) for path in paths), ("cypress_root", root)]:
         if not _is_plain(path):
-            yield f"{option}: {_shown(path)} is not a plain Cypress path; {_PATH_EXPECTED}"
+            what = f"{shown(path)} is not a plain Cypress path"
+            yield Problem(f"{option}: {what}; {_PATH_EXPECTED}", option)
+    for problem in _queue_problems(paths):
+        yield Problem(f"queue_paths: {problem}", "queue_paths")
+    for problem in _root_problems(paths, root) if _is_plain(root) else ():
+        yield Problem(f"cypress_root: {shown(root)} {problem}", "cypress_root")
+
+
+def _queue_problems(paths: list[str]) -> Iterator[str]:
     for path in sorted({first for first, second in pairwise(paths) if first == second}):
-        yield f"queue_paths: {_shown(path)} is there more than once; name each queue once"
-    for first, second in combinations(sorted(set(paths)), 2):
-        if _inside(second, first):
+        yield f"{shown(path)} is there more than once; name each queue once"
+    for path in sorted(set(paths)):
+        *folders, _ = accumulate(path.split("/"), "{}/{}".format)
+        for folder in sorted({*folders} & {*paths}):
             yield (
-                f"queue_paths: {_shown(second)} lies inside {_shown(first)}, but a queue is a table"
-                " and holds nothing; name two tables"
+                f"{shown(path)} lies inside {shown(folder)}, but a queue is a table and holds"
+                " nothing; name two tables"
             )
-    for path in dict.fromkeys(paths) if _is_plain(root) else ():
+
+
+def _root_problems(paths: list[str], root: str) -> Iterator[str]:
+    for path in dict.fromkeys(paths):
         if path == root or _inside(path, root):
             yield (
-                f"cypress_root: {_shown(root)} {'is' if path == root else 'holds'} the queue"
-                f" {_shown(path)}; give the job a folder of its own, which may be removed without"
-                " losing a queue"
+                f"{'is' if path == root else 'holds'} the queue {shown(path)}; give the job a"
+                " folder of its own, which may be removed without losing a queue"
             )
         elif _inside(root, path):
             yield (
-                f"cypress_root: {_shown(root)} lies inside the queue {_shown(path)}, which is a"
-                " table; give the job a folder of its own"
+                f"lies inside the queue {shown(path)}, which is a table; give the job a folder of"
+                " its own"
             )
 
 
@@ -209,29 +205,30 @@ def _inside(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/")
 
 
-def _proxy_problems(value: str) -> Iterator[str]:
+def proxy_problems(value: str) -> Iterator[str]:
+    """Yield why this is not the address of a cluster, without showing what may be secret in it."""
     match = _PROXY.fullmatch(value)
-    if not match:
+    if "@" in value:
         yield (
-            f"yt_proxy {_shown(value)} is not an address; give a cluster's name, a host or"
-            " host:port (yt.example.com:80), with http:// or https:// if need be, without a path"
+            "yt_proxy has a user name or a token before the @; give the address alone: the token"
+            " comes from the environment, YT_TOKEN, never from a file"
+        )
+    elif not match:
+        what = f"yt_proxy {shown(value)}" if _NO_SECRET.fullmatch(value) else "yt_proxy"
+        yield (
+            f"{what} is not an address; give a cluster's name, a host or host:port"
+            " (yt.example.com:80), with http:// or https:// if need be, without a path"
         )
     elif match["port"] and not 1 <= int(match["port"]) <= 65535:
-        yield f"yt_proxy {_shown(value)}: no port {match['port']}; give one from 1 to 65535"
+        yield f"yt_proxy {shown(value)}: no port {match['port']}; give one from 1 to 65535"
 
 
-def pair_problems(options: Answers, *, prompts: bool = False) -> Iterator[str]:
-    """Yield why the guarantee does not go with the processing, and a command that gives what does.
-
-    With ``prompts``, the command asks the rest.
-    """
+def pair_problems(options: Answers) -> Iterator[Problem]:
+    """Yield why the guarantee does not go with the processing, with one that does."""
     processing = options["processing"]
     if why := _pair_problem(options["guarantee"], processing):
-        answered = {name: value for name, value in options.items() if not name.startswith("_")}
-        fitting = command({**answered, "guarantee": "transactional"}, prompts=prompts)
-        yield (f"{why}; transactional is exactly once for {processing} too, so type: {fitting}")
-
-
-def _shown(value: str) -> str:
-    """Return the value in quotes, on one line, with readable letters."""
-    return json.dumps(value, ensure_ascii=False)
+        yield Problem(
+            f"{why}; transactional is exactly once for {processing} too",
+            "guarantee",
+            ("guarantee", "transactional"),
+        )

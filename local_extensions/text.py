@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 
 # What a reader cannot see, or what one of the languages takes for the end of a line: DEL and the C1
 # controls, the line and paragraph separators, the byte order mark, and the two non-characters that
 # YAML refuses. (JSON itself escapes the C0 controls.)
 _INVISIBLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+# What has no place in an answer. A terminal obeys it (ESC, a carriage return alone), or it changes
+# the order in which the text after it is shown (Unicode Standard Annex 9, section 2).
+CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069]"
+    rf"|\r(?!\n)|{_INVISIBLE.pattern}"
+)
+
+# Of a list that a page shows: two thousand queues made one of a megabyte.
+_MOST_SHOWN = 5
 
 _MARKDOWN_ACTIVE = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _MARKDOWN_BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:]))")
@@ -39,3 +50,26 @@ def markdown(value: str) -> str:
         escaped = _MARKDOWN_ACTIVE.sub(r"\\\g<0>", line.strip())
         lines.append(_MARKDOWN_BLOCK_START.sub(r"\1\\", escaped))
     return "<br>".join(lines)
+
+
+def shown(value: str) -> str:
+    """Return the value in quotes, on one line, with readable letters, for a message.
+
+    A user name and a token in an address are left out.
+    """
+    return f'"{quoted(re.sub(r"//[^/@ ]*@", "//...@", value))}"'
+
+
+def called(character: str) -> str:
+    """Return the name that Unicode gives the character; controls have none."""
+    return unicodedata.name(character, "a control character").lower()
+
+
+def first_ones(items: list[str]) -> list[str]:
+    """Return what a page shows of a list."""
+    return items[:_MOST_SHOWN]
+
+
+def and_more(items: list[str], phrase: str) -> str:
+    """Return the phrase with the number of items that ``first_ones`` leaves out; "" if none."""
+    return phrase.format(len(items) - _MOST_SHOWN) if len(items) > _MOST_SHOWN else ""

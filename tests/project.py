@@ -9,7 +9,8 @@ from typing import Any
 
 from cookiecutter.main import cookiecutter
 
-from local_extensions.answers import problems, typed
+from local_extensions.answers import problems
+from local_extensions.commands import typed
 from local_extensions.versions import SPARK_VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent

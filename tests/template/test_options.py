@@ -100,6 +100,22 @@ def test_queues_are_stored_sorted_with_one_space_between(tmp_path: Path) -> None
         assert tomllib.loads((project / f"config/{name}.toml").read_text())["queues"] == paths
 
 
+def test_pages_stay_short_with_two_thousand_queues(generate: Generate) -> None:
+    paths = [f"//home/region-{number:04}/bids" for number in range(2000)]
+    project, small = (
+        generate(queue_paths=" ".join(paths)),
+        generate(queue_paths=" ".join(paths[:5])),
+    )
+    for path in small.rglob("*"):
+        if path.is_file() and path.parent.name != "config":
+            many = (project / path.relative_to(small)).stat().st_size
+            assert many < path.stat().st_size + 200, path
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    assert f"`{paths[4]}` and 1995 more, in `config/` |" in readme
+    assert "... and 1995 more queues\n" in readme
+    assert " more, in `config/`" not in (small / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_package_is_the_slug_with_underscores(generate: Generate) -> None:
     project = generate(project_slug="my-first-job")
     assert project.name == "my-first-job"

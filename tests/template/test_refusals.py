@@ -7,15 +7,19 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
-from local_extensions import answers
+from local_extensions import answers, commands
+from local_extensions.callers import Call
 from packages.ytstream.tests.examples import PAIRS
-from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, generate, user_config
+from tests.conftest import Generate
+from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, user_config
+from tests.project import generate as make
 
 NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
 
@@ -26,6 +30,20 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
     *(({option: ""}, f"{option} is empty", "take the default") for option in OPTIONS),
     ({"author": " \n\t"}, "author is empty", "take the default"),
     ({"author": "\udcff"}, "author is not UTF-8 text", "terminal"),
+    *(
+        ({option: f"x{character}y"}, f"{option} has the character {code}", "leave it out")
+        for option in ("project_name", "description", "author")
+        for character, code in (
+            ("\0", "U+0000 (a control character)"),
+            ("\x1b", "U+001B (a control character)"),
+            ("\x9b", "U+009B (a control character)"),
+            ("\r", "U+000D (a control character)"),
+            ("\u202e", "U+202E (right-to-left override)"),
+            ("\u2066", "U+2066 (left-to-right isolate)"),
+            ("\u2028", "U+2028 (line separator)"),
+        )
+    ),
+    ({"queue_paths": "//home/a\x1b[2J"}, "queue_paths has the character U+001B", "leave it out"),
     ({"project_slug": "My-Job"}, 'project_slug "My-Job" cannot name a package', "such as my-job"),
     ({"project_slug": "ставки"}, 'project_slug "ставки" cannot', "letters a-z"),
     ({"project_slug": "1job"}, 'project_slug "1job" cannot', "a letter first"),
@@ -66,7 +84,8 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
     ({"yt_proxy": "a b"}, 'yt_proxy "a b" is not an address', "host:port"),
     ({"yt_proxy": "http://yt.example.com/api"}, "is not an address", "without a path"),
     ({"yt_proxy": "ftp://yt.example.com"}, "is not an address", "https://"),
-    ({"yt_proxy": "user:secret@yt.example.com"}, "is not an address", "host:port"),
+    ({"yt_proxy": "http://yt?x=y"}, "yt_proxy is not an address", "host:port"),
+    ({"yt_proxy": "user:x@yt.example.com"}, "has a user name or a token", "YT_TOKEN"),
     ({"yt_proxy": "yt:"}, "is not an address", "host:port"),
     ({"yt_proxy": "yt:0"}, "no port 0", "from 1 to 65535"),
     ({"yt_proxy": "yt:65536"}, "no port 65536", "from 1 to 65535"),
@@ -82,7 +101,14 @@ ACCEPTED: list[dict[str, str]] = [
     {"project_slug": "my_job2"},
 ]
 # Free text that must be accepted as it is.
-TEXTS = ['О\'Нил "the" best', "a\\b\nc", "🚀 $(id) `id` %s {} {{ 1 + 1 }} {% raw %}", "-x=y", "'"]
+TEXTS = [
+    'О\'Нил "the" best',
+    "a\\b\r\n\tc",
+    "נכון\u200f",
+    "🚀 $(id) `id` %s {} {{ 1 + 1 }} {% raw %}",
+    "-x=y",
+    "'",
+]
 
 
 @pytest.mark.parametrize(("given", "what", "remedy"), REFUSED, ids=lambda value: repr(value)[:50])
@@ -106,6 +132,13 @@ def test_free_text_is_not_refused(option: str, text: str) -> None:
     assert answers.problems({**DEFAULTS, option: text}) == []
 
 
+def test_of_many_problems_with_one_option_the_first_are_told() -> None:
+    many = " ".join(f"/home/{number}" for number in range(2000))
+    problems = answers.problems({**DEFAULTS, "queue_paths": many, "cypress_root": "b"})
+    assert problems[-1] == "queue_paths: 1995 more"
+    assert len(problems) == 7
+
+
 def test_all_problems_are_told_at_once() -> None:
     bad = {"project_slug": "json", "queue_paths": "a", "cypress_root": "b", "yt_proxy": "c d"}
     problems = answers.problems({**DEFAULTS, **bad})
@@ -123,8 +156,7 @@ def test_idempotent_goes_with_map_only(processing: str) -> None:
     given = {**DEFAULTS, "guarantee": "idempotent", "processing": processing}
     (problem,) = answers.problems(given)
     assert f"map only, not with {processing}: " in problem
-    assert f"transactional is exactly once for {processing} too" in problem
-    assert problem.endswith(answers.command({**given, "guarantee": "transactional"}))
+    assert problem.endswith(f"transactional is exactly once for {processing} too")
 
 
 def test_a_total_needs_the_transaction() -> None:
@@ -135,9 +167,8 @@ def test_a_total_needs_the_transaction() -> None:
         "processing aggregate goes with guarantee transactional only, not with at_least_once: an "
         "output with a key of your own needs the transaction; without it a paused driver, or a "
         "task of a batch that failed, may write after later batches, and its older values would "
-        "replace theirs; transactional is exactly once for aggregate too, so type: cookiecutter "
+        "replace theirs; transactional is exactly once for aggregate too"
     )
-    assert problem.endswith(f"so type: {answers.command({**given, 'guarantee': 'transactional'})}")
 
 
 def test_the_other_pairs_are_offered() -> None:
@@ -158,7 +189,7 @@ def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> 
         "ci": "gitlab",
         "license": "MIT",
     }
-    line = answers.command(given)
+    line = commands.keeping(Call(), given, [])
     assert line.isprintable()
     config = user_config(tmp_path)
     words = f"{shlex.join(COOKIECUTTER)} --config-file {config} {line.removeprefix('cookiecutter')}"
@@ -215,7 +246,7 @@ def test_bytes_that_are_not_text_are_refused_too(tmp_path: Path) -> None:
 
 def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
     (first := tmp_path / "first").mkdir()
-    generate(first)
+    make(first)
     (replay,) = (first / "replay").iterdir()
     replay.write_text(replay.read_text().replace("//home/ytstream/bids", "//home/ytstream//bids"))
     done = run(tmp_path, str(ROOT), "--replay-file", str(replay))
@@ -224,12 +255,77 @@ def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_an_unknown_option_is_refused_by_name(tmp_path: Path) -> None:
-    done = run(tmp_path, str(ROOT), "--no-input", "garantee=idempotent")
+@pytest.mark.parametrize(
+    ("word", "said", "fixed"),
+    [
+        ("garantee=idempotent", "did you mean guarantee?", "guarantee=idempotent"),
+        ("Guarantee=idempotent", "did you mean guarantee?", "guarantee=idempotent"),
+        ("Guarantee=exactly", "did you mean guarantee?", "guarantee=..."),
+        ("spark-version=3.5", "did you mean spark_version?", "spark_version=3.5"),
+        ("queuePaths=//a/b", "did you mean queue_paths?", "queue_paths=//a/b"),
+        ("QUEUE_PATHS=//a/b", "did you mean queue_paths?", "queue_paths=//a/b"),
+        ("zzz=1", "give project_name, project_slug, ", ""),
+    ],
+)
+def test_an_unknown_option_is_refused_by_name(
+    tmp_path: Path, word: str, said: str, fixed: str
+) -> None:
+    done = run(tmp_path, str(ROOT), "--no-input", "author={{ 'a\\nb' }}", word)
     assert done.returncode == 1
-    assert "garantee is not an option; did you mean guarantee?" in done.stderr
-    assert " guarantee=idempotent " in done.stderr.splitlines()[1]
+    problem, kept = done.stderr.splitlines()
+    assert problem.startswith(f"Error: {word.partition('=')[0]} is not an option; {said}")
+    # The other answers as they were typed: they are not rendered yet.
+    given = shlex.split(kept.partition(" type: ")[2])[5:]
+    assert given == ["author={{ 'a\\nb' }}", *filter(None, [fixed])]
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_mistyped_option_is_refused_before_the_first_question(tmp_path: Path) -> None:
+    done = run(tmp_path, str(ROOT), "garantee=idempotent")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--no-input" not in done.stderr
+
+
+def test_options_of_the_users_own_configuration_are_not_looked_at(tmp_path: Path) -> None:
+    """It serves all templates."""
+    (tmp_path / "out").mkdir()
+    config = user_config(tmp_path)
+    given = {**json.loads(config.read_text()), "default_context": {"full_name": "A"}}
+    config.write_text(json.dumps(given))
+    words = [*COOKIECUTTER, str(ROOT), "--no-input", "-o", str(tmp_path / "out")]
+    words += ["--config-file", str(config)]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("yt_proxy=http://user:hushed@host",),
+        ("yt_proxy=https://host/?token=hushed",),
+        ("yt_proxy=user:hushed@host", "project_slug=class"),
+        ("yt-proxy=http://user:hushed@host",),
+        ("yt_proxy=http://user:hushed@host", "garantee=idempotent"),
+        ("yt_proxy=http://user:hushed@host", "guarantee=idempotent", "processing=join"),
+        ("cypress_root=http://user:hushed@host/home",),
+        ("queue_paths=http://user:hushed@host/home", "garantee=idempotent"),
+    ],
+    ids=" ".join,
+)
+def test_a_token_in_an_address_is_not_shown(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, str(ROOT), "--no-input", *words)
+    assert done.returncode == 1
+    assert "hushed" not in done.stdout + done.stderr
+    option = words[0].partition("=")[0].replace("-", "_")
+    assert f" {option}=..." in done.stderr
+    assert not (tmp_path / "replay").exists()
+
+
+@pytest.mark.parametrize("address", ["https://yt.example.com/", " https://yt.example.com// "])
+def test_an_address_copied_from_a_browser_is_stored_without_its_slash(
+    generate: Generate, address: str
+) -> None:
+    config = generate(yt_proxy=address) / "config/production.toml"
+    assert tomllib.loads(config.read_text())["proxy"] == "https://yt.example.com"
 
 
 @pytest.mark.parametrize(
@@ -255,7 +351,7 @@ def test_a_pair_that_cannot_be_is_refused_before_the_next_question(
     assert done.returncode == 1
     assert said in done.stderr
     assert "queues to read" not in done.stdout
-    (command,) = re.findall("so type: (.*)", done.stderr)
+    (command,) = re.findall("answers, type: (.*)", done.stderr)
     assert "--no-input" not in command  # the rest was not asked yet
     assert {f"processing={processing}", "guarantee=transactional"} <= {*shlex.split(command)}
 
@@ -274,5 +370,5 @@ def test_a_pair_that_cannot_be_keeps_the_answers_to_later_questions(
     given = [*pair, *later]
     done = run(tmp_path, str(ROOT), "--no-input", *given)
     assert done.returncode == 1
-    (command,) = re.findall("so type: (.*)", done.stderr)
+    (command,) = re.findall("answers, type: (.*)", done.stderr)
     assert {"--no-input", "guarantee=transactional", *later} <= {*shlex.split(command)}

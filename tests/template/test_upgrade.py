@@ -7,10 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from local_extensions import origin
+from local_extensions.versions import pin, requirement
 from tests.project import ROOT, user_config
 
 
@@ -39,11 +42,61 @@ def template(tmp_path: Path) -> Path:
 
 
 def cruft(folder: Path, *words: str) -> None:
-    done = subprocess.run(
+    done = cruft_said(folder, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def cruft_said(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-m", "cruft", *words],
         cwd=folder, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def commit(project: Path, message: str) -> None:
+    git(project, "init", "--quiet")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", message)
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text, f"{file}: {old}"
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def tree(project: Path) -> dict[str, str]:
+    """Return the files of a project by their paths, git's own left out."""
+    paths = sorted(path for path in project.rglob("*") if path.is_file())
+    names = [(path.relative_to(project).as_posix(), path) for path in paths]
+    return {
+        name: path.read_bytes().decode(errors="backslashreplace")
+        for name, path in names
+        if not name.startswith(".git/")
+    }
+
+
+def change(template: Path) -> None:
+    """Commit changes of each kind that an upgrade brings: to the extension, to the users' files."""
+    extension = template / "local_extensions"
+    edit(extension / "versions.py", 'Pin("ruff", "', 'Pin("ruff", "9')
+    edit(
+        extension / "text.py",
+        "def markdown(",
+        "def loud(value):\n    return value.upper()\n\n\ndef markdown(",
+    )
+    edit(extension / "extension.py", '"toml": text', '"loud": text.loud,\n            "toml": text')
+    project = template / "{{cookiecutter.project_slug}}"
+    edit(
+        project / "README.md",
+        "Responsible: {{ cookiecutter.author |",
+        "By: {{ cookiecutter.author | loud |",
+    )
+    edit(project / "Makefile", "COUNT=N       how many", "COUNT=N       as many")
+    for name in ("job", "tables", "transform"):
+        file = template / f"templates/{name}/map.py"
+        file.write_text(file.read_text() + "\n# of the template\n")
+    git(template, "commit", "--quiet", "--all", "--message", "a change of each kind")
 
 
 @pytest.mark.slow
@@ -72,30 +125,165 @@ def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, templat
     cruft(project, "check")
 
 
+USERS = ("src/bids_stream/job.py", "src/bids_stream/tables.py", "src/bids_stream/transform.py")
+
+
 @pytest.mark.slow
-def test_a_conflict_is_left_for_the_user_and_the_users_files_are_not_touched(
+def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
     tmp_path: Path, template: Path
 ) -> None:
+    """cruft renders both commits in one process: the second with its own pins and filters."""
     words = ("--no-input", "--config-file", str(user_config(tmp_path)))
     cruft(tmp_path, "create", str(template), *words)
     project = tmp_path / "bids-stream"
-    mine = project / "src/bids_stream/job.py"
-    mine.write_text(mine.read_text().replace('name="bids-stream"', 'name="mine"'))
-    git(project, "init", "--quiet")
-    git(project, "add", "--all")
-    git(project, "commit", "--quiet", "--message", "generated")
-
-    theirs = template / "templates/job/map.py"
-    theirs.write_text(theirs.read_text().replace("    name=", "    most_failures=6,\n    name="))
-    columns = template / "templates/tables/map.py"
-    columns.write_text(columns.read_text() + "\n# of the template\n")
-    git(template, "commit", "--quiet", "--all", "--message", "a change beside the user's")
+    edit(project / USERS[0], 'name="bids-stream"', 'name="mine"')
+    commit(project, "generated")
+    mine = {name: (project / name).read_text() for name in USERS}
+    change(template)
 
     cruft(project, "update", "--skip-apply-ask")
-    assert 'name="mine"' in mine.read_text()
-    # cruft leaves what it could not apply beside the file.
-    assert "+    most_failures=6," in mine.with_name("job.py.rej").read_text()
-    assert "# of the template" not in (project / "src/bids_stream/tables.py").read_text()
+    (tmp_path / "fresh").mkdir()
+    cruft(tmp_path / "fresh", "create", str(template), *words)
+    fresh = tree(tmp_path / "fresh" / "bids-stream")
+    raised = "9" + pin("ruff")
+    assert f'"ruff=={raised}"' in fresh["pyproject.toml"]
+    assert "By: DATA PLATFORM TEAM" in fresh["README.md"]
+    assert all(fresh[name] != mine[name] for name in USERS)
+    assert tree(project) == {**fresh, **mine}
+    cruft(project, "check")
+
+
+@pytest.mark.slow
+def test_a_conflict_is_marked_and_lint_refuses_it(tmp_path: Path, template: Path) -> None:
+    """Where the generated files were committed before they were edited: git knows the base."""
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)))
+    cruft(tmp_path, "create", str(template), *words)
+    project = tmp_path / "bids-stream"
+    commit(project, "generated")
+    edit(project / "README.md", "Responsible: Data", "Responsible: our data")
+    commit(project, "ours")
+    assert conflicts(project).returncode == 0
+    change(template)
+
+    cruft(project, "update", "--skip-apply-ask")
+    cruft(project, "check")
+    status = ["git", "status", "--short"]
+    done = subprocess.run(status, cwd=project, capture_output=True, text=True, check=True)
+    assert "UU README.md\n" in done.stdout
+    marked = (project / "README.md").read_text()
+    ours, theirs = marked.split("<<<<<<< ours\n")[1].split("    assert "Responsible: our data" in ours
+    assert "By: DATA" in theirs
+    done = conflicts(project)
+    assert done.returncode == 2
+    assert "README.md:" in done.stdout
+    assert "A merge left these" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_git", [False, True])
+def test_lint_refuses_a_change_that_git_cannot_merge(
+    tmp_path: Path, template: Path, has_git: bool
+) -> None:
+    """Without git, and where the files were edited before their first commit."""
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)))
+    cruft(tmp_path, "create", str(template), *words)
+    project = tmp_path / "bids-stream"
+    edit(project / ".gitignore", "/dist/", "/dist/*")
+    if has_git:
+        commit(project, "ours")
+    edit(template / "{{cookiecutter.project_slug}}/.gitignore", "/dist/", "/dists/")
+    change(template)
+    cruft(project, "update", "--skip-apply-ask")
+    assert "+/dists/\n" in (project / ".gitignore.rej").read_text()
+    assert "By: DATA" in (project / "README.md").read_text()
+    done = conflicts(project)
+    assert (done.returncode, "./.gitignore.rej" in done.stdout) == (2, True)
+
+
+def conflicts(project: Path) -> subprocess.CompletedProcess[str]:
+    """Run the part of `make lint` that looks for what a merge has left."""
+    assert "\nlint: installed conflicts " in (project / "Makefile").read_text()
+    words = ["make", "--no-print-directory", "conflicts"]
+    return subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_linked_project_is_updated_from_the_commit_it_records(
+    tmp_path: Path, template: Path
+) -> None:
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)))
+    cookiecutter = [sys.executable, "-m", "cookiecutter", str(template), *words]
+    subprocess.run(cookiecutter, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    project = tmp_path / "bids-stream"
+    first = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=template, capture_output=True, text=True
+    )
+    recorded = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["ytstream-template"]
+    assert recorded == {"version": origin.VERSION, "commit": first.stdout.strip()}
+    change(template)
+
+    page = (ROOT / "docs/upgrading.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^cruft (link .*)$", page, re.MULTILINE)
+    link = line.replace("TEMPLATE", str(template)).replace("COMMIT", recorded["commit"])
+    cruft(project, *shlex.split(link), *words)
+    commit(project, "generated and linked")
+    mine = {name: (project / name).read_text() for name in USERS}
+    cruft(project, "update", "--skip-apply-ask")
+    (tmp_path / "fresh").mkdir()
+    cruft(tmp_path / "fresh", "create", str(template), *words)
+    assert tree(project) == {**tree(tmp_path / "fresh" / "bids-stream"), **mine}
+
+
+@pytest.mark.slow
+def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
+    tmp_path: Path, template: Path
+) -> None:
+    config = ("--config-file", str(user_config(tmp_path)))
+    text = 'О\'Нил "x" \n\\n'
+    given = {"author": text, "guarantee": "idempotent", "processing": "window", "ci": "none"}
+    words = ("create", str(template), "--no-input", *config, "--extra-context")
+    done = cruft_said(tmp_path, *words, json.dumps(given))
+    assert (done.returncode, done.stdout) == (1, "")
+    problem, kept = done.stderr.splitlines()
+    assert problem.startswith("Error: guarantee idempotent goes with processing map only")
+    assert not (tmp_path / "bids-stream").exists()
+    again = shlex.split(kept.partition(" type: ")[2])
+    assert again[0] == "cruft"
+    cruft(tmp_path, *again[1:])
+    project = tmp_path / "bids-stream"
+    stored = json.loads((project / ".cruft.json").read_text())["context"]["cookiecutter"]
+    assert {name: stored[name] for name in given} == {**given, "guarantee": "transactional"}
+
+    commit(project, "generated")
+    update = ("update", "--skip-apply-ask", "--variables-to-update")
+    done = cruft_said(project, *update, '{"Spark-Version": "3.5"}')
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "Error: Spark-Version is not an option; did you mean spark_version?",
+        "to keep the other answers, type: cruft update --skip-apply-ask --variables-to-update"
+        """ '{"spark_version": "3.5"}'""",
+    ]
+    cruft(project, *shlex.split(done.stderr.splitlines()[1].partition(" type: cruft ")[2]))
+    assert requirement("pyspark", "3.5") in (project / "pyproject.toml").read_text()
+
+
+@pytest.mark.slow
+def test_an_option_that_comes_with_the_new_commit_is_given_to_it(
+    tmp_path: Path, template: Path
+) -> None:
+    """The former commit, which cruft renders first, does not know it."""
+    words = ("--no-input", "--config-file", str(user_config(tmp_path)))
+    cruft(tmp_path, "create", str(template), *words)
+    project = tmp_path / "bids-stream"
+    commit(project, "generated")
+    edit(template / "cookiecutter.json", '  "__answers', '  "newest": "a",\n  "__answers')
+    readme = template / "{{cookiecutter.project_slug}}/README.md"
+    readme.write_text(readme.read_text() + "{{ cookiecutter.newest }}\n")
+    git(template, "commit", "--quiet", "--all", "--message", "an option")
+    given = '{"newest": "is b"}'
+    cruft(project, "update", "--skip-apply-ask", "--variables-to-update", given)
+    assert (project / "README.md").read_text().endswith("is b\n")
+>>>>>>> answers
 
 
 @pytest.mark.slow
@@ -121,5 +309,7 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     (line,) = re.findall(r"^ *cruft (update .*variables.*)$", page, re.MULTILINE)
     cruft(project, *shlex.split(line), "--skip-apply-ask")
     assert (project / "ytstream/pairs.py").read_text() == today
-    assert 'guarantee="transactional"' in (project / "src/bids_stream/job.py").read_text()
-    assert "exactly once, by transaction" in (project / "docs/operations.md").read_text()
+    # The user's own; the page says what to write there.
+    assert 'guarantee="at_least_once"' in (project / "src/bids_stream/job.py").read_text()
+    assert 'guarantee="transactional"' in page
+    assert "exactly once, by transaction" in (project / "README.md").read_text()

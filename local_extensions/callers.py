@@ -1,0 +1,50 @@
+"""The call that renders the template: a command of cookiecutter or cruft, and its arguments.
+
+An extension is handed no arguments. cookiecutter drops options that it does not know before it
+renders, and cruft renders from a clone that it deletes. So the call is read from the stack: from
+the public function that was called, by its command line or by a program.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any, NamedTuple
+
+_FUNCTIONS = {
+    ("cookiecutter.main", "cookiecutter"): "cookiecutter",
+    ("cruft._commands.create", "create"): "cruft create",
+    ("cruft._commands.link", "link"): "cruft link",
+    ("cruft._commands.update", "update"): "cruft update",
+    ("cruft._commands.diff", "diff"): "cruft diff",
+}
+
+
+class Call(NamedTuple):
+    """A command, its arguments by name, and the answers among them."""
+
+    command: str = "cookiecutter"
+    arguments: Mapping[str, Any] = {}
+    given: Mapping[str, Any] = {}
+
+
+def current_call() -> Call:
+    """Return the call that this is a part of; one without arguments outside of both tools."""
+    frame: FrameType | None = sys._getframe()
+    while frame:
+        place = (frame.f_globals.get("__name__", ""), frame.f_code.co_name)
+        if place in _FUNCTIONS:
+            return _call(_FUNCTIONS[place], dict(frame.f_locals))
+        frame = frame.f_back
+    return Call()
+
+
+def _call(command: str, arguments: dict[str, Any]) -> Call:
+    given = arguments.get("extra_context") or {}
+    if command == "cruft update":
+        # cruft renders the former commit first, without the answers that are given for the new
+        # one. Then it adds them to those of .cruft.json, which it calls cruft_state.
+        state = arguments["cruft_state"]["context"]["cookiecutter"]
+        given = {name: value for name, value in given.items() if state.get(name) == value}
+    return Call(command, arguments, given)
