@@ -29,8 +29,6 @@ class TemplateExtension(Extension):
             "json": text.quoted,
             "python": text.python,
             "markdown": text.markdown,
-            "first_ones": text.first_ones,
-            "and_more": text.and_more,
             "slug": answers.slug,
             "problems": lambda given: "\n".join(answers.problems(given)),
             "checked": checked,

@@ -18,9 +18,6 @@ CONTROL = re.compile(
     rf"|\r(?!\n)|{_INVISIBLE.pattern}"
 )
 
-# Of a list that a page shows: two thousand queues made one of a megabyte.
-_MOST_SHOWN = 5
-
 _MARKDOWN_ACTIVE = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _MARKDOWN_BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:]))")
 _NEWLINE = re.compile(r"\r\n?|\n")
@@ -63,13 +60,3 @@ def shown(value: str) -> str:
 def called(character: str) -> str:
     """Return the name that Unicode gives the character; controls have none."""
     return unicodedata.name(character, "a control character").lower()
-
-
-def first_ones(items: list[str]) -> list[str]:
-    """Return what a page shows of a list."""
-    return items[:_MOST_SHOWN]
-
-
-def and_more(items: list[str], phrase: str) -> str:
-    """Return the phrase with the number of items that ``first_ones`` leaves out; "" if none."""
-    return phrase.format(len(items) - _MOST_SHOWN) if len(items) > _MOST_SHOWN else ""
