@@ -21,7 +21,13 @@ Answers = Mapping[str, str]
 
 TEMPLATE = Path(__file__).resolve().parent.parent
 
-FALLBACK_SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
+FALLBACK_SLUG = "ytstream-job"
+LONGEST_SLUG = 64
+# Of problems with one option: two thousand queues may have as many.
+MOST_LINES = 5
+
+# A subset of PEP 508 names: with "_" for "-" it is a lower-case identifier, as the linters want it.
+_SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
 # Narrower than Cypress on purpose. The same path is a YPath, where / @ & * [ { < \ mean something;
 # a string in a query that SPYT writes; and, for the checkpoint, a Hadoop URI. These characters
