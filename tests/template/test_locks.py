@@ -67,7 +67,7 @@ def on(python: str, machine: tuple[str, str, str]) -> dict[str, str]:
 def applying(requirements: list[Requirement], where: dict[str, str]) -> dict[str, str]:
     """Return the version of each package that is installed there; none is listed twice."""
     there = [one for one in requirements if not one.marker or one.marker.evaluate(where)]
-    found = {canonicalize_name(one.name): str(one.specifier) for one in there}
+    found = {str(canonicalize_name(one.name)): str(one.specifier) for one in there}
     assert len(found) == len(there)
     return found
 
@@ -145,7 +145,7 @@ def test_a_lock_is_what_is_installed_and_all_that_it_requires(
     wanted = applying(locked(widest), {**on("3.11", MACHINES[0]), **_here()})
     (packages,) = environments[spark].glob("lib/python3.*/site-packages")
     installed = {
-        canonicalize_name(found.name): found
+        str(canonicalize_name(found.name)): found
         for found in importlib.metadata.distributions(path=[str(packages)])
     }
     for package, specifier in wanted.items():

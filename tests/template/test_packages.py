@@ -141,7 +141,7 @@ def make(
 
 def said(venv: Path, code: str) -> str:
     """Return what an interpreter prints in the environment."""
-    words = [venv / "bin/python", "-c", code]
+    words = [str(venv / "bin/python"), "-c", code]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,7 @@ def frame() -> pd.DataFrame:
     """Return hits, a third of whose values are strange, and some missing."""
     source = np.random.default_rng(24)
 
-    def values(usual: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def values(usual: Any) -> Any:
         return np.where(source.random(COUNT) < 0.3, source.choice(ODD, COUNT), usual)
 
     samples = np.stack([values(source.normal(0, 1, COUNT)) for _ in range(4)], axis=1)

@@ -38,8 +38,8 @@ def stream_outputs(
 
     def write(batch: DataFrame, number: int) -> None:
         try:
-            with outputs.of(batch, lambda: None) as frames:
-                for name, frame in frames.items():
+            with outputs.finished(batch) as finished:
+                for name, frame in outputs.of(finished).items():
                     columns = key_of(connection.job.output_columns[name])
                     key = [column for column in columns if column in frame.columns]
                     schemas[name] = frame.schema
