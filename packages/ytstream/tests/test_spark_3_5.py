@@ -38,6 +38,7 @@ SAMPLE = (
     "test_watch.py::test_a_task_that_finishes_is_seen",
     "test_leaving.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
+    "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
     "test_left_out.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",

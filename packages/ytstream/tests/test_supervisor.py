@@ -171,7 +171,9 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     for name in ("connect", "verify_mounted", "before_start", "Batch"):
         monkeypatch.setattr(supervisor, name, MagicMock())
     monkeypatch.setattr(
-        supervisor, "pipeline", SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: query)
+        supervisor,
+        "pipeline",
+        SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: (query, None)),
     )
     monkeypatch.setattr(Life, "read_reference", lambda _: None)
     monkeypatch.setattr(Life, "_follow", stalled)
