@@ -42,6 +42,8 @@ def current_call() -> Call:
 
 def _call(command: str, arguments: dict[str, Any]) -> Call:
     given = arguments.get("extra_context") or {}
+    if command in ("cruft update", "cruft diff"):
+        del arguments["directory"]  # a local variable of theirs, not an option
     if command == "cruft update":
         # cruft renders the former commit first, without the answers that are given for the new
         # one. Then it adds them to those of .cruft.json, which it calls cruft_state.
