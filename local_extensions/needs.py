@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-PYTHON = (3, 10)
+PYTHON = (3, 11)
 # The first with __prompts__ and with the folder templates/.
 COOKIECUTTER = (2, 2)
 # What 2.2.0 says of itself is 2.1.2.dev0.

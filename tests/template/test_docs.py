@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.pages import dead_links
-from tests.project import OPTIONS, PROJECT, ROOT
+from tests.project import OPTIONS, ROOT
 
 #: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md")),
     *(
         path
-        for folder in ("docs", "tests", "bench")
+        for folder in ("docs", "tests", "bench", "packages")
         for path in sorted((ROOT / folder).rglob("*.md"))
     ),
-    *sorted((PROJECT / "minicluster").rglob("*.md")),
 ]
 
 

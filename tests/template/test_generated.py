@@ -114,7 +114,7 @@ def test_the_runtime_stays_small() -> None:
         if path.relative_to(YTSTREAM).parts[0] not in ("demo", "testing")
     ]
     lines = sum(len(path.read_text().splitlines()) for path in parts)
-    assert lines < 9_400, f"{lines} lines without demo/ and testing/; the runtime may have 9 400"
+    assert lines < 9_800, f"{lines} lines without demo/ and testing/; the runtime may have 9 800"
 
 
 def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) -> None:

@@ -13,7 +13,16 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from local_extensions import TemplateExtension, versions
-from tests.project import CONTEXT, MINICLUSTER, PROJECT, ROOT, VARIANTS, YTSTREAM, variant_answers
+from tests.project import (
+    CONTEXT,
+    DEFAULTS,
+    MINICLUSTER,
+    PROJECT,
+    ROOT,
+    VARIANTS,
+    YTSTREAM,
+    variant_answers,
+)
 
 CONFIG = ROOT / "pyproject.toml"
 
@@ -100,7 +109,7 @@ def test_every_included_file_is_there_for_every_choice() -> None:
         loader=FileSystemLoader([PROJECT, ROOT / "templates"]), extensions=[TemplateExtension]
     )
     for variant in VARIANTS:
-        answers = {**variant_answers(variant), "project_slug": "x", "license": "MIT", "ci": "none"}
+        answers = {**DEFAULTS, **variant_answers(variant), "project_slug": "x", "ci": "none"}
         for name, formula in CONTEXT.items():
             if name.startswith("__") and isinstance(formula, str) and "checked" not in name:
                 answers[name] = loader.from_string(formula).render(cookiecutter=answers)

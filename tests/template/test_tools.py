@@ -18,7 +18,7 @@ from tests.project import ROOT
 @pytest.mark.parametrize(
     ("python", "cookiecutter", "said"),
     [
-        ((3, 9), "2.6.0", "needs Python 3.10 or later for cookiecutter, and this is Python 3.9"),
+        ((3, 9), "2.6.0", "needs Python 3.11 or later for cookiecutter, and this is Python 3.9"),
         ((3, 11), "2.1.1", "needs cookiecutter 2.2 or later, and this is 2.1.1"),
         ((3, 11), "1.7.3", "needs cookiecutter 2.2 or later"),
     ],
@@ -36,7 +36,7 @@ def test_an_old_tool_is_refused_on_one_line(
 
 @pytest.mark.parametrize("cookiecutter", ["2.1.2.dev0", "2.2.1", "2.7.1", "2.10.0", "3.0.0"])
 def test_newer_tools_are_taken(cookiecutter: str) -> None:
-    refuse_old_tools((3, 10), cookiecutter)
+    refuse_old_tools((3, 11), cookiecutter)
     refuse_old_tools((4, 0), cookiecutter)
 
 

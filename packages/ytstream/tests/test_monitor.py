@@ -93,7 +93,7 @@ def test_a_batch_that_has_only_written_has_a_line_and_one_that_did_nothing_has_n
     assert caplog.messages == ["batch 3-1: read 0 · output 42 · rejected 0 · 0.02 s"]
 
 
-def test_rows_that_are_left_out_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_that_are_in_no_output_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     query, _ = _query(*(_progress(n, addBatch=1, triggerExecution=20) for n in range(3)))
     left_out = {"from the future": 1_200, "odd": 0, "no time": 3}
     reports = {
@@ -106,7 +106,7 @@ def test_rows_that_are_left_out_are_a_warning(caplog: pytest.LogCaptureFixture) 
     assert caplog.record_tuples == [
         (
             "job",
-            WARNING,
+            INFO,
             "batch 3-0: read 2,000 · output 797 · rejected 1,203 (1,200 from the future, "
             "3 no time) · 0.02 s",
         ),

@@ -78,6 +78,7 @@ def test_a_declaration_that_the_commands_refuse_is_refused_here_too(
     job = example("transactional", "aggregate").job
     settings = settings_of(job, "//home/job")
     monkeypatch.setattr(fixtures, "load", lambda *_: settings)
+    monkeypatch.setattr(fixtures, "root_of", lambda _: Path())
     fixture: Any = fixtures.base_settings
     found = fixture.__wrapped__
     cluster = SimpleNamespace(http="")

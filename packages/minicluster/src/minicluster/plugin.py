@@ -21,7 +21,7 @@ def minicluster_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[te
 def minicluster(
     minicluster_process: testing.Running, tmp_path_factory: pytest.TempPathFactory
 ) -> testing.Running:
-    """A clean cluster: no node but those of a new one, no fault, an empty journal.
+    """Give the test a clean cluster: the nodes of a new one, no fault, an empty journal.
 
     ``.http`` is the proxy's address, ``.client`` has faults, journal and clock.
     """

@@ -23,6 +23,7 @@ from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
+from .version import __version__
 
 
 def _provision(connection: Connection, _: argparse.Namespace) -> None:
@@ -214,6 +215,9 @@ def _positive(text: str) -> int:
 
 def _parser(package: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {package}", description=__doc__)
+    parser.add_argument(
+        "--version", action="version", version=f"ytstream {__version__}, SPYT {spyt_version}"
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in (ON_THE_CLUSTER | HERE).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)

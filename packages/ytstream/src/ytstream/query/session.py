@@ -24,6 +24,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..log import warn
 from ..tablets import Tablets
+from ..version import __version__
 from . import jvm
 from .jvm import explained_jvm, within
 from .packages import verify_packages
@@ -31,7 +32,7 @@ from .spark_errors import cause, explained_spark
 
 #: How long Spark may take to close.
 CLOSE_SECONDS = 30.0
-STARTING = "starting Spark with SPYT (10 to 20 s)"
+STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
 def settings_of(connection: Connection) -> dict[str, str]:

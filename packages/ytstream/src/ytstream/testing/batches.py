@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from ..columns import key_of
 from ..job import Connection
+from ..ledger import batch_name
 from ..query import nulls
 from ..query.outputs import Frames, Outputs
 from ..query.reject import passed
@@ -47,7 +48,7 @@ def stream_outputs(
                         place = [str(row[column]) for column in key] if key else [number, at]
                         rows.setdefault(name, {})[tuple(place)] = row
         except Exception as error:
-            failures.append(nulls.explained(error, f"batch {number}") or error)
+            failures.append(nulls.explained(error, batch_name(1, number)) or error)
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 
     try:
