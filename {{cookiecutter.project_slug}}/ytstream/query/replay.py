@@ -164,7 +164,7 @@ def _taken(
     """
     key = _key(connection)
     names = ", ".join(key)
-    taken = set()
+    taken: set[tuple[Any, ...]] = set()
     for output, columns in connection.job.output_columns.items():
         if output == REJECTED or key_of(columns) != key:
             continue
