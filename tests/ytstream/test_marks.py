@@ -133,7 +133,8 @@ def test_a_rewind_that_dies_before_the_marks_asks_again_and_loses_nothing(
     paths = _fill(driver, *KEYED["idempotent"])
     _recreate(driver)
     driver.send(2)
-    marked, write = [], driver.client.set
+    marked: list[str] = []
+    write = driver.client.set
 
     def dying(path: str, value: Any) -> None:
         if path.removesuffix(f"/@{MARKER}") in paths:
