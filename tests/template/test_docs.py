@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import dead_links
-from tests.project import OPTIONS, ROOT
+from tests.project import OPTIONS, PROJECT, ROOT
 
 #: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
 DOCUMENTS = [

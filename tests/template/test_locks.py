@@ -165,7 +165,8 @@ def test_the_size_that_is_said_is_the_one_of_an_environment(environments: dict[s
     shown = subprocess.run(
         ["du", "-sm", f"{environments['3.5']}/."], capture_output=True, text=True, check=True
     ).stdout
-    assert int(shown.split()[0]) == pytest.approx(said, rel=0.1)
+    # pip compiles what it installs, uv does not: a tenth less.
+    assert int(shown.split()[0]) == pytest.approx(said, rel=0.15)
 
 
 def test_reviews_show_what_a_command_made_folded(generate: Generate) -> None:

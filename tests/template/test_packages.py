@@ -110,7 +110,8 @@ def project(generate: Generate, index: Path) -> Path:
         for name in files
     ]
     (project / "requirements.txt").write_text("".join(entries))
-    (project / "vendor").mkdir()
+    for file in (project / "vendor").iterdir():
+        file.unlink()
     wheel(project / "vendor", "own", "1", "TEXT = 'first'")
     list_sums(project / "vendor")
     return project

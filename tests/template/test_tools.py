@@ -92,9 +92,7 @@ def test_cruft_gets_the_pins_of_the_commit_that_it_renders(tmp_path: Path, calle
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "local_extensions", tmp_path / "local_extensions", ignore=ignored)
     shutil.copy(ROOT / "cookiecutter.json", tmp_path)
-    rule = Path("packages/ytstream/src/ytstream/pairs.py")
-    (tmp_path / rule).parent.mkdir(parents=True)
-    shutil.copy(ROOT / rule, tmp_path / rule)
+    shutil.copytree(ROOT / "packages", tmp_path / "packages", ignore=ignored)
     done = subprocess.run(
         [sys.executable, "-c", TWO_COMMITS.replace("cruft", caller)],
         env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""},

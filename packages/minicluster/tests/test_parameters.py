@@ -22,7 +22,7 @@ from minicluster.rpc.methods import METHODS
 from packages.minicluster.tests.rpc_client import RpcClient, RpcError, build
 from tests import project
 
-LIST = project.ROOT / "tests" / "conformance" / "README.md"
+LIST = project.ROOT / "packages/minicluster/tests/conformance/README.md"
 OF_ALL = {"input_format", "output_format", "mutation_id", "retry"} | {
     "prerequisite_transaction_ids",
     "prerequisite_revisions",

@@ -9,7 +9,7 @@ from minicluster.query import aggregates, conversions, functions, lexer
 from tests import project
 
 SOURCES = project.MINICLUSTER
-LIST = project.ROOT / "tests" / "conformance" / "README.md"
+LIST = project.ROOT / "packages/minicluster/tests/conformance/README.md"
 REFUSAL = re.compile(r"(?:raise|return) not_supported\(")
 
 

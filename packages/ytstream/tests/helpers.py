@@ -85,6 +85,14 @@ def adopt(spark: SparkSession, connection: Connection) -> None:
             spark.conf.unset(key)
 
 
+def recreate(queue: str, client: Any) -> None:
+    """Drop a queue and make it again, as its owner would."""
+    found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])
+    client.remove(queue)
+    client.create("table", queue, attributes={"dynamic": True, **found})
+    client.mount_table(queue, sync=True)
+
+
 def several_triggers(query: StreamingQuery, stream: Stream, cluster: Running) -> None:
     """Let the query look ten times at the queues' ends, as it does at every trigger."""
     faults = cluster.client.faults

@@ -25,7 +25,7 @@ FLOORS = (
         "user_state",
         "version",
     ),
-    ("columns", "config", "shipped"),
+    ("columns", "config", "repository", "shipped"),
     ("cluster", "resharding", "schema"),
     ("connector",),
     ("ledger", "mounting", "plan", "tablets"),

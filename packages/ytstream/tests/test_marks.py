@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from packages.ytstream.tests.driver import Driver
-from packages.ytstream.tests.helpers import MIGRATED, ConnectionOf, DriverOf, StreamOf, refusal
+from packages.ytstream.tests.helpers import (
+    MIGRATED,
+    ConnectionOf,
+    DriverOf,
+    StreamOf,
+    recreate,
+    refusal,
+)
 from packages.ytstream.tests.static_outputs import static
 from ytstream import ledger, provision
 from ytstream.job import REJECTED
@@ -27,14 +34,6 @@ KEYED = {
     "idempotent": ["output", REJECTED],
 }
 for_each = pytest.mark.parametrize("guarantee", KEYED)
-
-
-def recreate(queue: str, client: Any) -> None:
-    """Drop a queue and make it again, as its owner would."""
-    found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])
-    client.remove(queue)
-    client.create("table", queue, attributes={"dynamic": True, **found})
-    client.mount_table(queue, sync=True)
 
 
 def _recreate(driver: Driver) -> None:
@@ -129,6 +128,40 @@ def test_rows_are_replaced_by_consent(driver_of: DriverOf, guarantee: str) -> No
     driver.start(anew=True)
     driver.batch()
     driver.rewind("earliest")  # it has those queues' positions now
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_rewind_that_dies_before_the_marks_asks_again_and_loses_nothing(
+    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    """The head has the new queue already; the second consent reads it from its first row, once."""
+    driver = driver_of("idempotent", rejects=True)
+    driver.run(3)
+    paths = _fill(driver, *KEYED["idempotent"])
+    _recreate(driver)
+    driver.send(2)
+    marked: list[str] = []
+    write = driver.client.set
+
+    def dying(path: str, value: Any) -> None:
+        if path.removesuffix(f"/@{MARKER}") in paths:
+            if len(marked) == written:
+                raise KeyboardInterrupt
+            marked.append(path)
+        write(path, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver.client, "set", dying)
+        with pytest.raises(KeyboardInterrupt):
+            driver.rewind("earliest", overwrite=True)
+    said = refusal(lambda: driver.start(anew=True))
+    assert said.startswith(f"{', '.join(paths[written:])}: rows there are stored under")
+    driver.rewind("earliest", overwrite=True)
+    driver.start(anew=True)
+    driver.batch()
+    (queue,) = snapshot.read(driver.client, driver.settings).queues
+    assert driver.read()[-2:] == [(queue.path, 0, 0, 2), (queue.path, 1, 0, 2)]
+    driver.rewind("earliest")  # no more consent
 
 
 @for_each

@@ -11,7 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
-from packages.ytstream.tests.helpers import ON_STRIKE, StreamOf, head_of, refusal
+from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.helpers import (
+    ON_STRIKE,
+    StreamOf,
+    another_process,
+    head_of,
+    recreate,
+    refusal,
+)
 from ytstream import Column, JobError, RestartableError, latest, provision
 from ytstream.declaration import verify, verify_configuration
 from ytstream.demo.sample import Row
@@ -475,6 +483,42 @@ def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: 
             _replayed(stream)
         assert (_rows_of(stream, REJECTED), stream.found()) == (rejected, before)
     assert _replayed(stream).startswith(f"{rejected} rows went into the outputs; 0 stay")
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+@pytest.mark.parametrize("is_cured", [True, False])
+def test_a_replay_replaces_no_row_of_a_recreated_queue(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_cured: bool, queues: int
+) -> None:
+    """Rows of the former queue have its positions, and stay in `rejected` by consent."""
+    monkeypatch.setattr("ytstream.query.replay._KEYS", 7)
+    if not is_cured:
+        monkeypatch.setattr("ytstream.query.replay._taken", lambda *_: set())
+    stream = stream_of("idempotent", "map", queues, rejects=True)
+    stream.send(300)
+    stream.drain()
+    recreate(stream.settings.queues[0], stream.client)
+    provision.provision(stream.connection)
+    stream.send(200, queues=[0])
+    Driver(stream.connection, stream.tablets).rewind("earliest", overwrite=True)
+    stream = another_process(stream)
+    stream.drain()
+    before, rejected = _by_position(stream, "output"), _by_position(stream, REJECTED)
+    stream.redeclare(reject={"never": "false"})
+    said, after = _replayed(stream), _by_position(stream, "output")
+    held = before.keys() & rejected.keys()
+    assert held
+    assert any(after[place] != row for place, row in before.items()) != is_cured
+    if is_cured:
+        assert f", {len(held)} of them since an output has a row at their position" in said
+        assert _by_position(stream, REJECTED).keys() == held
+        assert after.keys() == before.keys() | rejected.keys()
+
+
+def _by_position(stream: Stream, name: str) -> dict[tuple[Any, ...], Any]:
+    path = stream.settings.outputs[name]
+    rows = stream.client.select_rows(f"* from [{path}]")
+    return {(row.get("queue_id"), row["tablet_index"], row["row_index"]): row for row in rows}
 
 
 def test_a_job_without_reject_has_nothing_to_replay(stream_of: StreamOf) -> None:

@@ -193,9 +193,10 @@ def test_what_a_start_skips_is_a_warning(
     caplog.set_level("INFO", logger="job")
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     life = Life(unconnected("transactional"), *nothing, threading.Event())
-    for name in ("connect", "verify_mounted", "pipeline"):
+    for name in ("connect", "verify_mounted"):
         monkeypatch.setattr(supervisor, name, MagicMock())
-    monkeypatch.setattr(supervisor.pipeline, "start", lambda *_: (MagicMock(), MagicMock()))
+    started = SimpleNamespace(flow_of=MagicMock(), start=lambda *_: (MagicMock(), MagicMock()))
+    monkeypatch.setattr(supervisor, "pipeline", started)
     plan = Plan([], Head(), ("first read",), ("2 rows were trimmed",))
     begun = SimpleNamespace(claim=lambda *_: life.epoch, start=lambda *_: plan)
     monkeypatch.setattr(supervisor, "before_start", begun)

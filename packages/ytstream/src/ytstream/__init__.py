@@ -11,7 +11,7 @@ go down only:
     tablets  ledger  plan
     connector                          all that is taken from inside Spark and SPYT
     schema  cluster
-    columns  config  shipped
+    columns  config  shipped  repository
     addresses  confs  pairs  positions  latest  user_state  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.

@@ -3,12 +3,14 @@
 The rows of one chunk go through REJECT, transform() and outputs() as they are now. What passes is
 written through SPYT's sink into a tablet transaction of the runtime's own, which deletes those rows
 from `rejected` and tells the ledger. So two replays at the same time, or one beside the running
-job, write no row twice.
+job, write no row twice. And a replay replaces no row: where the key is the position, as under
+`idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
+recreated under the same path, whose rows have the same positions (`rewind --overwrite`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +33,8 @@ from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
+#: Keys that one query names.
+_KEYS = 1_000
 
 
 def replay(
@@ -42,21 +46,29 @@ def replay(
     """
     verify_job(connection.job)
     tablets = Tablets(jvm_of(spark), connection.settings)
-    passed = stayed = inexact = 0
+    passed = stayed = inexact = held = 0
     last: tuple[Any, ...] = ()
     while True:
         with tablets.transaction() as transaction:
             found = transaction.select(_query(connection, last))
             if not found:
                 break
-            keys = _replay(spark, connection, flow, tablets, transaction, found)
+            taken = _taken(connection, transaction, found)
+            free = [row for row in found if _place(connection, row) not in taken]
+            keys = _replay(spark, connection, flow, tablets, transaction, free) if free else 0
+        held += len(found) - len(free)
         passed, stayed = passed + keys, stayed + len(found) - keys
         inexact += sum(map(is_inexact, (row["row"] for row in found)))
-        last = tuple(found[-1][name] for name in _key(connection))
+        last = _place(connection, found[-1])
         say(f"{passed} rows went into the outputs, {stayed} are still rejected")
     said = f"{passed} rows went into the outputs; {stayed} stay in {_path(connection)}"
     if inexact:
         said += f", {inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
+    if held:
+        said += (
+            f", {held} of them since an output has a row at their position: they were read again "
+            "and accepted, or the queue was recreated"
+        )
     return said
 
 
@@ -127,9 +139,39 @@ def _arrived(
 
 def _query(connection: Connection, last: tuple[Any, ...]) -> str:
     key = ", ".join(_key(connection))
-    values = ", ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in last)
-    after = f" where ({key}) > ({values})" if last else ""
+    after = f" where ({key}) > {_literal(last)}" if last else ""
     return f"{key}, reason, row from [{_path(connection)}]{after} order by {key} limit {CHUNK}"
+
+
+def _taken(
+    connection: Connection, transaction: Transaction, found: list[dict[str, Any]]
+) -> set[tuple[Any, ...]]:
+    """Return the keys among those of ``found`` at which an output has a row already.
+
+    Read in the transaction: a row that the job writes there later makes its commit fail.
+    """
+    key = _key(connection)
+    names = ", ".join(key)
+    taken: set[tuple[Any, ...]] = set()
+    for output, columns in connection.job.output_columns.items():
+        if output == REJECTED or key_of(columns) != key:
+            continue
+        path = connection.settings.outputs[output]
+        for start in range(0, len(found), _KEYS):
+            keys = [_literal(_place(connection, row)) for row in found[start : start + _KEYS]]
+            query = f"{names} from [{path}] where ({names}) in ({', '.join(keys)})"
+            taken |= {_place(connection, row) for row in transaction.select(query)}
+    return taken
+
+
+def _place(connection: Connection, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _key(connection))
+
+
+def _literal(values: tuple[Any, ...]) -> str:
+    """Return the values as a tuple of the query language."""
+    shown = (f'"{value}"' if isinstance(value, str) else str(value) for value in values)
+    return f"({', '.join(shown)})"
 
 
 def _key(connection: Connection) -> tuple[str, ...]:

@@ -27,7 +27,11 @@ def rewind(
 
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
     partitions stay where they are. With ``overwrite`` rows of a recreated queue may replace those
-    that outputs hold under the same positions. Raises JobError before any row is moved.
+    that outputs hold under the same positions.
+    The marks of these outputs are written after the head: a process that dies in between has moved
+    the job, and `rewind` asks for ``overwrite`` again. The second one moves the job as the first
+    did, and no row was read meanwhile, since a start is refused too. Raises JobError before any row
+    is moved.
     """
     found = snapshot.read(connection.client, connection.settings, repair=True)
     if found.begun is not None:
