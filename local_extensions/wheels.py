@@ -32,7 +32,6 @@ _WHEEL = (
 
 def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
     """Write a wheel of each package folder into ``target``, and SHA256SUMS; return the wheels."""
-    target.mkdir(parents=True, exist_ok=True)
     wheels = [build(package, target) for package in packages]
     lines = (
         f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n" for wheel in wheels
@@ -54,6 +53,7 @@ def requirements() -> str:
 
 def build(package: Path, target: Path) -> Path:
     """Write the wheel of the folder ``package``, which has pyproject.toml, README.md and src/."""
+    target.mkdir(parents=True, exist_ok=True)
     project = described(package)
     name = f"{project['name']}-{project['version']}"
     info = f"{name}.dist-info"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,6 +17,7 @@ import pytest
 from local_extensions import wheels
 from tests.conftest import Generate
 from tests.project import MINICLUSTER, ROOT, YTSTREAM
+from tools.overlay import overlay
 
 NAMES = ("minicluster", "ytstream")
 
@@ -117,3 +119,40 @@ print(shipped.archive("bids_stream", Path({str(tmp_path)!r})))
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(str(archive)) == 2
+
+
+@pytest.mark.slow
+def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
+    environments: dict[str, Path], generate: Generate, tmp_path: Path
+) -> None:
+    """The other packages are there already: the index has none of them."""
+    index, venv = tmp_path / "simple", tmp_path / "venv"
+    for package in wheels.PACKAGES:
+        file = wheels.build(package, index / package.name)
+        (index / package.name / "index.html").write_text(f'<a href="{file.name}">{file.name}</a>')
+    overlay(environments["4.1"], venv)
+    (packages,) = venv.glob("lib/python3.*/site-packages")
+    for name in NAMES:
+        shutil.rmtree(packages / name)
+        shutil.rmtree(next(packages.glob(f"{name}-*.dist-info")))
+    # Without the template's editable installs, which pip would take for what is wanted.
+    (beneath := tmp_path / "beneath").mkdir()
+    for entry in next(environments["4.1"].glob("lib/python3.*/site-packages")).iterdir():
+        if not entry.name.startswith(NAMES):
+            (beneath / entry.name).symlink_to(entry)
+    (packages / "beneath.pth").write_text(f"{beneath}\n")
+    project = generate(runtime_from="index")
+    words = ["make", "installed", f"VENV={venv}", "UV="]
+    environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
+    environment |= {"PIP_INDEX_URL": index.as_uri(), "PIP_CONFIG_FILE": os.devnull}
+    done = subprocess.run(
+        words, cwd=project, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    code = "import ytstream, minicluster; print(ytstream.__file__, minicluster.__file__)"
+    shown = subprocess.run(
+        [venv / "bin" / "python", "-c", code], cwd="/", env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert shown.count(str(venv)) == 2
