@@ -40,7 +40,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \
-  crash-matrix outages conformance fuzz bench lint locks dist
+  crash-matrix outages conformance fuzz bench lint locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -115,6 +115,9 @@ lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over t
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream" "packages/minicluster/src/minicluster"
+
+release: installed-4.1 ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
+	@$(BIN)/python -m tools.release "$(VERSION)"
 
 locks: installed-4.1 ## templates/locks anew from versions.py: what is installed, here and in generated projects
 	@$(BIN)/python -m tools.locks

@@ -1,0 +1,52 @@
+"""What keeps a version from being released."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local_extensions import origin
+from tools import release
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with a changelog of this version, nothing uncommitted."""
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {origin.VERSION} (2026-11-23)\n")
+    _git(tmp_path, "init", "--quiet")
+    _git(tmp_path, "add", "--all")
+    _git(tmp_path, "commit", "--quiet", "--message", "all")
+    return tmp_path
+
+
+def _git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_a_version_that_everything_agrees_with_is_released(root: Path) -> None:
+    assert [*release.problems(origin.VERSION, root)] == []
+
+
+def test_packages_template_and_changelog_have_to_have_the_version(root: Path) -> None:
+    found = [*release.problems("9.9.9", root)]
+    assert [problem.partition(" is ")[0] for problem in found[:3]] == [
+        *("minicluster", "ytstream", "the template (local_extensions/origin.py)"),
+    ]
+    assert found[3:] == ['CHANGELOG.md has no heading "## 9.9.9 (YYYY-MM-DD)"']
+
+
+def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
+    _git(root, "tag", origin.VERSION)
+    (root / "new").touch()
+    assert [*release.problems(origin.VERSION, root)] == [
+        "the working tree has changes: commit them",
+        f"the tag {origin.VERSION} exists",
+    ]
+
+
+def test_a_word_is_no_version(root: Path) -> None:
+    (said,) = release.problems("v1", root)
+    assert said == "'v1' is no version: give three numbers, as in 1.0.1"
