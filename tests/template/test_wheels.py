@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 import zipfile
 from email import message_from_bytes
@@ -15,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from local_extensions import wheels
+from minicluster import testing
 from tests.conftest import Generate
+from tests.jvm import submit_args
 from tests.project import MINICLUSTER, ROOT, YTSTREAM
 from tools.overlay import overlay
 
@@ -81,6 +84,72 @@ def test_each_version_of_a_package_is_in_the_changelog() -> None:
         assert f"## {wheels.version(name)}" in changelog, name
 
 
+def _without_ours(environment: Path, venv: Path) -> Path:
+    """Make an environment with the packages of another one, ours left out; return its Python."""
+    overlay(environment, venv)
+    (packages,) = venv.glob("lib/python3.*/site-packages")
+    for name in NAMES:
+        shutil.rmtree(packages / name)
+        shutil.rmtree(next(packages.glob(f"{name}-*.dist-info")))
+    # The template's editable installs too: pip would take them for what is wanted.
+    (beneath := venv / "beneath").mkdir()
+    for entry in next(environment.glob("lib/python3.*/site-packages")).iterdir():
+        if not entry.name.startswith(NAMES):
+            (beneath / entry.name).symlink_to(entry)
+    (packages / "beneath.pth").write_text(f"{beneath}\n")
+    return venv / "bin" / "python"
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_job_runs_from_the_archive_alone(
+    installed: dict[str, Path], environments: dict[str, Path], generate: Generate, tmp_path: Path
+) -> None:
+    """As in a driver's container: main.py, a configuration, the archive, and SPYT's packages."""
+    project = generate()
+    code = (
+        "from pathlib import Path; from ytstream import shipped; "
+        f"shipped.archive('bids_stream', Path({str(tmp_path)!r}))"
+    )
+    subprocess.run(
+        [installed["4.1"] / "bin" / "python", "-c", code],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project / "src")},
+        check=True,
+    )
+    shutil.copy(project / "main.py", tmp_path)
+    shutil.copy(project / "config" / "local.toml", tmp_path)
+    python = _without_ours(environments["4.1"], tmp_path / "venv")
+    with testing.start() as cluster:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(tmp_path / "bids_stream.zip"),
+            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "YT_PROXY": cluster.http,
+        }
+        at_project = {**environment, "PYTHONPATH": str(project / "src")}
+        words = [installed["4.1"] / "bin" / "python", "-m", "bids_stream"]
+        subprocess.run([*words, "provision"], cwd=project, env=at_project, check=True)
+        log = tmp_path / "job.log"
+        with log.open("w") as out:
+            job = subprocess.Popen(
+                [python, "main.py", "--config", "local.toml"],
+                cwd=tmp_path, env=environment, stdout=out, stderr=out,
+            )  # fmt: skip
+        try:
+            while " running, epoch 1: " not in log.read_text():
+                assert job.poll() is None, log.read_text()
+                time.sleep(0.2)
+            env_rows = {**at_project, "PYTHONPATH": f"{project / 'src'}{os.pathsep}{project}"}
+            subprocess.run([*words, "rows"], cwd=project, env=env_rows, check=True)
+            while " batch 1-0: read " not in log.read_text():
+                assert job.poll() is None, log.read_text()
+                time.sleep(0.2)
+        finally:
+            job.terminate()
+            assert job.wait(120) == 0, log.read_text()
+
+
 @pytest.mark.slow
 def test_the_archive_of_a_cluster_is_built_where_only_the_wheels_are_installed(
     installed: dict[str, Path], generate: Generate, tmp_path: Path
@@ -130,17 +199,7 @@ def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
     for package in wheels.PACKAGES:
         file = wheels.build(package, index / package.name)
         (index / package.name / "index.html").write_text(f'<a href="{file.name}">{file.name}</a>')
-    overlay(environments["4.1"], venv)
-    (packages,) = venv.glob("lib/python3.*/site-packages")
-    for name in NAMES:
-        shutil.rmtree(packages / name)
-        shutil.rmtree(next(packages.glob(f"{name}-*.dist-info")))
-    # Without the template's editable installs, which pip would take for what is wanted.
-    (beneath := tmp_path / "beneath").mkdir()
-    for entry in next(environments["4.1"].glob("lib/python3.*/site-packages")).iterdir():
-        if not entry.name.startswith(NAMES):
-            (beneath / entry.name).symlink_to(entry)
-    (packages / "beneath.pth").write_text(f"{beneath}\n")
+    python = _without_ours(environments["4.1"], venv)
     project = generate(runtime_from="index")
     words = ["make", "installed", f"VENV={venv}", "UV="]
     environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
@@ -152,7 +211,7 @@ def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
     assert done.returncode == 0, done.stdout + done.stderr
     code = "import ytstream, minicluster; print(ytstream.__file__, minicluster.__file__)"
     shown = subprocess.run(
-        [venv / "bin" / "python", "-c", code], cwd="/", env={**os.environ, "PYTHONPATH": ""},
+        [python, "-c", code], cwd="/", env={**os.environ, "PYTHONPATH": ""},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert shown.count(str(venv)) == 2
