@@ -78,7 +78,7 @@ def test_the_message_names_the_output_the_column_and_a_row(
     what, advice = refusal(stream.close).splitlines()
     column = "price_eur" if "map" in WAYS[way] else "total"
     before, row = what.split(" of 'output', which is required: ")
-    pattern = rf"the job cannot continue: batch \d of epoch 1 has a null in column {column}"
+    pattern = rf"the job cannot continue: batch 1-\d has a null in column {column}"
     assert re.fullmatch(pattern, before)
     assert re.fullmatch(ROWS[way], row), row
     assert "keep such rows out with REJECT" in advice

@@ -145,5 +145,5 @@ def test_an_event_time_that_is_no_timestamp_is_refused_in_one_line(
     with pytest.raises(JobError, match="date_time") as caught, explained_spark():
         stream.flow()
     what, advice = str(caught.value).splitlines()
-    assert "timestamp" in what
+    assert 'expected "TIMESTAMP"' in what
     assert advice.startswith("  -> correct transform.py")

@@ -382,7 +382,7 @@ CASES = {
         (6, 0), "window"),
     "older rows of a queue that joins a state, all rows read again": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _rewind("earliest"),
-        (0, 6), "window"),
+        (0, 8), "window"),
     "the checkpoint lost, restored": Case(
         _lose_the_checkpoint, "the ledger is at batch 1-0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),

@@ -216,9 +216,31 @@ def test_a_failure_while_draining_is_raised() -> None:
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     life = Life(unconnected("transactional"), *nothing, stop)
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
-    batch = cast(Batch, SimpleNamespace(reports={}, failure=RestartableError("batch 3-7 failed")))
-    with pytest.raises(RestartableError, match="batch 3-7 failed"):
-        life._follow(query, batch)
+    failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=RestartableError("its queue"))
+    with pytest.raises(RestartableError, match=r"^its queue$"):
+        life._follow(query, cast(Batch, failed))
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ("the tablet is on strike", "batch 3-7: the tablet is on strike"),
+        (
+            "[CAST_INVALID_INPUT] 'x'",
+            "the job cannot continue: batch 3-7: [CAST_INVALID_INPUT] 'x'",
+        ),
+    ],
+)
+def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
+    """The log has no other line of a batch that has failed."""
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
+    error = StreamingQueryException(cause)
+    failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=error, shelf=MagicMock())
+    with pytest.raises((RestartableError, JobError)) as caught:
+        life._follow(query, cast(Batch, failed))
+    assert str(caught.value).splitlines()[0] == said
 
 
 @pytest.mark.spark

@@ -1,7 +1,7 @@
 """The job's log: one line a fact, with date and level. docs/log.md explains the lines.
 
-INFO is what happens in any run. WARNING is for rows that are left out and for what hinders the job
-while it goes on by itself. ERROR is the last line of a command that fails.
+INFO is what happens in any run. WARNING is for rows that are in no output and for what hinders
+the job while it goes on by itself. ERROR is the last line of a command that fails.
 """
 
 import logging

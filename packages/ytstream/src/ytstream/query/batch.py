@@ -106,6 +106,8 @@ class Batch:
     reports: dict[int, Report] = field(default_factory=dict)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
+    #: The name of the batch that it has ended.
+    failed: str = ""
     _tasks: Tasks = field(default_factory=Tasks)
 
     @cached_property
@@ -115,14 +117,16 @@ class Batch:
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
+        name = f"batch {self._name(number)}"
         try:
             self._run(rows, number)
         except (YtError, OSError) as error:
-            self.failure = RestartableError(f"batch {self._name(number)}: {first_line(error)}")
+            self.failure = RestartableError(f"{name}: {first_line(error)}")
         except Exception as error:
-            self.failure = nulls.explained(error, f"batch {self._name(number)}") or error
+            self.failure = nulls.explained(error, name) or error
         if self.failure is not None:
-            raise RuntimeError(f"batch {self._name(number)} failed: {cause(str(self.failure))}")
+            self.failed = name
+            raise RuntimeError(f"{name} failed: {cause(str(self.failure))}")
 
     def _name(self, number: int) -> str:
         return batch_name(self.epoch.number, number)

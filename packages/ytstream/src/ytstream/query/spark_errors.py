@@ -34,8 +34,8 @@ _CRASH = re.compile(r"Python worker exited unexpectedly.*")
 
 
 @contextmanager
-def explained_spark() -> Iterator[None]:
-    """Turn Spark's exceptions into one line each.
+def explained_spark(where: str = "") -> Iterator[None]:
+    """Turn Spark's exceptions into one line each, which begins with ``where``.
 
     Raises JobError for a failure that every try would repeat and for a JVM that has ended,
     UnmountedError for a table that is not mounted, RestartableError for the rest.
@@ -50,19 +50,19 @@ def explained_spark() -> Iterator[None]:
         if is_unmounted(text):
             raise UnmountedError(cause(text)) from error
         if FENCED in text or (is_from_the_stream and not is_fatal):
-            raise RestartableError(cause(text)) from error
+            raise RestartableError(f"{where}{cause(text)}") from error
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
         if any(part in text for part in STATE_FAILURES):
             remedy = (
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
-        found, where = cause(text), place(error)
+        found, line = cause(text), place(error)
         if "PythonException" in text and any(part in found for part in _MISSING):
             remedy = BRING  # an executor that came after the start was not asked for its packages
-        if not found.endswith(where):  # Spark 4 gives the error the frames of the Python worker
-            found += where
+        if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker
+            found += line
         raise JobError(
-            f"the job cannot continue: {found}", f"{remedy}; committed rows are kept"
+            f"the job cannot continue: {where}{found}", f"{remedy}; committed rows are kept"
         ) from error
 
 

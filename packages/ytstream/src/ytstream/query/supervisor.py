@@ -196,7 +196,8 @@ class Life:
         if not was_active and not isinstance(batch.failure, ClosedError):
             if batch.failure is not None:
                 self.is_idle = False
-                raise batch.failure
+                with explained_spark(f"{batch.failed}: "):
+                    raise batch.failure
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
         batch.shelf.publish(client, settings, math.inf)
