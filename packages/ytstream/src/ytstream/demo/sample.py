@@ -81,11 +81,15 @@ class Sample:
                 f"give Sample others={{{output!r}: ...}} in sample/__init__.py",
             )
         what = f"{getattr(maker, '__name__', 'expected')}() in sample/expected.py"
-        with user_code(f"{what} failed"):
-            given: Iterable[Any] = maker(rows)
-            if is_rejected(job, output):
-                given = [{REASON: reason, **row} for reason, row in given]
-            made = _rows(what, given)
+        try:
+            with user_code(f"{what} failed"):
+                given: Iterable[Any] = maker(rows)
+                if is_rejected(job, output):
+                    given = [{REASON: reason, **row} for reason, row in given]
+                made = _rows(what, given)
+        except JobError:  # a wrong value in a row that it was given says more
+            fits.verify("rows() in sample/rows.py", job.queue_columns, rows)
+            raise
         fits.verify_expected(what, compared(job, output), made)
         return counted(made, compared(job, output))
 
