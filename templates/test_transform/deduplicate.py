@@ -18,7 +18,7 @@ def test_every_output_is_as_expected(
     rows = SAMPLE.make(600)
     first, second = rows[:300], rows[300:]
     # The second batch begins with a repeat of the first one's last row.
-    second.insert(0, SAMPLE.passing(connection.job, first)[-1])
+    second.insert(0, dict(SAMPLE.passing(connection.job, first)[-1]))
     rows = [*first, *second]
     frames = stream_outputs(spark, connection, tmp_path, first, second)
     rejected = rejected_frames(spark, connection, rows)

@@ -13,3 +13,12 @@ from tests.project import VARIANTS, generate, variant_answers
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every variant that is offered; Spark 3.5 in every second of them."""
     return generate(tmp_path_factory.mktemp("variant"), **variant_answers(request.param))
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes without a PYTHONPATH: a Spark session in this process leaves one.
+
+    By it cookiecutter would find this checkout's extension for the template of another folder.
+    """
+    monkeypatch.delenv("PYTHONPATH", raising=False)

@@ -128,7 +128,7 @@ def test_a_job_runs_from_the_archive_alone(
             "YT_PROXY": cluster.http,
         }
         at_project = {**environment, "PYTHONPATH": str(project / "src")}
-        words = [installed["4.1"] / "bin" / "python", "-m", "bids_stream"]
+        words = [str(installed["4.1"] / "bin" / "python"), "-m", "bids_stream"]
         subprocess.run([*words, "provision"], cwd=project, env=at_project, check=True)
         log = tmp_path / "job.log"
         with log.open("w") as out:

@@ -135,7 +135,7 @@ MISTAKES = {
     ),
     "other columns": (
         "yield pd.DataFrame([(1, 2, 3, 4, 5)], columns=['bidder', 'a', 'last_bid', 'bids', 'e'])",
-        r""".*'Required column "first_bid" cannot have "null" value'""",
+        r".*batch 1-\d has a null in column first_bid of 'output', which is required: .*",
     ),
     "a text": (
         f"yield pd.DataFrame([(1, 2, 3, 4, 'much')], columns={COLUMNS})",

@@ -214,7 +214,10 @@ def _positive(text: str) -> int:
 
 
 def _parser(package: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {package}", description="Commands of one Structured Streaming job on YTsaurus.")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package}",
+        description="Commands of one Structured Streaming job on YTsaurus.",
+    )
     parser.add_argument(
         "--version", action="version", version=f"ytstream {__version__}, SPYT {spyt_version}"
     )
