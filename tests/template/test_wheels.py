@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +101,15 @@ def _without_ours(environment: Path, venv: Path) -> Path:
     return venv / "bin" / "python"
 
 
+def _await(line: str, job: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the job has logged such a line; fail when it ends before, or takes too long."""
+    deadline = time.monotonic() + 300
+    while not re.search(line, log.read_text()):
+        assert job.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_job_runs_from_the_archive_alone(
@@ -137,17 +147,15 @@ def test_a_job_runs_from_the_archive_alone(
                 cwd=tmp_path, env=environment, stdout=out, stderr=out,
             )  # fmt: skip
         try:
-            while " running, epoch 1: " not in log.read_text():
-                assert job.poll() is None, log.read_text()
-                time.sleep(0.2)
+            _await("running, epoch 1: ", job, log)
             env_rows = {**at_project, "PYTHONPATH": f"{project / 'src'}{os.pathsep}{project}"}
             subprocess.run([*words, "rows"], cwd=project, env=env_rows, check=True)
-            while " batch 1-0: read " not in log.read_text():
-                assert job.poll() is None, log.read_text()
-                time.sleep(0.2)
+            _await(r"batch 1-\d+: read 1,000 ", job, log)
         finally:
             job.terminate()
-            assert job.wait(120) == 0, log.read_text()
+            code = job.wait(120)
+        assert code == 0, log.read_text()
+        assert "Reconfiguration failed" not in log.read_text()
 
 
 @pytest.mark.slow

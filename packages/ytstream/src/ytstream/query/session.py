@@ -196,8 +196,8 @@ def _prepare_local_environment(settings: Settings) -> None:
     # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
     # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the first.
     os.environ["YT_TOKEN"] = os.environ["YT_SECURE_VAULT_YT_TOKEN"] = token(settings)
-    # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/.
-    os.environ.setdefault(
-        "LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name("log4j2.properties"))
-    )
+    # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
+    # archive of a cluster this is no file of its own, which log4j would call an error.
+    if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
+        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
