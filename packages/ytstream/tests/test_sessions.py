@@ -189,7 +189,7 @@ def test_a_mistake_in_the_state_function_is_one_message(
 
     message, remedy = refusal(drain).splitlines()
     assert re.fullmatch(f"the job cannot continue: {said}", message), message
-    assert remedy.startswith("  -> correct transform.py")
+    assert remedy.startswith(("  -> correct transform.py", "  -> give the column a value in"))
 
 
 @pytest.mark.spark
