@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from ytstream import checked_state
+
 MINUTE_US = 60_000_000
 DAY_US = 24 * 60 * MINUTE_US
 #: A worker who was not seen for longer has left.
@@ -44,7 +46,7 @@ def transform(events: DataFrame) -> DataFrame:
         "worker", "seen", F.unix_micros("seen").alias("seen_us"), noise.alias("noise")
     )
     stays_ = seen.groupBy("worker").applyInPandasWithState(
-        stays, OUTPUT, STATE, "append", GroupStateTimeout.EventTimeTimeout
+        checked_state(stays), OUTPUT, STATE, "append", GroupStateTimeout.EventTimeTimeout
     )
     came, went = F.timestamp_micros("came"), F.timestamp_micros("went")
     return stays_.select(
