@@ -33,9 +33,7 @@ _WHEEL = (
 def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
     """Write a wheel of each package folder into ``target``, and SHA256SUMS; return the wheels."""
     wheels = [build(package, target) for package in packages]
-    lines = (
-        f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n" for wheel in wheels
-    )
+    lines = (f"{_sum(wheel)}  {wheel.name}\n" for wheel in wheels)
     (target / "SHA256SUMS").write_text("".join(sorted(lines, key=lambda line: line[66:])))
     return wheels
 
@@ -43,12 +41,14 @@ def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
 def requirements() -> str:
     """Return the packages as lines of a lock: an index has the wheels of `make dist`."""
     with tempfile.TemporaryDirectory() as folder:
-        build_all(PACKAGES, Path(folder))
-        lines = (Path(folder) / "SHA256SUMS").read_text().splitlines()
-    sums = {package.name: line.split()[0] for package, line in zip(PACKAGES, lines, strict=True)}
+        sums = {package.name: _sum(build(package, Path(folder))) for package in PACKAGES}
     return "".join(
         f"{name}=={version(name)} \\\n    --hash=sha256:{digest}\n" for name, digest in sums.items()
     )
+
+
+def _sum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def build(package: Path, target: Path) -> Path:
