@@ -153,8 +153,8 @@ def test_a_job_runs_from_the_archive_alone(
             _await(r"batch 1-\d+: read 1,000 ", job, log)
         finally:
             job.terminate()
-            code = job.wait(120)
-        assert code == 0, log.read_text()
+            ended = job.wait(120)
+        assert ended == 0, log.read_text()
         assert "Reconfiguration failed" not in log.read_text()
 
 

@@ -40,7 +40,10 @@ def said(caplog: pytest.LogCaptureFixture) -> Said:
             settle(query)
             size = stream.connection.job.large_state_bytes
             Monitor(query, stream.epoch.number, size, stream.batch.reports).report()
-        return caplog.text
+        # Not `caplog.text`: pytest hands its handler to PySpark's error logger, which sets a
+        # formatter that writes JSON (PySparkLogger.addHandler) once a test has raised an error.
+        records = (record for record in caplog.records if record.name == "job")
+        return "\n".join(f"{record.levelname} {record.getMessage()}" for record in records)
 
     return drain_and_listen
 
