@@ -108,13 +108,11 @@ def test_with_an_index_nothing_is_vendored(generate: Generate) -> None:
 
 
 def test_the_runtime_stays_small() -> None:
-    # What no running job needs is counted apart: demo/ and testing/ are its tests, and doctor/ reads
-    # jobs of others.
+    # What no running job needs is counted apart: demo/ and testing/ try a job out, doctor/ reads
+    # jobs that were written without the runtime.
     apart = ("demo", "doctor", "testing")
     parts = [
-        path
-        for path in YTSTREAM.rglob("*.py")
-        if path.relative_to(YTSTREAM).parts[0] not in apart
+        path for path in YTSTREAM.rglob("*.py") if path.relative_to(YTSTREAM).parts[0] not in apart
     ]
     lines = sum(len(path.read_text().splitlines()) for path in parts)
     assert lines < 9_800, f"{lines} lines without {', '.join(apart)}; the runtime may have 9 800"

@@ -6,7 +6,7 @@ Nothing of the job runs and Spark is not needed: Python is parsed, settings are 
     screen                              findings as text or JSON
     of_settings  of_code  of_tables     the checks
     job                                 what was read, as one value
-    queries                             streams from their queues to their outputs
+    queries  frames                     streams: their writers, and what leads there
     settings  names                     Spark settings; what a name in Python stands for
     files  rules                        the files of a job; the rules, each with its source
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..errors import JobError
 from . import files, queries, settings
+from .files import Files, Text
+from .frames import Source
 from .names import UNKNOWN, Bound, Code, Context, Step, called
-from .queries import Query, Source
+from .queries import Query
 from .rules import spellings
 
 
@@ -30,13 +32,13 @@ class Table:
 class Job:
     """The files, settings and queries of a job."""
 
-    files: files.Files
+    files: Files
     code: Code
     settings: settings.Settings
     queries: Sequence[Query]
 
     @property
-    def texts(self) -> Sequence[files.Text]:
+    def texts(self) -> Sequence[Text]:
         """The files that are not Python."""
         return self.files.texts
 

@@ -118,7 +118,7 @@ class Code:
 
     @cached_property
     def _assigned(self) -> dict[tuple[ast.AST, str], list[ast.expr]]:
-        found = defaultdict(list)
+        found: dict[tuple[ast.AST, str], list[ast.expr]] = defaultdict(list)
         for module, node in self.walk():
             if isinstance(node, ast.Assign):
                 pairs = [(target, node.value) for target in node.targets]
@@ -146,8 +146,8 @@ class Code:
                 for inner in node.body:
                     if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Name):
                         found[inner.targets[0].id].append(Bound(inner.value, context))
-                    elif isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
-                        found[inner.target.id] += [Bound(inner.value, context)] * bool(inner.value)
+                    elif isinstance(inner, ast.AnnAssign) and inner.value:
+                        found[ast.unparse(inner.target)].append(Bound(inner.value, context))
             if isinstance(node, ast.Call) and called(node) == "add_argument":
                 words = [word for word in map(self._constant, node.args) if word]
                 for word in node.keywords:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .frames import UNIONS, Source
 from .job import Job
 from .names import GAP, UNKNOWN, Bound, Context, Step, called
-from .queries import UNIONS, Query, Source
+from .queries import Query
 from .rules import Finding
 
 _RANDOM = {

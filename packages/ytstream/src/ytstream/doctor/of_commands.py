@@ -43,9 +43,10 @@ def _set_in_code(job: Job) -> Iterator[Finding]:
             path, _, attribute = str(words[0] if words else "").partition("/@")
             if name == "set_attribute" and len(words) > 1:
                 path, attribute = str(words[0]), str(words[1])
-            if attribute == "min_data_versions" and words[-1] == 0:
-                if _may_be_a_queue(job, path):
-                    yield Finding(module.file, _line(call), "trimmed-by-age", "set to 0")
+            is_zero = attribute == "min_data_versions" and words[-1] == 0
+            if is_zero and _may_be_a_queue(job, path):
+                what = "min_data_versions is set to 0"
+                yield Finding(module.file, _line(call), "trimmed-by-age", what)
 
 
 def _line(call: ast.Call) -> int:

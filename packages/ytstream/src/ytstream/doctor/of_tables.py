@@ -11,9 +11,10 @@ from ..cluster import Client, connect, explained, facts
 from ..config import Settings
 from ..guarantees import sizing
 from ..retention import DEFAULTS, by_age
+from .frames import Source
 from .job import Job
 from .names import GAP
-from .queries import Query, Source
+from .queries import Query
 from .rules import Finding, spellings
 
 _ATTRIBUTES = ("dynamic", "sorted", "schema", "tablet_count", "treat_as_queue_consumer")
@@ -53,7 +54,7 @@ def _paths(job: Job) -> list[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
     found = [path for text in texts for path in re.findall(r"(?<![:\w])//[\w./+=~-]*\w", text)]
-    computed = [each.path for each in (*job.sources, *job.queries)]
+    computed = [source.path for source in job.sources] + [query.path for query in job.queries]
     computed += [source.options.value("consumer_path") for source in job.sources]
     known = [path for path in computed if isinstance(path, str) and GAP not in path]
     return list(dict.fromkeys(path for path in (*known, *found) if is_path(path)))[:_MOST_PATHS]

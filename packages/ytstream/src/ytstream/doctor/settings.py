@@ -61,17 +61,15 @@ def read(code: Code, texts: Sequence[Text]) -> Settings:
 
 
 def _of_text(text: Text) -> Iterator[Setting]:
-    is_toml, is_properties = (
-        text.file.endswith(".toml"),
-        re.search(r"\.(conf|properties)$|spark-defaults", text.file),
-    )
+    is_toml = text.file.endswith(".toml")
+    is_properties = re.search(r"\.(conf|properties)$|spark-defaults", text.file)
     section = ""
     for number, line in text.lines:
         if is_toml and (header := _SECTION.match(line)):
             section = f"{header[1]}."
         pairs: list[tuple[int, str, str]] = []
-        for match in _IN_TEXT.finditer(line):
-            pairs.append((line.count("\n", 0, match.start()), match[1], match[2]))
+        for each in _IN_TEXT.finditer(line):
+            pairs.append((line.count("\n", 0, each.start()), each[1], each[2]))
         if not pairs and is_properties and (match := _IN_PROPERTIES.match(line)):
             pairs.append((0, match[1], match[2]))
         if not pairs and section.startswith("spark.") and (match := _IN_SECTION.match(line)):
