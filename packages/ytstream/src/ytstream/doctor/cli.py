@@ -33,7 +33,7 @@ def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.
     read = job.read(path)
     found = [*of_settings.findings(read), *of_code.findings(read), *of_commands.findings(read)]
     if proxy is not None:
-        from . import of_tables  # it needs ytsaurus-client
+        from . import of_tables  # it imports PySpark
 
         found += of_tables.findings(read, proxy)
     return sorted(set(found)), read

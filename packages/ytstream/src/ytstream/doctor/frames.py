@@ -38,13 +38,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Source:
-    """One reader of a queue. ``is_many`` is true for one that a loop repeats."""
+    """One reader of a queue; in a loop it stands for several, of which ``paths`` are known."""
 
     key: Hashable = field(repr=False)
     file: str
     line: int
     options: Options
-    path: Any
+    paths: tuple[Any, ...]
     is_many: bool
     #: Steps between this queue and the union with others.
     steps: tuple[Step, ...] = ()
@@ -221,12 +221,11 @@ def _merged(flows: Sequence[Flow]) -> Flow:
 def _source(code: Code, steps: Sequence[Step]) -> Source:
     reader, last = steps[0], steps[-1]
     options = options_of(code, steps)
-    path = code.value(last.argument(0, "path"))
-    if last.argument(0, "path") is None:
-        path = options.value("path")
+    given = last.argument(0, "path")
+    paths = tuple(code.values(given)) if given else (options.value("path"),)
     key = reader.node, tuple(id(bound.node) for bound in reader.context.bound.values())
     file, is_many = reader.context.module.file, _is_repeated(code, last)
-    return Source(key, file, reader.line, options, path, is_many)
+    return Source(key, file, reader.line, options, paths, is_many)
 
 
 def _is_repeated(code: Code, step: Step) -> bool:

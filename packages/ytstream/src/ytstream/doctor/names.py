@@ -243,6 +243,9 @@ class Code:
             return found
         is_simple = isinstance(node.value, ast.Name | ast.Attribute)
         named = self._attributes.get(node.attr, []) if is_simple else []
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            # Begun with None, then set: the last one counts.
+            named = [each for each in named if each.context.module is context.module][-1:]
         if len(named) != 1:  # several classes have an attribute of that name
             return None
         return replace(named[0], context=replace(named[0].context, depth=context.depth + 1))
@@ -266,6 +269,30 @@ class Code:
         if isinstance(node, ast.Call) and called(node) == "str" and node.args:
             return self.value(Bound(node.args[0], context))
         return self.value(self.resolved(node, context))
+
+    def values(self, bound: Bound | None) -> list[Any]:
+        """Return the constants that an expression gives: several for the variable of a loop."""
+        if (value := self.value(bound)) is not UNKNOWN or bound is None:
+            return [value]
+        while found := self.resolved(bound.node, bound.context):
+            bound = found
+        turns = self._turns(bound)
+        return [self.value(turn) for turn in turns] or [UNKNOWN]
+
+    def _turns(self, bound: Bound) -> list[Bound]:
+        """Return what the variable of a loop stands for, if the loop is over a list."""
+        name = bound.node.id if isinstance(bound.node, ast.Name) else ""
+        for outer in self.around(bound.node):
+            loops: list[Any] = [outer] if isinstance(outer, ast.For) else []
+            loops += getattr(outer, "generators", [])
+            for loop in loops:
+                if isinstance(loop.target, ast.Name) and loop.target.id == name:
+                    over = Bound(loop.iter, bound.context)
+                    while found := self.resolved(over.node, over.context):
+                        over = found
+                    if isinstance(over.node, ast.List | ast.Tuple):
+                        return [Bound(item, over.context) for item in over.node.elts]
+        return []
 
     def _part(self, node: ast.expr, context: Context) -> str:
         found = self.value(Bound(node, context))

@@ -109,11 +109,12 @@ def _guarantee(job: Job, query: Query) -> Iterator[Finding]:
 def _queues(job: Job, query: Query) -> Iterator[Finding]:
     seen: dict[str, Source] = {}
     for source in query.flow.sources if query.is_traced else ():
-        if isinstance(source.path, str) and GAP not in source.path:
-            if source.path in seen:
-                what = f"{source.path} is read here and on line {seen[source.path].line}"
-                yield Finding(source.file, source.line, "same-queue-twice", what)
-            seen[source.path] = source
+        for path in source.paths:
+            if isinstance(path, str) and GAP not in path:
+                if path in seen:
+                    what = f"{path} is read here and on line {seen[path].line}"
+                    yield Finding(source.file, source.line, "same-queue-twice", what)
+                seen[path] = source
 
 
 def _composite(job: Job, query: Query) -> Iterator[Finding]:

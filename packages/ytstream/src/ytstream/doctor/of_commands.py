@@ -55,7 +55,7 @@ def _line(call: ast.Call) -> int:
 
 def _may_be_a_queue(job: Job, path: object) -> bool:
     """Return whether the job may read that table; outputs may drop their old rows."""
-    queues = {source.path for source in job.sources}
+    queues = {path for source in job.sources for path in source.paths}
     if isinstance(path, str) and path in job.outputs:
         return False
     return not isinstance(path, str) or UNKNOWN in queues or None in queues or path in queues

@@ -54,7 +54,8 @@ def _paths(job: Job) -> list[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
     found = [path for text in texts for path in re.findall(r"(?<![:\w])//[\w./+=~-]*\w", text)]
-    computed = [source.path for source in job.sources] + [query.path for query in job.queries]
+    computed = [path for source in job.sources for path in source.paths]
+    computed += [query.path for query in job.queries]
     computed += [source.options.value("consumer_path") for source in job.sources]
     known = [path for path in computed if isinstance(path, str) and GAP not in path]
     return list(dict.fromkeys(path for path in (*known, *found) if is_path(path)))[:_MOST_PATHS]
@@ -87,10 +88,11 @@ def _consumers(tables: Tables) -> Iterator[Finding]:
 
 def _composite(tables: Tables, query: Query) -> Iterator[Finding]:
     for source in query.flow.sources:
-        columns = _composites(tables.of(source.path))
-        if columns and source.options.value("parsing_type_v3") in (None, False, "false"):
-            what = f"{source.path} has {columns}, the reader no parsing_type_v3"
-            yield Finding(source.file, source.line, "composite-types", what)
+        for path in source.paths:
+            columns = _composites(tables.of(path))
+            if columns and source.options.value("parsing_type_v3") in (None, False, "false"):
+                what = f"{path} has {columns}, the reader no parsing_type_v3"
+                yield Finding(source.file, source.line, "composite-types", what)
     columns = _composites(tables.of(query.path))
     if columns and query.options.value("write_type_v3") in (None, False, "false"):
         what = f"{query.path} has {columns}, the writer no write_type_v3"
@@ -120,8 +122,8 @@ def _output(job: Job, tables: Tables, query: Query) -> Iterator[Finding]:
         keys = [column["name"] for column in attributes["schema"] if "sort_order" in column]
         if not attributes.get("sorted"):
             yield Finding(path, 0, "output-not-keyed", "the table is ordered")
-        elif len(query.flow.sources) > 1 and len(keys) < 3:
-            what = f"{len(query.flow.sources)} queues, and the key is {', '.join(keys)}"
+        elif len(keys) < 3 and len(query.queues) > 1:
+            what = f"{len(query.queues)} queues, and the key is {', '.join(keys)}"
             yield Finding(path, 0, "queue-key", what)
     if job.is_transactional and not attributes.get("sorted"):
         yield from _size(job, tables, query, int(attributes["tablet_count"]))
@@ -138,6 +140,6 @@ def _size(job: Job, tables: Tables, query: Query, tablets: int) -> Iterator[Find
 
 def _rows(tables: Tables, source: Source) -> int:
     limit = source.options.value("max_rows_per_partition")
-    attributes = tables.of(source.path) or {}
     number = int(limit) if re.fullmatch(r"\d+", str(limit)) else 0
-    return number * int(attributes.get("tablet_count", 0))
+    read = [tables.of(path) or {} for path in source.paths]
+    return number * sum(int(attributes.get("tablet_count", 0)) for attributes in read)

@@ -22,6 +22,11 @@ class Query:
     #: False where the frame was not followed to its queues: these are all of the job's.
     is_traced: bool = True
 
+    @property
+    def queues(self) -> set[Any]:
+        """The paths of the queues, a computed one included."""
+        return {path for source in self.flow.sources for path in source.paths}
+
     def step(self, name: str) -> Step | None:
         """Return the last call of that name on the writer."""
         return next((step for step in reversed(self.steps) if step.name == name), None)
