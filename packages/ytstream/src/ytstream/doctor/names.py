@@ -197,6 +197,8 @@ class Code:
             return None
         if isinstance(node, ast.Attribute):
             return self._attribute(node, context)
+        if isinstance(node, ast.Subscript):
+            return self._item(node, context)
         if not isinstance(node, ast.Name):
             return None
         scope: ast.AST | None = context.function
@@ -234,6 +236,21 @@ class Code:
         for other in self.modules:
             if other.name == stem and (values := self._assigned.get((other.tree, name))):
                 return Bound(values[-1], Context(other, depth=context.depth + 1))
+        return None
+
+    def _item(self, node: ast.Subscript, context: Context) -> Bound | None:
+        """Return an item of a list or a dictionary that is written out."""
+        key, over = self.value(Bound(node.slice, context)), Bound(node.value, context)
+        while found := self.resolved(over.node, over.context):
+            over = found
+        if isinstance(over.node, ast.Dict):
+            for name, value in zip(over.node.keys, over.node.values, strict=True):
+                if name and self.value(Bound(name, over.context)) == key:
+                    return Bound(value, over.context)
+        if isinstance(over.node, ast.List | ast.Tuple) and type(key) is int:
+            items = over.node.elts
+            if -len(items) <= key < len(items):
+                return Bound(items[key], over.context)
         return None
 
     def _attribute(self, node: ast.Attribute, context: Context) -> Bound | None:
