@@ -47,12 +47,11 @@ class Job:
 
     def schema(self) -> str:
         """Return the schema of the output as the job's code writes it."""
-        columns = [
-            f'{{"name": "{name}", "type": "int64", "sort_order": "ascending"}}' for name in self.key
-        ]
-        return f"[{', '.join([*columns, _VALUE])}]"
+        keys = [_KEY_COLUMN.format(name=name) for name in self.key]
+        return f"[{', '.join([*keys, _VALUE])}]"
 
 
+_KEY_COLUMN = '{{"name": "{name}", "type": "int64", "sort_order": "ascending"}}'
 _VALUE = '{"name": "amount", "type": "int64"}'
 
 IDEMPOTENT = Job(
@@ -100,12 +99,14 @@ def script(job: Job, folder: Path) -> None:
     writer = (
         f'query = (\n    rows.writeStream.outputMode("append"){job.sink}\n'
         f'    .option("path", "//home/shop/job/output")\n{_lines(job.writer or {})}'
-        f'    .option("checkpointLocation", "{job.checkpoint}")\n    {job.trigger}\n    .start()\n)\n'
+        f'    .option("checkpointLocation", "{job.checkpoint}")\n    {job.trigger}\n'
+        "    .start()\n)\n"
     )
     (folder / "stream.py").write_text(
         _IMPORTS + f"spark = (\n    SparkSession.builder\n{builder}    .getOrCreate()\n)\n"
         + _created(job, '"//home/shop/job/output"') + job.setup + "\n" + job.helpers + "\n"
-        + "".join(parts) + f"rows = (\n    {united}\n{_indented(job.steps)})\n" + writer + job.wait + "\n"
+        + "".join(parts) + f"rows = (\n    {united}\n{_indented(job.steps)})\n"
+        + writer + job.wait + "\n"
     )  # fmt: skip
     conf = f" \\\n  --conf {job.submit}" if job.submit else ""
     _files(job, folder, f"#!/bin/sh\nspark-submit --master ytsaurus://c{conf} \\\n  stream.py\n")
@@ -119,7 +120,8 @@ def functions(job: Job, folder: Path) -> None:
     scheme, _, rest = job.checkpoint.partition("home/")
     (package / "paths.py").write_text(
         f'ROOT = "home/shop/job"\nQUEUES = [{queues}]\nCONSUMER = "//home/shop/job/consumer"\n'
-        f'OUTPUT = "//home/shop/job/output"\nCHECKPOINT = f"{scheme}{{ROOT}}/{rest.rpartition("/")[2]}"\n'
+        'OUTPUT = "//home/shop/job/output"\n'
+        f'CHECKPOINT = f"{scheme}{{ROOT}}/{rest.rpartition("/")[2]}"\n'
     )
     reads = "read(spark, QUEUES[0])"
     if len(job.queues) > 1:
@@ -137,7 +139,8 @@ def functions(job: Job, folder: Path) -> None:
         f'    .option("checkpointLocation", paths.CHECKPOINT)\n    {job.trigger}\n'
         "    .start(path)\n    )\n\n\n"
         "def main():\n    spark = SparkSession.builder.appName(\"shop\").getOrCreate()\n"
-        f"    query = write(transform({reads}), paths.OUTPUT)\n    {job.wait or 'return query'}\n\n\n"
+        f"    query = write(transform({reads}), paths.OUTPUT)\n"
+        f"    {job.wait or 'return query'}\n\n\n"
         + 'if __name__ == "__main__":\n    main()\n'
     )  # fmt: skip
     (package / "tables.py").write_text(
@@ -157,7 +160,8 @@ def a_class(job: Job, folder: Path) -> None:
     body = "self.rows = self.one(self.queues[0])"
     if len(job.queues) > 1:
         body = (
-            "self.rows = None\n        for queue in self.queues:\n            part = self.one(queue)\n"
+            "self.rows = None\n        for queue in self.queues:\n"
+            "            part = self.one(queue)\n"
             "            self.rows = part if self.rows is None else self.rows.union(part)"
         )
     wait = job.wait.replace("query", "self.query") or "pass"
@@ -169,7 +173,8 @@ def a_class(job: Job, folder: Path) -> None:
         '        stream = self.spark.readStream.format("yt").options(**READER)\n'
         f"        return (\n            stream.load(queue)\n{_indented(job.of_queue)}        )\n\n"
         f"    def run(self):\n        {body}\n        rows = (\n            self.rows\n"
-        f"{_indented(job.steps)}        )\n        options = {({**writer, **(job.writer or {})})!r}\n"
+        f"{_indented(job.steps)}        )\n"
+        f"        options = {({**writer, **(job.writer or {})})!r}\n"
         f"        self.query = (\n            rows.writeStream{job.sink}.options(**options)\n"
         f"            {job.trigger}\n            .start()\n        )\n        {wait}\n\n\n"
         "Stream(SparkSession.builder.getOrCreate()).run()\n"

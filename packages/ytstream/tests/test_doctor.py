@@ -1,4 +1,4 @@
-"""Doctor names each fault that is planted, in jobs written in three ways, and not its correction."""
+"""Doctor names each fault that is planted, in jobs of three shapes, and not its correction."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -32,7 +34,7 @@ class Fault(NamedTuple):
     rule: str
     job: Job
     planted: dict[str, Any]
-    corrected: dict[str, Any] = {}
+    corrected: Mapping[str, Any] = MappingProxyType({})
 
 
 def settings(job: Job, **changes: str | None) -> dict[str, Any]:
@@ -48,11 +50,10 @@ def step(*steps: str) -> dict[str, Any]:
 
 
 _UDF = "def {name}(value):\n    return {body}\n\n\n{name}_udf = F.udf({name})\n"
-_REGISTER = (
-    'yt.register_queue_consumer("//home/shop/orders", "//home/shop/job/consumer", {vital})\n'
-)
+_CONSUMER = "//home/shop/job/consumer"
+_REGISTER = f'yt.register_queue_consumer("//home/shop/orders", "{_CONSUMER}", {{vital}})\n'
 _QUEUE = 'yt.create("table", "{path}", attributes={{"dynamic": True, "min_data_versions": {n}}})\n'
-_SHELL = "yt register-queue-consumer //home/shop/orders //home/shop/job/consumer \\\n  --{vital}\n"
+_SHELL = f"yt register-queue-consumer //home/shop/orders {_CONSUMER} \\\n  --{{vital}}\n"
 _NO_KEYS = replace(TRANSACTION, settings=SETTINGS, submit="")
 _PROXY = "spark.ytsaurus.rpc.job.proxy.enabled"
 _PURGE = "spark__sql__streaming__asyncLogPurge__enabled"
