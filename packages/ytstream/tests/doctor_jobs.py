@@ -42,7 +42,7 @@ class Job:
     wait: str = "query.awaitTermination()"
     key: tuple[str, ...] = ()
     setup: str = ""
-    requirements: str = "ytsaurus-spyt==2.11.2\npyspark==3.5.7\n"
+    requirements: str = "ytsaurus-spyt ~= 2.11.2\npyspark ~= 3.5.7\n"
     shell: str = ""
 
     def schema(self) -> str:

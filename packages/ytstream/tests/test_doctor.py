@@ -117,8 +117,8 @@ FAULTS = [
             }
         },
     ),
-    Fault("old-version", TRANSACTION, {"requirements": "ytsaurus-spyt==2.10.0\n"}),
-    Fault("old-version", TRANSACTION, {"requirements": "pyspark==3.4.1\n"}),
+    Fault("old-version", TRANSACTION, {"requirements": "ytsaurus-spyt ~= 2.10.0\n"}),
+    Fault("old-version", TRANSACTION, {"requirements": "pyspark ~= 3.4.1\n"}),
     Fault(
         "old-version", TRANSACTION, settings(TRANSACTION, spark__ytsaurus__spyt__version="2.10.0"),
         settings(TRANSACTION, spark__ytsaurus__spyt__version="2.11.2"),
