@@ -122,21 +122,15 @@ def traced(code: Code, bound: Bound) -> Flow:
         return _after(code, Flow(sources), steps[end + 1 :])
     known = code.functions.get(steps[0].name) if steps and steps[0].call else None
     root = chain.root
-    if known and isinstance(root.node, ast.Name) and _is_no_frame(root.node.id, root):
+    if known and isinstance(root.node, ast.Name) and _is_no_frame(code, root.node.id, root.context):
         flow = _returned(code, *known, steps[0].call, steps[0].context)
         return _after(code, flow, steps[1:])
     return _after(code, _rooted(code, chain.root), steps)
 
 
-def _is_no_frame(name: str, root: Bound) -> bool:
+def _is_no_frame(code: Code, name: str, context: Context) -> bool:
     """Return whether methods of that name are functions of the job: of itself, or of a module."""
-    imports = (
-        alias.asname or alias.name.partition(".")[0]
-        for node in ast.walk(root.context.module.tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    )
-    return name in ("self", "cls", *imports)
+    return name in ("self", "cls", *code.imports[context.module.file])
 
 
 def _rooted(code: Code, root: Bound) -> Flow:

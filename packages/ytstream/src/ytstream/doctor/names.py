@@ -19,6 +19,8 @@ UNKNOWN: Any = object()
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 #: Deeper than hand-written code goes; recursion ends here.
 _DEEPEST = 25
+#: Of a function that is called more often, no more calls are looked at.
+_MOST_CALLS = 20
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ class Code:
         """What attributes are assigned: ``self.x``, class attributes, defaults of options."""
         found = defaultdict(list)
         for module, node in self.walk():
+            if not isinstance(node, ast.Assign | ast.ClassDef | ast.Call):
+                continue
             context = self.context(node, module)
             if isinstance(node, ast.Assign):
                 for target in node.targets:
@@ -156,11 +160,13 @@ class Code:
                         found[name].append(Bound(word.value, context))
         return found
 
+    @cached_property
+    def _nodes(self) -> list[tuple[Module, ast.AST]]:
+        return [(module, node) for module in self.modules for node in ast.walk(module.tree)]
+
     def walk(self) -> Iterator[tuple[Module, ast.AST]]:
         """Yield every node with its module."""
-        for module in self.modules:
-            for node in ast.walk(module.tree):
-                yield module, node
+        yield from self._nodes
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes around a node, from the inside."""
@@ -187,6 +193,8 @@ class Code:
                 continue
             for outer in self.called_from(call, there, depth + 1):
                 found.append(inside(function, module, call, outer))
+                if len(found) == _MOST_CALLS:
+                    return found
         return found or [Context(module, function)]
 
     # -- names -------------------------------------------------------------------------------------
@@ -223,18 +231,35 @@ class Code:
             return values[0]  # a loop's next turn
         return before[-1] if before else None
 
-    def _imported(self, name: str, context: Context) -> Bound | None:
-        for node in ast.walk(context.module.tree):
+    @cached_property
+    def imports(self) -> dict[str, dict[str, tuple[str, str]]]:
+        """By file: each name that is imported, the module that it is from, its name there."""
+        found: dict[str, dict[str, tuple[str, str]]] = {each.file: {} for each in self.modules}
+        for module, node in self.walk():
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return self._constant_of(node.module or "", alias.name, context)
-        return None
+                    own = alias.asname or alias.name
+                    found[module.file][own] = (node.module or "", alias.name)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    own = alias.asname or alias.name.partition(".")[0]
+                    found[module.file][own] = (alias.name, "")
+        return found
+
+    @cached_property
+    def _named(self) -> dict[str, list[Module]]:
+        found = defaultdict(list)
+        for module in self.modules:
+            found[module.name].append(module)
+        return found
+
+    def _imported(self, name: str, context: Context) -> Bound | None:
+        module, own = self.imports[context.module.file].get(name, ("", ""))
+        return self._constant_of(module, own, context) if own else None
 
     def _constant_of(self, module: str, name: str, context: Context) -> Bound | None:
-        stem = module.rpartition(".")[2]
-        for other in self.modules:
-            if other.name == stem and (values := self._assigned.get((other.tree, name))):
+        for other in self._named.get(module.rpartition(".")[2], []):
+            if values := self._assigned.get((other.tree, name)):
                 return Bound(values[-1], Context(other, depth=context.depth + 1))
         return None
 

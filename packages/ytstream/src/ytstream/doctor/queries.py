@@ -34,8 +34,8 @@ class Query:
 
 def read(code: Code) -> list[Query]:
     """Return the streaming queries over YTsaurus: those that read or write the format ``yt``."""
-    everything = Flow(tuple(_all_sources(code)))
     found: dict[tuple[str, int, str], Query] = {}
+    everything: Flow | None = None
     for name in STARTS:
         for call, module in code.calls.get(name, []):
             for context in code.called_from(call, module):
@@ -45,6 +45,7 @@ def read(code: Code) -> list[Query]:
                     continue
                 query = _query(code, chain, place)
                 if not query.flow.sources:
+                    everything = everything or Flow(tuple(_all_sources(code)))
                     query = replace(query, flow=everything, is_traced=False)
                 if _is_of_spyt(query):
                     found.setdefault((query.file, query.line, repr(query.path)), query)

@@ -80,6 +80,10 @@ def _of_text(text: Text) -> Iterator[Setting]:
 
 def _of_code(code: Code) -> Iterator[Setting]:
     for module, node in code.walk():
+        if not isinstance(node, ast.Call | ast.Dict | ast.Tuple | ast.Constant | ast.JoinedStr):
+            continue
+        if isinstance(node, ast.Constant) and not str(node.value).startswith("spark."):
+            continue
         context = code.context(node, module)
 
         def of(value: ast.expr, context=context) -> object:  # type: ignore[no-untyped-def]
