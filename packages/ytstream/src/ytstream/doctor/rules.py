@@ -158,9 +158,9 @@ _LIST = (
     # -- reading and writing ---------------------------------------------------------------------
     Rule(
         "checkpoint-path", "stalled",
-        "A path with two slashes is no path of the scheme yt. A bare one is opened by the default "
-        "file system, whose rename cannot overwrite: Spark warns that correctness is not "
-        "guaranteed, and state that is written again fails. In yt://a/b, a is a host.",
+        "A bare path with two slashes is opened by the default file system. A query without state "
+        "works there, though Spark warns that correctness is not guaranteed; state that is written "
+        "again fails, since its rename cannot overwrite. In yt://a/b, a is taken for a host.",
         f"{_DOC}Structured Streaming, Checkpoint storage; Spark CheckpointFileManager; SPYT "
         "YtFileSystem",
         "derived",
