@@ -33,9 +33,9 @@ FLOORS = (
     ("", "blame", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
     ("capacity",),
-    ("demo", "describe", "query", "status"),
+    ("demo", "describe", "doctor", "query", "status"),
     ("submit", "testing"),
-    ("cli",),
+    ("__main__", "cli"),
 )
 
 

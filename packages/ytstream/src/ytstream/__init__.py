@@ -6,6 +6,7 @@ go down only:
     cli
     submit  testing
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
+    doctor/                            reads jobs that were written without this runtime
     guarantees/  recovery/  provision  retention  declaration  blame
     job                                the values that everything is handed
     tablets  ledger  plan

@@ -10,7 +10,7 @@ from .cluster import Client, facts
 from .config import Settings
 
 #: What a table has that was given none (YTsaurus, client/table_client/config.cpp).
-_DEFAULTS = {
+DEFAULTS = {
     "min_data_versions": 1,
     "max_data_versions": 1,
     "min_data_ttl": 1_800_000,
@@ -22,8 +22,8 @@ _DEFAULTS = {
 def remarks(client: Client, settings: Settings) -> Iterator[str]:
     """Yield a line for each setting that removes rows of a queue."""
     for path in settings.queues:
-        found = facts(client, path, [*_DEFAULTS, "auto_trim_config"]) or {}
-        yield from by_age(path, {**_DEFAULTS, **found})
+        found = facts(client, path, [*DEFAULTS, "auto_trim_config"]) or {}
+        yield from by_age(path, {**DEFAULTS, **found})
         trim = found.get("auto_trim_config") or {}
         if trim.get("enable"):
             yield _by_consumers(client, settings, path, trim)

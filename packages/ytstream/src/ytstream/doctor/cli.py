@@ -1,0 +1,63 @@
+"""``python -m ytstream doctor PATH``."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import JobError, RestartableError
+from ..version import __version__
+from . import job, of_code, of_commands, of_settings, screen
+from .rules import RULES, Finding
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; return 0 if nothing was found, 1 if something was, 2 if nothing was read."""
+    given = _parser().parse_args(words)
+    try:
+        found, read = diagnosed(given.path, given.proxy)
+    except (JobError, RestartableError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    found = [finding for finding in found if finding.rule not in given.accept]
+    show = screen.document(str(given.path), found, read) if given.json else screen.text(found, read)
+    print(show)
+    return 1 if found else 0
+
+
+def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.Job]:
+    """Return the findings of a job, in the order of its files, and what was read.
+
+    Raises JobError for a path without a job; with ``proxy`` also what a client of it raises.
+    """
+    read = job.read(path)
+    found = [*of_settings.findings(read), *of_code.findings(read), *of_commands.findings(read)]
+    if proxy is not None:
+        from . import of_tables  # it imports PySpark
+
+        found += of_tables.findings(read, proxy)
+    return sorted(set(found)), read
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m ytstream", description="The runtime of streaming jobs on YTsaurus."
+    )
+    parser.add_argument("--version", action="version", version=f"ytstream {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    what = "Name what loses, repeats or stalls rows in a SPYT job that was written by hand."
+    command = commands.add_parser("doctor", help=what, description=what)
+    command.add_argument("path", metavar="PATH", type=Path, help="the job's folder, or one file")
+    command.add_argument(
+        "--proxy", metavar="P", help="the cluster: look at the job's tables too (token: YT_TOKEN)"
+    )
+    command.add_argument(
+        "--accept",
+        metavar="RULE",
+        action="append",
+        default=[],
+        choices=sorted(RULES),
+        help="leave out a rule that was looked into; may be given several times",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    return parser

@@ -1,0 +1,290 @@
+"""What is looked for: each rule with its consequence, its source, and what a generated job does.
+
+``known`` says how the consequence is known. "run": with the real SPYT and Spark against a
+minicluster. "source": read in the sources. "documented": by the documentation that is named.
+"derived": it follows from these. None of it was measured on a real cluster.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """One fault. ``rows`` is what happens to them: lost, repeated, stalled."""
+
+    name: str
+    rows: str
+    consequence: str
+    source: str
+    known: str
+    instead: str
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One place where a rule is broken; ``line`` 0 is a node on the cluster, or a whole file."""
+
+    file: str
+    line: int
+    rule: str
+    what: str
+
+    @property
+    def place(self) -> str:
+        """The place as editors and terminals know it."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+_DOC = "SPYT documentation, "
+_LIST = (
+    # -- the guarantee ---------------------------------------------------------------------------
+    Rule(
+        "at-least-once", "repeated",
+        "Neither a transaction nor the key of the output keeps a batch from being written twice. "
+        "A batch that was cut off by a failure or a restart is written again from its first row.",
+        f"{_DOC}Structured Streaming, Write guarantees; YtStreamingSink; YtDynTableUtils (up to 3 "
+        "attempts of a write without a transaction)",
+        "run",
+        "The guarantee is chosen: transactional or idempotent outputs have each row once.",
+    ),
+    Rule(
+        "commit-log", "lost, repeated, stalled",
+        "Spark writes commits/N before SPYT commits the transaction of batch N. After a kill "
+        "between the two, Spark takes the batch for done: with a backlog the query stalls for "
+        "ever, with several queues rows are lost, with state they count twice.",
+        "SPYT MicroBatchExecutionDecorators; Spark MicroBatchExecution.runBatch",
+        "run",
+        "Each start compares the log with a ledger that commits with the rows, and corrects it.",
+    ),
+    Rule(
+        "foreach-batch", "repeated",
+        "What the function writes is in no transaction with the offsets. If it fails half-way, or "
+        "the driver does before the offsets are saved, the batch is written again.",
+        "Spark ForeachBatchSink; SPYT YtStreamingTransactionContext (only its own sink uses it)",
+        "source",
+        "The batch function writes all outputs through SPYT's sink, in the transaction that moves "
+        "the consumer.",
+    ),
+    # -- transactional mode ----------------------------------------------------------------------
+    Rule(
+        "job-proxy", "stalled",
+        "With job proxies the transaction lives in the driver's own proxy, which executors cannot "
+        "reach. The driver's is switched off at submit alone: its environment is fixed there, and "
+        "a setting of the session comes too late.",
+        f"{_DOC}Transactional mode; spark.ytsaurus.rpc.job.proxy.enabled; YTsaurusOperationManager",
+        "source",
+        "The submit command has spark.ytsaurus.rpc.job.proxy.enabled=false, and the driver "
+        "verifies it.",
+    ),
+    Rule(
+        "task-retries", "repeated",
+        "A failed task sends the rows that it has buffered: the sink closes its writer in "
+        "`finally`. Its next attempt writes them again, and both are committed.",
+        "SPYT YtStreamingSink.addBatch; spark.task.maxFailures (Spark: 4), "
+        "spark.stage.maxConsecutiveAttempts (Spark: 4)",
+        "run",
+        "Both settings are 1, so that the batch fails with the task; the supervisor starts it "
+        "again.",
+    ),
+    Rule(
+        "dynamic-allocation", "repeated",
+        "Tasks of an executor that is given back run again and do not count as failures: rows that "
+        "they had sent are there twice.",
+        "spark.dynamicAllocation.enabled; Spark TaskSetManager; SPYT YtStreamingSink.addBatch",
+        "derived",
+        "spark.dynamicAllocation.enabled=false.",
+    ),
+    Rule(
+        "speculation", "repeated",
+        "The speculative copy of a task writes the same rows as the task.",
+        "spark.speculation; SPYT YtStreamingSink.addBatch",
+        "derived",
+        "spark.speculation=false.",
+    ),
+    Rule(
+        "tablet-limit", "stalled",
+        "A transaction may touch 100,000 rows of one tablet. All rows of one write go to one "
+        "tablet drawn at random, so large writes overflow one by chance: the batch fails, and "
+        "fails again. Batches of up to 100,000 rows never do.",
+        f"{_DOC}Transactional mode, Output table sharding; spark.yt.write.dynBatchSize (SPYT: "
+        "50000); native client (the tablet is drawn once for each request)",
+        "source",
+        "dynBatchSize is computed from the batch's size, and `check` compares it with the tablets.",
+    ),
+    Rule(
+        "old-version", "lost, repeated, stalled",
+        "SPYT 2.10 reads from the offset of its start again in each batch, and before Spark 3.5 no "
+        "transaction is opened, though the consumer waits for it.",
+        "SPYT YtStreamingSource (2.10.0 and 2.11.0 compared, SPYT-1092); "
+        "MicroBatchExecutionDecorators, @Applicability",
+        "source",
+        "Pinned versions; a start verifies them and that SPYT's patch is in effect.",
+    ),
+    # -- the idempotent receiver -----------------------------------------------------------------
+    Rule(
+        "output-not-keyed", "repeated",
+        "Without a sort order in its schema the table is an ordered one, and is created without "
+        "an error. Rows that are written again are appended.",
+        f"{_DOC}Idempotent receiver, Common configuration errors; YTsaurus documentation, Sorted "
+        "dynamic tables",
+        "documented",
+        "The key's columns are declared, and `check` compares the table with the declaration.",
+    ),
+    Rule(
+        "queue-key", "lost",
+        "Each queue numbers its rows from 0. Rows of two queues with the same tablet and row index "
+        "have one key, and the later one replaces the other without an error.",
+        f"{_DOC}Idempotent receiver, Multiple queues",
+        "documented",
+        "The column queue_id, the queue's path, is the first of the key.",
+    ),
+    Rule(
+        "not-deterministic", "repeated",
+        "A batch that runs again gives other values. Under the same key the row changes after it "
+        "was read; in a filter or a key it is lost or there twice.",
+        "Spark Expression.deterministic (rand, uuid and their like are seeded at each run); clocks "
+        "stand still only while the checkpoint exists",
+        "source",
+        "The plan is walked before the start, and such an expression is refused by name.",
+    ),
+    Rule(
+        "not-one-to-one", "lost",
+        "Several rows of one source row compete for its key, and all but the last are gone; rows "
+        "that are made of several ones have no key that a replay gives again.",
+        f"{_DOC}Idempotent receiver, When to use it",
+        "documented",
+        "The plan is walked before the start; what is not one row for one row is refused.",
+    ),
+    # -- reading and writing ---------------------------------------------------------------------
+    Rule(
+        "checkpoint-path", "stalled",
+        "A bare path with two slashes is opened by the default file system. A query without state "
+        "works there, though Spark warns that correctness is not guaranteed; state that is written "
+        "again fails, since its rename cannot overwrite. In yt://a/b, a is taken for a host.",
+        f"{_DOC}Structured Streaming, Checkpoint storage; Spark CheckpointFileManager; SPYT "
+        "YtFileSystem",
+        "derived",
+        "The checkpoint is yt:///..., made from the Cypress path of the configuration.",
+    ),
+    Rule(
+        "no-row-limit", "stalled",
+        "After a pause the whole backlog is one batch: executors run out of memory, or the "
+        "transaction out of its limits, again at each attempt.",
+        f"{_DOC}Structured Streaming, Configuring the number of rows per batch; "
+        "YtStreamingSource.getDefaultReadLimit",
+        "documented",
+        "max_rows_per_partition is always set, by default to 20,000.",
+    ),
+    Rule(
+        "no-trigger", "stalled",
+        "Without an interval Spark asks for the queue's end every 10 ms while there is no new row. "
+        "The user's limit of requests is shared with all else that the user runs.",
+        "Spark spark.sql.streaming.pollingDelay; YtStreamingSource.getMaxOffset",
+        "source",
+        "trigger_seconds is always set, by default to 5.",
+    ),
+    Rule(
+        "available-now", "repeated, stalled",
+        "SPYT's source does not know this trigger: all waiting rows are one batch, the row limit "
+        "has no effect, and the consumer does not move. Without the checkpoint all is read again.",
+        "SPYT YtStreamingSource (no SupportsTriggerAvailableNow); Spark AvailableNowSourceWrapper",
+        "run",
+        "Only intervals are offered.",
+    ),
+    Rule(
+        "same-queue-twice", "lost, repeated",
+        "Two readers of one queue share the offsets of one consumer. When one is ahead, the other "
+        "skips rows or reads them again.",
+        "SPYT YtStreamingSource.commit; YtQueueOffset",
+        "derived",
+        "A queue that is listed twice is refused.",
+    ),
+    Rule(
+        "composite-types", "stalled",
+        "Lists, structs, dictionaries and decimals need an option on both sides: the reader's "
+        "parsing_type_v3, and the writer's write_type_v3, which no Spark setting replaces. "
+        "Without, they are bytes, or the write fails.",
+        f"{_DOC}Structured Streaming, Composite types; YtDynamicTableWriter (reads the option "
+        "alone)",
+        "source",
+        "Both options are always set.",
+    ),
+    Rule(
+        "async-log-purge", "stalled",
+        "Spark removes old log entries in a thread of its own, which trips over temporary files "
+        "that SPYT's file system renames: \"File .../commits/.77.<uuid>.tmp is not found\" ends "
+        "the query.",
+        "spark.sql.streaming.asyncLogPurge.enabled (Spark: true)",
+        "run",
+        "spark.sql.streaming.asyncLogPurge.enabled=false.",
+    ),
+    Rule(
+        "timeout", "stalled",
+        "SPYT 2.11 ships 30 s for a request. One slow tablet exceeds it, and the query ends; "
+        "nothing starts it again.",
+        "spark.hadoop.yt.timeout; spark-defaults.conf of SPYT 2.11.2 (before 2.11, a number "
+        "without a unit is seconds)",
+        "source",
+        "spark.hadoop.yt.timeout=300s.",
+    ),
+    Rule(
+        "no-await", "stalled",
+        "start() returns at once. When the script ends, the driver does, and its operation counts "
+        "as completed.",
+        "Spark DataStreamWriter.start, StreamingQuery.awaitTermination",
+        "documented",
+        "A supervisor watches the query and starts it again after a failure.",
+    ),
+    Rule(
+        "no-effect", "-",
+        "The setting does not do what it is there for, so what it should prevent happens.",
+        "Spark and SPYT, as named with the setting",
+        "source",
+        "`make confs` lists each setting with its reason; those without effect are left out.",
+    ),
+    # -- queues and consumers --------------------------------------------------------------------
+    Rule(
+        "consumer-not-vital", "lost",
+        "A queue that trims itself waits for vital consumers only: rows that this job has not read "
+        "may be gone. SPYT then repeats as many others, without an error.",
+        "YTsaurus documentation, Queues (auto_trim_config, vital); SPYT YtQueueUtils",
+        "run",
+        "`provision` registers the consumer as vital, and `check` verifies it.",
+    ),
+    Rule(
+        "trimmed-by-age", "lost",
+        "Rows go at that age, read or not, also while a vital consumer waits. A job that was "
+        "stopped for longer loses them, and SPYT repeats as many others, without an error.",
+        "YTsaurus store_trimmer.cpp (min_data_versions, max_data_ttl); SPYT YtQueueUtils",
+        "run",
+        "Rows that are gone are found at the start and in the run; on_data_loss says what happens.",
+    ),
+)  # fmt: skip
+RULES = {rule.name: rule for rule in _LIST}
+
+#: Settings that a streaming job on SPYT reads nowhere, or reads otherwise; and why.
+WITHOUT_EFFECT = {
+    "spark.streaming.stopGracefullyOnShutdown":
+        "only DStreams read it (Spark, StreamingContext); Structured Streaming does not",
+    "spark.streaming.stopGracefullyOnShutdown.timeout":
+        "no version of Spark has this setting",
+    "spark.streaming.gracefulStopTimeout":
+        "only DStreams read it; Structured Streaming has spark.sql.streaming.stopTimeout",
+    "spark.streaming.backpressure.enabled":
+        "only DStreams read it; max_rows_per_partition limits a batch",
+    "spark.sql.streaming.adaptiveExecution.enabled":
+        "no version of Spark has this setting",
+    "spark.yt.write.timeout":
+        "the streaming sink does not read it (SPYT, YtDynamicTableWriter)",
+    "spark.yt.transaction.timeout":
+        "the streaming transaction has 5 minutes fixed (SPYT, YTsaurusStreamingTransactionSupport)",
+    "spark.yt.transaction.pingInterval":
+        "the streaming transaction has 30 s fixed (SPYT, YTsaurusStreamingTransactionSupport)",
+}  # fmt: skip
+
+
+def spellings(key: str) -> tuple[str, ...]:
+    """Return the names of a setting: SPYT reads spark.yt.X as spark.ytsaurus.X too, since 2.11."""
+    if not key.startswith("spark.yt."):
+        return (key,)
+    return (key, key.replace("spark.yt.", "spark.ytsaurus.", 1))

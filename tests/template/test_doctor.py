@@ -1,0 +1,42 @@
+"""Doctor has nothing to say about a generated job, and its page shows what it prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.project import ROOT
+from ytstream.doctor import cli
+from ytstream.doctor.rules import RULES
+
+PAGE = ROOT / "docs/doctor.md"
+
+
+def test_nothing_is_found_in_a_generated_job(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["doctor", str(project)]) == 0
+    shown = capsys.readouterr().out
+    assert "a job of ytstream" in shown
+    assert shown.endswith("nothing was found\n")
+
+
+def test_the_page_shows_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name, language in (("enrich.py", "python"), ("run.sh", "sh")):
+        (block,) = re.findall(rf"`{name}`:\n\n```{language}\n(.*?)```", page, re.DOTALL)
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["doctor", "."]) == 1
+    (shown,) = re.findall(r"```text\n\$ python -m ytstream doctor \.\n(.*?)```", page, re.DOTALL)
+    assert capsys.readouterr().out == shown
+
+
+def test_the_page_has_every_rule() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rules = re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", page, re.MULTILINE)
+    assert dict(rules) == {rule.name: rule.rows for rule in RULES.values()}
