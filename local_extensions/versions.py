@@ -34,7 +34,7 @@ LOCKS = {
     "spark-4.1": Lock("dev", "4.1", 940),
     "spark-3.5-sessions": Lock("sessions", "3.5", 940),
     "spark-3.5": Lock("dev", "3.5", 780),
-    "tools": Lock("tools", "", 60),
+    "tools": Lock("tools", "", 150),
 }
 
 
