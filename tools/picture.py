@@ -25,13 +25,15 @@ FIRST = "produced "
 WIDTH = 104
 #: Colours without a terminal, and each bar once, as it is in the end.
 COLOURED = {"FORCE_COLOR": "1", "TTY_INTERACTIVE": "0", "COLUMNS": str(WIDTH)}
+#: Hides and shows the cursor.
+_CURSOR = re.compile(r"\x1b\[\?25[lh]")
 #: The fonts that rich names are on a server; a page's own fonts do.
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def drawn(printed: str) -> str:
     """Return the picture of what a demo printed, as SVG."""
-    lines = printed.splitlines()
+    lines = _CURSOR.sub("", printed).splitlines()
     first = next(n for n, line in enumerate(lines) if Text.from_ansi(line).plain.startswith(FIRST))
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("\n".join(lines[first:])), soft_wrap=False)

@@ -31,7 +31,7 @@ EXAMPLE = ("README.md", "docs/operations.md", "config/local.toml", "config/produ
 def pages() -> list[str]:
     """Return the paths of the pages in the repository."""
     tops = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-    found = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").glob("*/README.md")]
+    found = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").glob("*/*.md")]
     paths = [*tops, *sorted(path.relative_to(ROOT).as_posix() for path in found)]
     return [path for path in paths if path not in UNLISTED]
 
@@ -73,7 +73,8 @@ def main(program: str) -> int:
         return 1
     folder = BUILD / "site-source"
     stage(folder)
-    done = subprocess.run([program, "build", "--strict", "--clean"], cwd=folder, check=False)
+    words = [Path(program).absolute(), "build", "--strict", "--clean"]
+    done = subprocess.run(words, cwd=folder, check=False)
     if done.returncode == 0:
         shutil.rmtree(BUILD / "site", ignore_errors=True)
         shutil.copytree(folder / "site", BUILD / "site")
