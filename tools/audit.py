@@ -1,6 +1,6 @@
 """Audit the workflows with zizmor, offline: this repository's, and those that it generates.
 
-    python -m tools.audit FILE_OF_ZIZMOR
+python -m tools.audit FILE_OF_ZIZMOR
 """
 
 from __future__ import annotations
