@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     detail: str = ""
 
 
-class Failed(Exception):
+class CommandError(Exception):
     """A command failed; the text is the last line that it said."""
 
 
@@ -53,13 +53,13 @@ def environment() -> dict[str, str]:
 
 
 def said(folder: Path, *words: str) -> str:
-    """Run a command in ``folder`` and return what it printed. Raises Failed."""
+    """Run a command in ``folder`` and return what it printed. Raises CommandError."""
     done = subprocess.run(
         words, cwd=folder, env=environment(), capture_output=True, text=True, check=False
     )
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        raise Failed(f"{' '.join(words[:2])}: {lines[-1] if lines else done.returncode}")
+        raise CommandError(f"{' '.join(words[:2])}: {lines[-1] if lines else done.returncode}")
     return done.stdout
 
 
@@ -71,7 +71,7 @@ def repositories(file: Path) -> list[str]:
 
 
 def cloned(repository: str, work: Path) -> Path:
-    """Return a fresh clone, named as the repository is. Raises Failed."""
+    """Return a fresh clone, named as the repository is. Raises CommandError."""
     name = re.sub(r"[^\w.-]", "-", repository.rstrip("/").removesuffix(".git").split("/")[-1])
     folder = work / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -86,7 +86,7 @@ def version(clone: Path) -> str:
         tools = tomllib.loads((clone / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
         return str(tools["ytstream-template"]["version"])
     except (OSError, KeyError, tomllib.TOMLDecodeError):
-        raise Failed("no version of the template in pyproject.toml") from None
+        raise CommandError("no version of the template in pyproject.toml") from None
 
 
 def described(repository: str, work: Path) -> Outcome:
@@ -105,9 +105,8 @@ def conflicts(clone: Path) -> Iterator[str]:
     # Of a renamed file the former name follows, as an entry without a status.
     for entry in filter(None, changed.split("\0")):
         state, file = entry[:2], clone / entry[3:]
-        if "U" in state or entry.endswith(".rej"):
-            yield entry[3:]
-        elif file.is_file() and _MARKER.search(file.read_text(errors="replace")):
+        has_marker = file.is_file() and _MARKER.search(file.read_text(errors="replace"))
+        if "U" in state or entry.endswith(".rej") or has_marker:
             yield entry[3:]
 
 
@@ -144,7 +143,7 @@ def attempted(arguments: argparse.Namespace) -> Iterator[Outcome]:
             else:
                 asked = (arguments.to, arguments.push, arguments.open)
                 yield updated(repository, arguments.work, *asked)
-        except Failed as failure:
+        except CommandError as failure:
             yield Outcome(repository, "FAILED", str(failure))
 
 

@@ -73,7 +73,7 @@ def main(program: str) -> int:
         return 1
     folder = BUILD / "site-source"
     stage(folder)
-    words = [Path(program).absolute(), "build", "--strict", "--clean"]
+    words = [str(Path(program).absolute()), "build", "--strict", "--clean"]
     done = subprocess.run(words, cwd=folder, check=False)
     if done.returncode == 0:
         shutil.rmtree(BUILD / "site", ignore_errors=True)

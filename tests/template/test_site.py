@@ -42,7 +42,7 @@ def test_a_term_is_linked_or_explained_where_it_first_stands(word: str) -> None:
     text = README.split("\n\n", 2)[2]
     first = re.search(rf"[^.]*\b{word}\b[^.]*\.", text)
     assert first
-    assert re.search(rf"\[{word}\]\(|\*{word}\* are|`{word}`,\s+a ", first[0]), first[0]
+    assert re.search(rf"\[{word}\]\(|\*{word}\* are|`{word}`,\s+a\s", first[0]), first[0]
 
 
 def test_the_picture_is_of_a_run_in_which_the_guarantee_held() -> None:
@@ -82,7 +82,7 @@ def test_the_site_builds_and_loads_nothing_of_another_server(tmp_path: Path) -> 
     site.stage(tmp_path)
 
     def build() -> int:
-        words = [GENERATOR, "build", "--strict", "--clean"]
+        words = [str(GENERATOR), "build", "--strict", "--clean"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
         return done.returncode
 
