@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.organisation import SETTINGS
-from tests.project import ROOT
+from tests.project import OPTIONS, ROOT
 from tests.template.test_generated import CONFIG_KEYS
 from tests.template.test_makefile import OFFERED
 from tools import picture, site
@@ -34,6 +34,8 @@ def test_one_screen_says_what_it_is_and_what_is_not_proven() -> None:
         :2
     ] == ["make demo", "cookiecutter gh:ORG/REPO --checkout vX.Y.Z"]
     assert README.index("cookiecutter gh:ORG") < README.index("## Choose")
+    assert len(OPTIONS) == 13
+    assert "It asks thirteen" in README
 
 
 @pytest.mark.parametrize("word", ["YTsaurus", "SPYT", "cookiecutter", "minicluster", "queues"])
