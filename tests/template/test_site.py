@@ -119,6 +119,17 @@ def test_the_platform_page_has_every_setting_of_an_organisation() -> None:
     assert all(f"\n  {name}: " in page for name in SETTINGS)
 
 
+def test_each_line_about_an_alternative_has_its_source() -> None:
+    page = (ROOT / "docs/alternatives.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| [^|]+ \| source \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert len(tables) > 5
+    for line in "".join(tables).splitlines():
+        _, _, source, _ = line.split("|")
+        assert source.strip(), line
+    for name in ("SPYT", "YT Flow", "FLYT", "Kafka Streams", "Flink"):
+        assert re.search(rf"^## {name}", page, re.MULTILINE), name
+
+
 def test_ten_words_are_ten() -> None:
     page = (ROOT / "docs/words.md").read_text(encoding="utf-8")
     assert len(re.findall(r"^\| \*\*", page, re.MULTILINE)) == 10
