@@ -1,0 +1,43 @@
+"""The shipped transformations where a row's key is null."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from packages.ytstream.tests.helpers import StreamOf
+from ytstream.testing.batches import stream_outputs
+from ytstream.testing.frames import events_frame, reference_frame
+
+pytestmark = pytest.mark.spark
+
+
+def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
+    stream_of: StreamOf, tmp_path: Path
+) -> None:
+    stream = stream_of("transactional", "deduplicate")
+    job = stream.connection.job
+    optional = [replace(column, required=False) for column in job.output_columns["output"]]
+    stream.redeclare(outputs={**job.outputs, "output": optional})
+    row, other = stream.sample.make(2, seed=5)
+    rows = [{**row, "event_id": None}] * 3 + [other] * 3
+    frames = stream_outputs(stream.spark, stream.connection, tmp_path, rows[:5], rows[5:])
+    found = [row.event_id for row in frames["output"].collect()]
+    assert (found.count(None), found.count(other["event_id"]), len(found)) == (3, 1, 4)
+
+
+def test_a_null_key_joins_no_row_of_the_reference(stream_of: StreamOf, spark: SparkSession) -> None:
+    stream = stream_of("transactional", "join")
+    (row,) = stream.sample.make(1, seed=5)
+    known = dict(stream.sample.reference[0])
+    reference = [known, {**known, "auction": None, "category": "no auction's"}]
+    bids = [{**row, "auction": None}, {**row, "auction": known["auction"]}]
+    result = stream.connection.job.transform(
+        events_frame(spark, stream.connection, bids),
+        reference_frame(spark, stream.connection, reference),
+    )
+    found = {row.auction: row.category for row in result.collect()}
+    assert found == {None: None, known["auction"]: known["category"]}
