@@ -45,7 +45,7 @@ class CommandError(Exception):
 def environment() -> dict[str, str]:
     """Return what commands run with.
 
-    git asks nobody for a password. cruft imports the extension of the commit that it checked out:
+    git does not ask for a password. cruft imports the extension of the commit that it checked out:
     a PYTHONPATH would lead it to another one.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
