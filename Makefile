@@ -35,12 +35,16 @@ OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")
 # What generated projects get, and the template's own tools beside it.
 LOCK_4.1 := templates/locks/template.txt
 LOCK_3.5 := templates/locks/spark-3.5-sessions.txt
+# The generator of the site and the audit of workflows.
+VENV_TOOLS := .venv-tools
+LOCK_TOOLS := templates/locks/tools.txt
+STAMP_TOOLS = $(VENV_TOOLS)/.locked-$(shell cksum $(LOCK_TOOLS) | cut -d ' ' -f 1)
 # One stamp per state of these files: a second set-up finds nothing to do.
 STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 demo test test-quick journeys \
-  crash-matrix outages conformance fuzz bench lint locks dist release
+.PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
+  test-quick journeys crash-matrix outages conformance fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +67,15 @@ installed-4.1 installed-3.5: installed-%: git
 	  rm -f "$(VENV_$*)"/.locked-* "$(VENV_$*)/.begun"; \
 	  touch "$(STAMP)"; }
 
+# What no test of a job needs: seconds to make, without Spark and Java.
+installed-tools: git
+	@test -f "$(STAMP_TOOLS)" || { \
+	  set -e; \
+	  $(call make-environment,$(VENV_TOOLS)); \
+	  $(call install-locked,$(VENV_TOOLS),$(LOCK_TOOLS)); \
+	  rm -f "$(VENV_TOOLS)"/.locked-* "$(VENV_TOOLS)/.begun"; \
+	  touch "$(STAMP_TOOLS)"; }
+
 demo: ## generate a project, run its demo: rows in, kill -9, restart, rows counted
 	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
 	$(if $(filter 4.1 3.5,$(SPARK)),,$(error SPARK=$(SPARK): give 4.1 or 3.5))
@@ -81,7 +94,7 @@ dist: ## the wheels of packages/, as an organisation uploads them to its index, 
 	@rm -rf dist && $(find-python); "$$python" local_extensions/wheels.py dist
 
 # Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
-test: setup test-quick ## the tests, linters included, on both Spark versions
+test: setup installed-tools test-quick ## the tests, linters included, on both Spark versions
 	@$(BIN)/pytest -n 4 --dist worksteal -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
@@ -94,7 +107,7 @@ outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one
 	@$(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
-test-quick: setup-4.1 ## what runs without Spark
+test-quick: setup-4.1 installed-tools ## what runs without Spark
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow and not spark and not journey"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
@@ -116,6 +129,15 @@ lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over t
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream" "packages/minicluster/src/minicluster"
+
+audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones
+	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor"
+
+site: installed-4.1 installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
+	@$(BIN)/python -m tools.site "$(VENV_TOOLS)/bin/zensical"
+
+picture: setup-4.1 ## docs/demo.svg anew, from a demo that it runs
+	@$(BIN)/python -m tools.picture
 
 release: installed-4.1 ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
 	@$(BIN)/python -m tools.release "$(VERSION)"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slugify import slugify
 
-from . import text, versions
+from . import organisation, text, versions
 from .problem import Problem
 from .text import shown
 
@@ -108,6 +108,7 @@ def found(options: Answers) -> list[Problem]:
         *_path_problems(queues(options), options["cypress_root"]),
         *(Problem(problem, "yt_proxy") for problem in proxy_problems(options["yt_proxy"])),
         *pair_problems(options),
+        *organisation.problems(options),
     ]
 
 
@@ -127,6 +128,8 @@ def _unusable(options: Answers) -> Iterator[Problem]:
     for name, value in options.items():
         if not isinstance(value, str):
             yield Problem(f"{name} is not text; give a string", name)
+        elif not value and name in organisation.SETTINGS:
+            continue
         elif not value.strip():
             what = "give it a value, or leave it out to take the default"
             yield Problem(f"{name} is empty; {what}", name)

@@ -22,11 +22,12 @@ _FUNCTIONS = {
 
 
 class Call(NamedTuple):
-    """A command, its arguments by name, and the answers among them."""
+    """A command, its arguments by name, the answers among them, and those of .cruft.json."""
 
     command: str = "cookiecutter"
     arguments: Mapping[str, Any] = {}
     given: Mapping[str, Any] = {}
+    stored: Mapping[str, Any] = {}
 
 
 def current_call() -> Call:
@@ -42,11 +43,11 @@ def current_call() -> Call:
 
 def _call(command: str, arguments: dict[str, Any]) -> Call:
     given = arguments.get("extra_context") or {}
+    stored = (arguments.get("cruft_state") or {}).get("context", {}).get("cookiecutter", {})
     if command in ("cruft update", "cruft diff"):
         del arguments["directory"]  # a local variable of theirs, not an option
     if command == "cruft update":
         # cruft renders the former commit first, without the answers that are given for the new
         # one. Then it adds them to those of .cruft.json, which it calls cruft_state.
-        state = arguments["cruft_state"]["context"]["cookiecutter"]
-        given = {name: value for name, value in given.items() if state.get(name) == value}
-    return Call(command, arguments, given)
+        given = {name: value for name, value in given.items() if stored.get(name) == value}
+    return Call(command, arguments, given, stored)

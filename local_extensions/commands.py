@@ -12,6 +12,7 @@ from typing import Any
 from . import answers
 from .callers import Call
 from .options import offered
+from .organisation import SETTINGS
 from .problem import Problem
 
 _WITH_A_VALUE = (
@@ -22,7 +23,7 @@ _SWITCHES = (
     *("cookiecutter_input", "skip_apply_ask", "allow_untracked_files"),
 )
 _UPDATES = ("cruft update", "cruft diff")
-_ADDRESSES = ("queue_paths", "cypress_root", "yt_proxy")
+_ADDRESSES = ("queue_paths", "cypress_root", "yt_proxy", *SETTINGS)
 _OPEN = "..."
 
 
@@ -34,15 +35,16 @@ def keeping(call: Call, answered: Mapping[str, str], problems: list[Problem]) ->
     """
     fixed = dict(problem.fix for problem in problems if problem.fix)
     to_answer = {problem.option for problem in problems if not problem.fix}
-    rendered = {name: typed(value) for name, value in answered.items()}
+    texts = {name: value for name, value in answered.items() if isinstance(value, str)}
+    rendered = {name: typed(value) for name, value in texts.items()}
     known = {**_as_given(call.given), **rendered, **fixed}
     if call.command in _UPDATES:
         known = {name: known[name] for name in known if name in {*call.given, *fixed, *to_answer}}
     to_answer |= {name for name, value in known.items() if _may_hold_a_secret(name, value)}
-    good = {name: known[name] for name in offered() if name in known.keys() - to_answer}
-    return " ".join(
-        _words(call, {**good, **{name: _OPEN for name in offered() if name in to_answer}})
-    )
+    # A setting that was not given comes from the same configuration again.
+    names = [*offered(), *(name for name in SETTINGS if name in {*call.given, *fixed, *to_answer})]
+    good = {name: known[name] for name in names if name in known.keys() - to_answer}
+    return " ".join(_words(call, {**good, **{name: _OPEN for name in names if name in to_answer}}))
 
 
 def _as_given(given: Mapping[str, Any]) -> dict[str, str]:

