@@ -82,6 +82,15 @@ class Stream:
                 return
             yield attachment
 
+    async def input_end(self) -> None:
+        """Take the client's null attachment, which alone it may send to a method that reads.
+
+        The native client waits until its end was taken. Source: core/rpc/stream.cpp,
+        HandleOutputStreamingRequest.
+        """
+        async for _ in self.chunks():
+            raise YtError(PROTOCOL, "Expected the end of the stream, got data")
+
     async def write(self, attachment: bytes) -> None:
         """Send an attachment when the client's window has room for it."""
         while self._sent_position - self._taken_position >= self._window:

@@ -47,6 +47,7 @@ async def read_rows(call: Invocation) -> None:
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
     meta.statistics.CopyFrom(statistics)
     fill_schema(meta.schema, reading.schema)
+    await call.stream.input_end()
     await call.stream.write(meta.SerializeToString())
     for start in range(0, len(reading.rows), ROWS):
         block = reading.rows[start : start + ROWS]
