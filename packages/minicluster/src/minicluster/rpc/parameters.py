@@ -227,6 +227,16 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
         "retention_timestamp": only(0),
         "use_lookup_cache": TUNING,
     },
+    "VersionedLookupRows": {
+        **read("path", "timestamp", "columns", "keep_missing_rows", "rowset_descriptor"),
+        **read("retention_config"),
+        "allow_missing_key_columns": only(False),
+        "enable_partial_result": WHOLE,
+        "execution_pool": TUNING,
+        "multiplexing_band": TUNING,
+        "replica_consistency": NO_REPLICAS,
+        "use_lookup_cache": TUNING,
+    },
     "SelectRows": {
         **read("query", "timestamp", "allow_join_without_index"),
         **_TUNED,

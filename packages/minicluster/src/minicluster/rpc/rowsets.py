@@ -17,6 +17,8 @@ from .bus import Part
 from .messages import text
 
 WIRE_FORMAT_VERSION = 1
+UNVERSIONED, VERSIONED = 1, 2
+"""Kinds of rowsets."""
 WIRE = 0
 """The number of the wire format among the formats of a rowset."""
 
@@ -55,7 +57,7 @@ def write(descriptor: Any, rowset: Rowset) -> list[Part]:
 def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
     """Describe columns by name and type, which is enough for the Java client."""
     descriptor.wire_format_version = WIRE_FORMAT_VERSION
-    descriptor.rowset_kind = 1  # unversioned
+    descriptor.rowset_kind = UNVERSIONED
     for column in columns:
         entry = descriptor.name_table_entries.add()
         entry.name = column.name

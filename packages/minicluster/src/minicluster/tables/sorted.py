@@ -7,7 +7,7 @@ list first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..rows.from_wire import Key
 
@@ -40,6 +40,10 @@ class SortedData:
         horizon = timestamp - _KEEP
         while len(versions) > 1 and versions[1][0] < horizon:
             versions.pop(0)
+
+    def versions(self, key: Key) -> Sequence[Version]:
+        """Return the versions of a row, the oldest first."""
+        return self._versions.get(key, ())
 
     def last_write(self, key: Key) -> int:
         """Return the commit timestamp of the last version; 0 when there was none."""

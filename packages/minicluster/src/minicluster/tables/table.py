@@ -16,6 +16,7 @@ from ..rows.from_wire import Key, RowReader
 from ..rows.from_yson import key_from_yson
 from ..rows.schema import TableSchema
 from .ordered import OrderedData
+from .row_locks import RowLocks
 from .sorted import SortedData
 
 MOUNTED = "mounted"
@@ -53,11 +54,17 @@ class Table:
     atomicity: str = "full"
     schema_mode: str = "strong"
     last_commit: int = 0
+    locks: RowLocks = field(default_factory=RowLocks)
     _readers: dict[tuple[str, ...], RowReader] = field(default_factory=dict, repr=False)
 
     @property
     def sorted(self) -> bool:
         return self.schema.sorted
+
+    @property
+    def has_locks(self) -> bool:
+        """Return whether a column has a lock of its own."""
+        return any("lock" in column.extra for column in self.schema.columns)
 
     @property
     def ordered(self) -> bool:

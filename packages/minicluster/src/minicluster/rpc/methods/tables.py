@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...query import select
-from .. import rowsets
+from ...rows import wire
+from .. import rowsets, versioned
 from ..bus import Part
 from ..messages import text
 from ..service import Invocation, method
@@ -44,6 +45,31 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
         keep_missing=message.keep_missing_rows,
     )
     return rowsets.write(call.reply.rowset_descriptor, rowset)
+
+
+@method("VersionedLookupRows")
+def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
+    """Answer with the versions of rows; with a retention config, with as many as it keeps."""
+    message = call.message
+    names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+    wanted = [text(name) for name in message.columns] or None
+    limit = message.retention_config.max_data_versions if message.HasField("retention_config") else 0
+    table, columns, found = call.cluster.tables.versions(
+        text(message.path), rowsets.present(keys), names, columns=wanted
+    )
+    at = _timestamp(message.timestamp)
+    rows: list[bytes | None] = []
+    for versions in found:
+        seen = [version for version in versions if at is None or version[0] <= at][-limit:]
+        if seen:
+            rows.append(versioned.encode(seen, table.schema.key_count, columns))
+        elif message.keep_missing_rows:
+            rows.append(None)
+    descriptor = call.reply.rowset_descriptor
+    described = table.schema.rowset_columns()
+    rowsets.describe(descriptor, [described[index] for index in columns])
+    descriptor.rowset_kind = rowsets.VERSIONED
+    return [wire.join(rows)]
 
 
 @method("SelectRows")
