@@ -231,6 +231,11 @@ class RowReader:
             )
         return wire.from_chunks([pieces[index] for index in range(count)])
 
+    def key_chunks(self, row: bytes) -> list[bytes]:
+        """Return the encoded key columns of a row that may have others."""
+        pieces = self._pieces(row)[1]
+        return [pieces[index] for index in range(self.schema.key_count)]
+
     def _pieces(self, row: bytes, optional_keys: bool = False) -> tuple[int | None, Update]:
         tablet: int | None = None
         pieces: Update = {}

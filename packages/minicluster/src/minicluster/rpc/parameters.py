@@ -212,6 +212,7 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     # Rows
     "ModifyRows": {
         **read("transaction_id", "path", "row_modification_types", "rowset_descriptor"),
+        **read("row_legacy_read_locks", "row_legacy_locks"),
         "sequence_number": _IN_SEQUENCE,
         "sequence_number_source_id": _IN_SEQUENCE,
         "allow_missing_key_columns": only(False),

@@ -15,11 +15,12 @@ from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
 from ..errors import generic, tablet_not_mounted
 from ..rows import wire
-from ..rows.from_wire import WRITE, Key, Modification, key_of
+from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
 from . import alter, row_locks, static, tablets
+from .row_locks import Taken
 from .sorted import Version
 from .table import (
     MOUNTED,
@@ -121,6 +122,26 @@ class Tables:
         given = table.reader(names, path).modifications(rowset, kinds)
         self._modify(node, table, given, tx)
 
+    def lock_rowset(
+        self,
+        path: str,
+        rowset: bytes,
+        names: Sequence[str],
+        locks: Sequence[Taken],
+        tx: Transaction,
+    ) -> None:
+        """Take the locks of each row of a rowset; write those that have more than a key."""
+        rows = [row for row in wire.split(rowset) if row is not None]
+        if len(rows) != len(locks):
+            raise generic(f"{len(locks)} masks of locks for {len(rows)} rows")
+        node, table = self.sorted(path)
+        count = table.schema.key_count
+        reader = table.reader(names, path)
+        written = [row for row in rows if len(wire.values(row)) > count]
+        keys = [key_of(wire.from_chunks(reader.key_chunks(row)), count) for row in rows]
+        self.modify(path, [(UPDATE, row) for row in written], names, tx=tx)
+        tx.buffer(node, table).lock(dict(zip(keys, locks, strict=True)))
+
     def modify_items(
         self,
         path: str,
@@ -136,7 +157,9 @@ class Tables:
         """
         node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(node, table, [reader.modification(kind, item) for item in items], tx, atomicity)
+        self._modify(
+            node, table, [reader.modification(kind, item) for item in items], tx, atomicity
+        )
 
     def lock_rows(
         self,

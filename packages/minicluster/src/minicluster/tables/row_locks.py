@@ -66,6 +66,14 @@ def numbers(schema: TableSchema) -> dict[str, int]:
     return found
 
 
+def from_bits(read: int, masks: int) -> Taken:
+    """Return the locks of a row as ModifyRows carries them: a bit for each weak one, and two bits
+    for each of any type (client/table_client/row_base.h, TLegacyLockMask)."""
+    weak = {lock: SHARED_WEAK for lock in range(read.bit_length()) if read >> lock & 1}
+    typed = {lock: masks >> 2 * lock & 3 for lock in range((masks.bit_length() + 1) // 2)}
+    return weak | {lock: type for lock, type in typed.items() if type}
+
+
 def locks_of(schema: TableSchema, columns: Iterable[int]) -> Taken:
     """Return the locks that a write of these columns takes."""
     known = numbers(schema)

@@ -75,7 +75,9 @@ def insert_rows(call: Invocation) -> None:
     if update and not schema.sorted:
         raise generic('Cannot use "update" mode for ordered tables')
     kind = UPDATE if update else WRITE
-    tables.modify_items(path, kind, call.rows(schema), tx=call.tablet_tx, atomicity=_atomicity(call))
+    tables.modify_items(
+        path, kind, call.rows(schema), tx=call.tablet_tx, atomicity=_atomicity(call)
+    )
 
 
 def _atomicity(call: Invocation) -> str:
@@ -88,9 +90,7 @@ def _atomicity(call: Invocation) -> str:
 @command("delete_rows", input=TABULAR, volatile=True, heavy=True)
 def delete_rows(call: Invocation) -> None:
     path, tables = call.path(), call.cluster.tables
-    tables.modify_items(
-        path, DELETE, _keys(call), tx=call.tablet_tx, atomicity=_atomicity(call)
-    )
+    tables.modify_items(path, DELETE, _keys(call), tx=call.tablet_tx, atomicity=_atomicity(call))
 
 
 @command("lock_rows", input=TABULAR, volatile=True, heavy=True)
