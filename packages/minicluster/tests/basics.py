@@ -1,7 +1,8 @@
 """The basics: what every client of a cluster does, each a few calls and what must come of them.
 
 They are written against the official `yt.wrapper.YtClient`; `test_basics.py` runs them over its
-HTTP and its native RPC backend. `python -m packages.minicluster.tests.basics` prints them side by side.
+HTTP and its native RPC backend, `python -m packages.minicluster.tests.basics` prints them side by
+side.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from yt import yson
 
 from minicluster.errors import YtError
 from minicluster.rows import wire
-from minicluster.rows.from_wire import DELETE, WRITE, RowReader, key_of, key_reader
+from minicluster.rows.from_wire import DELETE, UPDATE, WRITE, RowReader, key_of, key_reader
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
 from tests import codes
@@ -107,7 +107,7 @@ def test_an_items_key_cannot_be_left_out() -> None:
     of = schema(keys=True)
     reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
     with pytest.raises(YtError, match='Missing key column "u"'):
-        reader.modification(WRITE, {"k": 1, "small": 1})
+        reader.modification(UPDATE, {"k": 1, "small": 1})
     with pytest.raises(YtError, match='Missing required column "small"'):
         reader.modification(WRITE, {"k": 1, "u": 1})
     with pytest.raises(YtError, match="Invalid number of key columns"):

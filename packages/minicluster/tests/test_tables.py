@@ -127,7 +127,6 @@ def test_old_versions_are_dropped_after_a_while_but_never_the_last(cluster: Clus
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"v": "a"}, 'Missing key column "k"'),
         ({"k": 1, "x": 1}, 'Unexpected column "x"'),
         ({"k": "a"}, 'Error validating column "k"'),
         ({"k": 1, "v": 1}, 'Error validating column "v"'),

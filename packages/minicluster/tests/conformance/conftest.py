@@ -30,6 +30,9 @@ SOURCES = re.compile(
 TIMEOUT = 60.0
 BACKENDS = ("http", "rpc") if find_spec("yt_driver_rpc_bindings") else ("http",)
 
+over_http = pytest.mark.parametrize("backend", ["http"], indirect=True, scope="session")
+"""For what the HTTP proxy does itself, and for what the native client does in its own way."""
+
 Row = dict[str, Any]
 Register = Callable[..., None]
 

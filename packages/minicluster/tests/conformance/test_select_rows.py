@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yt.wrapper as yt
 
-from packages.minicluster.tests.conformance.conftest import Row, make_table
+from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
 
 COLUMNS: list[Row] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
@@ -189,6 +189,7 @@ def test_wrong_queries_are_refused(client: Any, table: str, query: str, complain
         list(client.select_rows(query.format(table=table)))
 
 
+@over_http
 def test_a_query_tells_how_much_it_read(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/dyn-query-language (execution statistics)"""
     statistics: dict[str, Any] = {}

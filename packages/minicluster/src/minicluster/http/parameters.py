@@ -184,7 +184,11 @@ OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
         "lock_type": only("exclusive"),
     },
     "delete_rows": {**_WRITE, "lock_type": only("exclusive")},
-    "lock_rows": {**_WRITE, **read("locks", "lock_type")},
+    "lock_rows": {
+        **read("path", "transaction_id", "locks", "lock_type"),
+        "atomicity": Harmless("that of the transaction holds"),
+        "durability": LASTING,
+    },
     "lookup_rows": {
         **_SNAPSHOT,
         **read("path", "column_names", "keep_missing_rows"),

@@ -156,6 +156,8 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     "LockNode": read("path", "mode", "waitable", "child_key", "attribute_key"),
     "UnlockNode": read("path"),
     "CreateObject": {**read("type", "attributes", "ignore_existing"), "sync": AT_ONCE},
+    "AddMember": read("member", "group"),
+    "RemoveMember": read("member", "group"),
     "CheckPermission": {
         **read("path", "user", "permission", "columns"),
         "vital": Harmless("the permission to register a vital consumer has a bit of its own"),

@@ -61,7 +61,7 @@ def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
     for column in columns:
         entry = descriptor.name_table_entries.add()
         entry.name = column.name
-        entry.type = column.wire_type
+        entry.type = wire.ANY if column.wire_type == wire.COMPOSITE else column.wire_type
 
 
 def pack(*parts: bytes) -> bytes:
@@ -127,7 +127,8 @@ def fill_schema(message: Any, schema: TableSchema) -> None:
 
 def _fill_column(message: Any, column: Column) -> None:
     message.name = column.name
-    message.type = column.wire_type
+    # The older name of every composite type is any; the native client compares it with type_v3.
+    message.type = wire.ANY if column.composite else column.wire_type
     message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
     message.required = column.required
     for name in ("lock", "group", "aggregate"):

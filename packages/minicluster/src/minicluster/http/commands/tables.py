@@ -109,11 +109,17 @@ def lock_rows(call: Invocation) -> None:
 
 
 def _keys(call: Invocation) -> list[dict[str, Any]]:
-    """Return the keys of the input. Raises YtError for another column."""
+    """Return the keys of the input; an optional column that is left out is null.
+
+    Raises YtError for another column. Source: client/driver/table_commands.cpp,
+    SetTreatMissingAsNull.
+    """
     schema = call.cluster.tables.sorted(call.path())[1].schema
     found = call.rows(schema)
     require_keys(schema, found)
-    return found
+    keys = schema.columns[: schema.key_count]
+    nulls = {column.name: None for column in keys if not column.required}
+    return [nulls | item for item in found] if nulls else found
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import ids
-from ...cypress import system
+from ...cypress import subjects, system
 from ...cypress.permissions import check_permission as decide
 from ...errors import not_supported
 from ...tables.table import FROZEN, MOUNTED, UNMOUNTED
@@ -44,6 +44,18 @@ def create_object(call: Invocation) -> None:
         ignore_existing=message.ignore_existing,
     )
     set_guid(call.reply.object_id, made)
+
+
+@method("AddMember")
+def add_member(call: Invocation) -> None:
+    message = call.message
+    subjects.add_member(call.cluster.cypress, text(message.member), text(message.group))
+
+
+@method("RemoveMember")
+def remove_member(call: Invocation) -> None:
+    message = call.message
+    subjects.remove_member(call.cluster.cypress, text(message.member), text(message.group))
 
 
 @method("CheckPermission")
