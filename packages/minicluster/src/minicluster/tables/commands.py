@@ -19,7 +19,7 @@ from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
-from . import alter, row_locks, static, tablets
+from . import alter, retention, row_locks, static, tablets
 from .row_locks import Taken
 from .sorted import Version
 from .table import (
@@ -60,6 +60,11 @@ class Tables:
         self._random = random.Random(0)
         self.tablet_changes = 0
         """How often tablets may have changed their state."""
+
+    def held(self) -> int:
+        """Return how many rows all tables hold in memory."""
+        nodes = self._store.nodes.values()
+        return sum(node.payload.held() for node in nodes if isinstance(node.payload, Table))
 
     def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
         """Return the node of a table and the table. Raises YtError if there is no table."""
@@ -245,6 +250,7 @@ class Tables:
         """Return rows of a sorted table in the order of `keys`; None for a missing one if kept."""
         node, table = self.sorted(path)
         timestamp = timestamp or None
+        self.require_retained(node, timestamp)
         wanted = _wanted(node, table.schema, columns)
         found: list[bytes | None] = []
         for key in self._keys(node, table, keys, names):
@@ -261,6 +267,10 @@ class Tables:
                 )
         described = table.schema.rowset_columns()
         return Rowset([described[index] for index in wanted], found)
+
+    def require_retained(self, node: Node, timestamp: int | None) -> None:
+        """Raise YtError if a sorted table is read as it was too long ago."""
+        retention.require_retained(node, timestamp, self._clock.now())
 
     def versions(
         self,

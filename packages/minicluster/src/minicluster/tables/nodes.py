@@ -205,7 +205,9 @@ def _copy(node: Node, move: bool) -> Table:
 
 
 def _copy_data(data: OrderedData) -> OrderedData:
-    return replace(data, rows=list(data.rows), commits=list(data.commits), chunks=list(data.chunks))
+    return replace(
+        data, rows=data.rows.copy(), commits=list(data.commits), chunks=list(data.chunks)
+    )
 
 
 def _restore_atomicity(table: Table, atomicity: str) -> None:

@@ -32,6 +32,7 @@ from . import row_locks
 from .mounts import Mounts
 from .ordered import stamped
 from .row_locks import Taken
+from .sorted import VERSIONS
 from .table import MOUNTED, Table, not_mounted
 
 MAX_ROWS_PER_TABLET = 100_000
@@ -111,6 +112,7 @@ class TabletTransactions:
         self._alive: dict[str, Transaction] = {}
         self.last_commit = 0
         self.rows_per_tablet = MAX_ROWS_PER_TABLET
+        self.versions_per_row = VERSIONS
 
     def start(
         self,
@@ -189,7 +191,7 @@ class TabletTransactions:
             _check(transaction, buffered, self.rows_per_tablet)
         timestamp = self._clock.timestamp()
         for buffered in transaction.buffered.values():
-            _apply(buffered, timestamp)
+            _apply(buffered, timestamp, self.versions_per_row)
         self.last_commit = timestamp
         return timestamp
 
@@ -287,7 +289,7 @@ def _winner(buffered: Buffered, start: int) -> tuple[Key, int] | None:
     return None
 
 
-def _apply(buffered: Buffered, timestamp: int) -> None:
+def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
     table = buffered.table
     if table.has_locks or buffered.locked:
         for key, taken in buffered.locks().items():
@@ -302,7 +304,7 @@ def _apply(buffered: Buffered, timestamp: int) -> None:
         if isinstance(change, dict):
             old = table.data.get(key)
             change = merged(table.schema, wire.chunks(old) if old else {}, change)
-        table.data.put(key, change, timestamp)
+        table.data.put(key, change, timestamp, versions)
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:
