@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yt.packages import requests
 import yt.wrapper as yt
+from yt.packages import requests
 
 from minicluster import testing
 from packages.minicluster.tests.conftest import connect

@@ -26,12 +26,14 @@ DISABLED, REQUIRED = 0, 2
 def answer(parts: list[Part]) -> list[Part]:
     """Return the parts of the answer to a handshake. Raises BusError."""
     if len(parts) != 1 or parts[0] is None or not parts[0].startswith(SIGNATURE):
-        raise BusError("a handshake that is none")
+        raise BusError("not a handshake")
     kind: Any = protos.message("NYT.NBus.NProto.THandshake")
     try:
         given = kind.FromString(parts[0][len(SIGNATURE) :])
     except DecodeError as error:
         raise BusError(f"bad handshake: {error}") from None
+    if not given.IsInitialized():
+        raise BusError("bad handshake: it has no connection id")
     if given.encryption_mode == REQUIRED:
         raise BusError("the client requires TLS, which the minicluster does not have")
     made = kind(encryption_mode=DISABLED, verification_mode=DISABLED)

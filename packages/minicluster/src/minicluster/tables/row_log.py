@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain
 from typing import overload
 
 BLOCK = 1 << 18
@@ -70,15 +70,19 @@ class RowLog(Sequence[bytes]):
         if isinstance(item, int):
             return self[range(len(self))[item] :][0]
         start, end, _ = item.indices(len(self))
-        return list(self._between(start, end)) if start < end else []
+        found: list[bytes] = []
+        for rows in self._between(start, end):
+            found += rows
+        return found
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._between(0, len(self))
+        return chain.from_iterable(self._between(0, len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowLog | list) and list(self) == list(other)
 
-    def _between(self, start: int, end: int) -> Iterator[bytes]:
+    def _between(self, start: int, end: int) -> Iterator[list[bytes]]:
+        """Yield the rows of a slice block by block."""
         base = self._starts[0] + self._dropped
         first, last = base + start, base + end
         for number in range(bisect_right(self._starts, first) - 1, len(self._blocks)):
@@ -89,7 +93,8 @@ class RowLog(Sequence[bytes]):
             low, high = max(first - before, 0), min(last, self._starts[number + 1]) - before
             ends = memoryview(packed).cast("I")
             begin = ends[low - 1] if low else 0
-            yield from [data[a:b] for a, b in pairwise([begin, *ends[low:high]])]
+            wanted = ends[low:high].tolist()
+            yield list(map(data.__getitem__, map(slice, [begin, *wanted], wanted)))
         loose = self._starts[-1]
         if last > loose:
-            yield from self._fresh[max(first - loose, 0) : last - loose]
+            yield self._fresh[max(first - loose, 0) : last - loose]
