@@ -26,11 +26,10 @@ async def read_file(call: Invocation) -> None:
     node = call.cluster.cypress.resolve(target, tx=call.transaction)
     meta: Any = api("TReadFileMeta")(revision=node.revision)
     set_guid(meta.id, node.id)
-    await call.stream.input_end()
     await call.stream.write(meta.SerializeToString())
     for start in range(0, len(data), BLOCK):
         await call.stream.write(data[start : start + BLOCK])
-    call.stream.end()
+    await call.stream.finish()
 
 
 @method("WriteFile")

@@ -47,7 +47,6 @@ async def read_rows(call: Invocation) -> None:
     meta = api("TRspReadTableMeta")(start_row_index=reading.start_row_index)
     meta.statistics.CopyFrom(statistics)
     fill_schema(meta.schema, reading.schema)
-    await call.stream.input_end()
     await call.stream.write(meta.SerializeToString())
     # A block without rows ends the table: the native client waits for it before the stream's end.
     for start in range(0, len(reading.rows) + ROWS, ROWS):
@@ -58,7 +57,7 @@ async def read_rows(call: Invocation) -> None:
             describe(descriptor, reading.rowset_columns)
         rowset = pack(descriptor.SerializeToString(), wire.join(list(block)))
         await call.stream.write(pack(rowset, statistics.SerializeToString()))
-    call.stream.end()
+    await call.stream.finish()
 
 
 def _statistics(reading: Reading, count: int) -> Any:
