@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def table(proxy: str, home: str) -> str:
     from packages.minicluster.tests.conformance.conftest import connect
 
     client = connect(proxy)
-    path = make_table(client, f"{home}/selected", COLUMNS, pivot_keys=[[], [2]])
+    path = make_table(client, f"{home}/selected-{uuid.uuid4().hex}", COLUMNS, pivot_keys=[[], [2]])
     client.insert_rows(path, ROWS)
     return path
 
