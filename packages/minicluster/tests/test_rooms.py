@@ -11,7 +11,7 @@ from tests.imports import Arrow
 
 PACKAGE = project.MINICLUSTER
 FLOORS = [
-    ["", "errors", "ids", "clock", "client"],
+    ["", "errors", "ids", "clock", "client", "memory"],
     ["rows", "testing"],
     ["cypress", "plugin"],
     ["tables"],

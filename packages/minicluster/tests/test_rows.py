@@ -11,7 +11,7 @@ from yt import yson
 
 from minicluster.errors import YtError
 from minicluster.rows import wire
-from minicluster.rows.from_wire import DELETE, WRITE, RowReader, key_of, key_reader
+from minicluster.rows.from_wire import DELETE, UPDATE, WRITE, RowReader, key_of, key_reader
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
 from tests import codes
@@ -82,7 +82,13 @@ def test_an_item_becomes_the_row_that_its_wire_form_becomes(keys: bool) -> None:
     names, rows = encode(of, items(500))
     by_wire = RowReader(of, names, "//t")
     assert found == [by_wire.modification(WRITE, row) for row in rows]
-    assert found == by_wire.modifications(wire.join(rows), [WRITE] * 500)
+    by_rpc = by_wire.modifications(wire.join(rows), [WRITE] * 500)
+    # Over RPC a row of a sorted table that lacks columns leaves these as they are.
+    whole = [len(item) == len(GOOD) or not keys for item in items(500)]
+    assert [row for row, plain in zip(by_rpc, whole, strict=True) if plain] == [
+        row for row, plain in zip(found, whole, strict=True) if plain
+    ]
+    assert {kind for (kind, _, _), plain in zip(by_rpc, whole, strict=True) if not plain} <= {3}
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, value) for n in BAD for value in BAD[n]])
@@ -101,7 +107,7 @@ def test_an_items_key_cannot_be_left_out() -> None:
     of = schema(keys=True)
     reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
     with pytest.raises(YtError, match='Missing key column "u"'):
-        reader.modification(WRITE, {"k": 1, "small": 1})
+        reader.modification(UPDATE, {"k": 1, "small": 1})
     with pytest.raises(YtError, match='Missing required column "small"'):
         reader.modification(WRITE, {"k": 1, "u": 1})
     with pytest.raises(YtError, match="Invalid number of key columns"):

@@ -102,6 +102,13 @@ class Client:
         """Set how many rows of one tablet a transaction may touch; 100 000 is the default."""
         self.request("POST", "/limits", {"rows_per_tablet": rows})
 
+    def set_versions_per_row(self, versions: int) -> None:
+        """Keep at most so many versions of a row of a sorted table; 1000 by default.
+
+        A row loses its oldest ones when it is next written.
+        """
+        self.request("POST", "/limits", {"versions_per_row": versions})
+
     def status(self) -> dict[str, Any]:
         """Return {pid, cluster_name, nodes, requests}."""
         found: dict[str, Any] = self.request("GET", "")

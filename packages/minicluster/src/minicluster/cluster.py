@@ -9,9 +9,11 @@ from .clock import Clock
 from .cypress import files, objects, subjects, system
 from .cypress.commands import Cypress
 from .cypress.commits import Commits
+from .cypress.expiration import Expiration
 from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
+from .memory import Memory
 from .queues import nodes as queue_nodes
 from .queues.agent import QueueAgent
 from .queues.consumers import Consumers
@@ -52,9 +54,11 @@ class Cluster:
         self.commits = commits = Commits()
         self.transactions = Transactions(clock, store, commits)
         self.cypress = cypress = Cypress(clock, kinds, store, self.transactions)
+        self.expiration = Expiration(clock, store, cypress)
         self.tablet_transactions = tablet = TabletTransactions(clock, store, commits)
         self.tables = tables = Tables(clock, store, cypress, tablet)
         self.retention = Retention(clock, store)
+        self.memory = Memory(tables.held)
         self.consumers = consumers = Consumers(self.name, cypress, tables)
         self.reporter = reporter = Reporter(self.name, clock, tables, consumers)
         self.agent = QueueAgent(clock, store, tables, tablet, consumers, reporter)
@@ -95,6 +99,7 @@ class Cluster:
         """Move the clock forward; all that was due by then has happened."""
         self.clock.advance(seconds)
         self.retention.run()
+        self.expiration.run()
         self.tick()
 
     def tick(self) -> None:
@@ -102,4 +107,6 @@ class Cluster:
         self.transactions.expire()
         self.tablet_transactions.expire()
         self.retention.tick()
+        self.expiration.tick()
+        self.memory.tick()
         self.agent.tick()

@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -27,14 +28,21 @@ SOURCES = re.compile(
     r"Source: (documentation, user-guide/|server (test|source), |client, |observed, )\S"
 )
 TIMEOUT = 60.0
+BACKENDS = ("http", "rpc") if find_spec("yt_driver_rpc_bindings") else ("http",)
+
+over_http = pytest.mark.parametrize("backend", ["http"], indirect=True, scope="session")
+"""For what the HTTP proxy does itself, and for what the native client does in its own way."""
 
 Row = dict[str, Any]
 Register = Callable[..., None]
 
 
-def connect(proxy: str) -> Any:
+def connect(proxy: str, backend: str = "http") -> Any:
     """Return an official client; it shows an error of a dynamic table at once, without retries."""
     client = yt.YtClient(proxy, token=os.environ.get("YT_TOKEN", None if GIVEN else "any"))
+    client.config["backend"] = backend
+    # The bindings 1.0 take a number as the id of a request; the client has a GUID.
+    client.config["enable_passing_request_id_to_driver"] = False
     client.config["dynamic_table_retries"]["enable"] = False
     return client
 
@@ -44,7 +52,7 @@ def proxy() -> Iterator[str]:
     if GIVEN:
         yield GIVEN
     else:
-        with testing.start() as cluster:
+        with testing.start(rpc_proxies=1) as cluster:
             yield f"http://{cluster.http}"
 
 
@@ -60,15 +68,21 @@ def home(proxy: str) -> Iterator[str]:
         client.remove(HOME)
 
 
-@pytest.fixture
-def client(proxy: str) -> Any:
-    return connect(proxy)
+@pytest.fixture(scope="session", params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The way to the cluster: HTTP, or the RPC of the native client where it is installed."""
+    return str(request.param)
 
 
 @pytest.fixture
-def other(proxy: str) -> Any:
+def client(proxy: str, backend: str) -> Any:
+    return connect(proxy, backend)
+
+
+@pytest.fixture
+def other(proxy: str, backend: str) -> Any:
     """A second client, which takes part in no transaction of the first."""
-    return connect(proxy)
+    return connect(proxy, backend)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from packages.minicluster.tests.conformance.conftest import (
     Row,
     eventually,
     make_table,
+    over_http,
     within,
 )
 from tests import codes
@@ -124,6 +125,7 @@ def test_a_failed_request_leaves_nothing_behind(client: Any, root: str) -> None:
     assert client.list(root) == []
 
 
+@over_http
 def test_whoever_asks_may_write_to_the_own_folder(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/access-control (check_permission)"""
     user = client.get_user_name()

@@ -8,7 +8,7 @@ import pytest
 import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
-from packages.minicluster.tests.conformance.conftest import Row, make_table
+from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
 from tests import codes
 
 SCHEMA: list[Row] = [{"name": "data", "type": "string"}, {"name": "n", "type": "int64"}]
@@ -140,6 +140,7 @@ def test_no_rows_at_all(client: Any, queue: str) -> None:
     assert strings(client, queue) == []
 
 
+@over_http
 @pytest.mark.parametrize(
     "data",
     [b'{"data":"a"', b'{"data"="a"}', b'{"data":"a"},', b"fdsl", b'{"n":18446744073709551616}'],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def entry(rows: int, *, ok: bool, **more: Any) -> Row:
 def ledger(proxy: str, home: str) -> str:
     """Entries of type any, one of them without a value."""
     client = connect(proxy)
-    path = make_table(client, f"{home}/ledger", LEDGER)
+    path = make_table(client, f"{home}/ledger-{uuid.uuid4().hex}", LEDGER)
     unsigned = yt.yson.YsonUint64(2**63)
     written = yt.yson.to_yson_type(3, attributes={"unit": "rows"})
     entries: list[Row] = [
@@ -143,7 +144,7 @@ ONE_ROW: list[Row] = [
 def one_row(proxy: str, home: str) -> str:
     """A table of one row, to compute with; `n` is null."""
     client = connect(proxy)
-    path = make_table(client, f"{home}/one-row", ONE_ROW)
+    path = make_table(client, f"{home}/one-row-{uuid.uuid4().hex}", ONE_ROW)
     client.insert_rows(path, [{"i": 1446325284, "s": "abc"}])
     return path
 
@@ -296,7 +297,7 @@ SHOPS: list[Row] = [
 @pytest.fixture(scope="module")
 def sales(proxy: str, home: str) -> str:
     client = connect(proxy)
-    path = make_table(client, f"{home}/sales", SALES, pivot_keys=[[], [2]])
+    path = make_table(client, f"{home}/sales-{uuid.uuid4().hex}", SALES, pivot_keys=[[], [2]])
     rows = [
         (1, 1, "tea", 30),
         (1, 2, "cup", 50),
@@ -314,7 +315,7 @@ def sales(proxy: str, home: str) -> str:
 def shops(proxy: str, home: str) -> str:
     """Shop 3 is missing; shop 4 sells nothing."""
     client = connect(proxy)
-    path = make_table(client, f"{home}/shops", SHOPS)
+    path = make_table(client, f"{home}/shops-{uuid.uuid4().hex}", SHOPS)
     rows = [{"id": 1, "city": "Perm"}, {"id": 2, "city": "Omsk"}, {"id": 4, "city": "Tver"}]
     client.insert_rows(path, rows)
     return path

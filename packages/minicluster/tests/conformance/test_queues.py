@@ -14,6 +14,7 @@ from packages.minicluster.tests.conformance.conftest import (
     Row,
     eventually,
     make_table,
+    over_http,
 )
 from tests import codes
 
@@ -178,6 +179,7 @@ def test_an_unregistered_consumer_is_listed_no_more(client: Any, queue: str, con
     eventually(lambda: client.list_queue_consumer_registrations(queue_path=queue), [])
 
 
+@over_http
 def test_a_consumer_reads_on_from_where_it_stands(
     client: Any, queue: str, consumer: str, register: Register
 ) -> None:

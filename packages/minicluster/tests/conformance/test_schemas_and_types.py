@@ -8,7 +8,7 @@ import pytest
 import yt.wrapper as yt
 from yt import yson
 
-from packages.minicluster.tests.conformance.conftest import Row, make_table
+from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
 from tests import codes
 
 KEY: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
@@ -125,6 +125,7 @@ def test_a_required_column_takes_no_null(client: Any, root: str) -> None:
     assert roundtrip(client, table, "given") == ["given"]
 
 
+@over_http
 def test_composite_values_come_back(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/data-types (list, struct, optional)"""
     item = {"type_name": "struct", "members": [{"name": "x", "type": "int64"}]}
@@ -143,6 +144,7 @@ POINT: Row = {
 }
 
 
+@over_http
 def test_structs_have_names(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/data-types (YSON, struct: named, positional)"""
     table = column_table(client, root, type_v3={"type_name": "optional", "item": POINT})
@@ -154,6 +156,7 @@ def test_structs_have_names(client: Any, root: str) -> None:
     assert found == [{"x": 4, "y": "b"}, {"x": 5, "y": None}]
 
 
+@over_http
 def test_named_variants_have_names(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/data-types (YSON, named variant)"""
     choice = {**POINT, "type_name": "variant"}
@@ -175,6 +178,7 @@ def test_static_tables_hold_structs_by_position(client: Any, root: str) -> None:
     assert list(rows) == [{"v": [[1, "a"], [2, None]]}]
 
 
+@over_http
 @pytest.mark.parametrize(
     "value",
     [{"x": 1, "z": 2}, {"y": "a"}, {"x": "text"}, {"x": None}, {"x": 1, "y": 1}, [1, "a"], 5],
@@ -275,6 +279,7 @@ def test_a_dynamic_table_is_strict(client: Any, root: str) -> None:
         client.create("table", f"{root}/t", attributes={"dynamic": True, "schema": schema})
 
 
+@over_http
 def test_columns_are_added(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/static-schema (changing a schema)"""
     table = column_table(client, root, type="string")

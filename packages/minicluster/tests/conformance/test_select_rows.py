@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
 import yt.wrapper as yt
 
-from packages.minicluster.tests.conformance.conftest import Row, make_table
+from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
 
 COLUMNS: list[Row] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
@@ -29,7 +30,7 @@ def table(proxy: str, home: str) -> str:
     from packages.minicluster.tests.conformance.conftest import connect
 
     client = connect(proxy)
-    path = make_table(client, f"{home}/selected", COLUMNS, pivot_keys=[[], [2]])
+    path = make_table(client, f"{home}/selected-{uuid.uuid4().hex}", COLUMNS, pivot_keys=[[], [2]])
     client.insert_rows(path, ROWS)
     return path
 
@@ -189,6 +190,7 @@ def test_wrong_queries_are_refused(client: Any, table: str, query: str, complain
         list(client.select_rows(query.format(table=table)))
 
 
+@over_http
 def test_a_query_tells_how_much_it_read(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/dyn-query-language (execution statistics)"""
     statistics: dict[str, Any] = {}

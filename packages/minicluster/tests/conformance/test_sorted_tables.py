@@ -8,11 +8,7 @@ import pytest
 import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
-from packages.minicluster.tests.conformance.conftest import (
-    Row,
-    eventually,
-    make_table,
-)
+from packages.minicluster.tests.conformance.conftest import Row, eventually, make_table
 from tests import codes
 
 KEYED: list[Row] = [
@@ -130,15 +126,25 @@ def test_deleting_a_missing_row_changes_nothing(client: Any, table: str) -> None
     assert len(lookup(client, table, 1, 2)) == 1
 
 
-def test_a_key_must_be_whole(client: Any, root: str) -> None:
-    """Source: documentation, user-guide/dynamic-tables/sorted-dynamic-tables (inserting a row;
-    reading rows)"""
+def test_an_optional_key_column_that_is_left_out_is_null(client: Any, root: str) -> None:
+    """Source: server test,
+    integration/tests/dynamic_tables/test_sorted_dynamic_tables.py::test_required_columns"""
     second = {"name": "l", "type": "int64", "sort_order": "ascending"}
+    table = make_table(client, f"{root}/t", [KEYED[0], second, *KEYED[1:]])
+    client.insert_rows(table, [{"k": 1, "v": "a"}])
+    (row,) = client.lookup_rows(table, [{"k": 1}])
+    assert (row["l"], row["v"]) == (None, "a")
+    client.delete_rows(table, [{"k": 1}])
+    assert list(client.select_rows(f"* from [{table}]")) == []
+
+
+def test_a_required_key_column_must_be_there(client: Any, root: str) -> None:
+    """Source: server test,
+    integration/tests/dynamic_tables/test_sorted_dynamic_tables.py::test_required_columns"""
+    second = {"name": "l", "type": "int64", "sort_order": "ascending", "required": True}
     table = make_table(client, f"{root}/t", [KEYED[0], second, *KEYED[1:]])
     with pytest.raises(YtResponseError):
         client.insert_rows(table, [{"k": 1, "v": "a"}])
-    with pytest.raises(YtResponseError):
-        list(client.lookup_rows(table, [{"k": 1}]))
     assert list(client.select_rows(f"* from [{table}]")) == []
 
 

@@ -53,7 +53,7 @@ WHOLE = Harmless("an answer is never partial")
 LASTING = Harmless("a committed row is never lost")
 NO_UDF = Harmless("a function of a user is refused by its name")
 IN_ORDER = Harmless("rows come in their order all the same")
-VIRTUAL = Harmless("only maps of the system's own objects are cut by it")
+VIRTUAL = Harmless("only maps of the system's own objects look at it")
 ONE_KIND = Harmless("every proxy has every role and one address")
 
 

@@ -162,8 +162,12 @@ class Control:
         return {}
 
     async def limits(self, request: web.Request) -> Any:
-        rows = _number(await _body(request), "rows_per_tablet")
-        self._cluster.tablet_transactions.rows_per_tablet = int(rows)
+        given, limited = await _body(request), self._cluster.tablet_transactions
+        rows = _number(given, "rows_per_tablet", limited.rows_per_tablet)
+        versions = _number(given, "versions_per_row", limited.versions_per_row)
+        if rows < 1 or versions < 1:
+            raise generic("A limit must be at least 1")
+        limited.rows_per_tablet, limited.versions_per_row = int(rows), int(versions)
         return {}
 
     async def proxies(self, request: web.Request) -> Any:

@@ -17,6 +17,16 @@ from .view import View
 from .ypath import Attr
 
 
+def _effective_acl(node: Node) -> list[Any]:
+    """Return the entries that hold for a node: its own, and those it inherits."""
+    found: list[Any] = []
+    current: Node | None = node
+    while current is not None:
+        found += current.attributes.get("acl") or []
+        current = current.parent if current.attributes.get("inherit_acl", True) else None
+    return found
+
+
 def _key(node: Node) -> Any:
     return node.name if node.parent is not None else MISSING
 
@@ -49,6 +59,7 @@ COMMON: dict[str, Getter] = {
     "lock_mode": lambda node: "none",
     "locks": lambda node: [lock.to_yson() for lock in node.locks],
     "lock_count": lambda node: len(node.locks),
+    "effective_acl": lambda node: _effective_acl(node),
     "user_attributes": lambda node: dict(node.attributes),
     "user_attribute_keys": lambda node: list(node.attributes),
 }
@@ -66,7 +77,14 @@ DEFAULTS: dict[str, Any] = {
 """Settable attributes that a node answers even before they are set."""
 
 OPAQUE = frozenset(
-    {"locks", "resource_usage", "recursive_resource_usage", "user_attributes", "acl"}
+    {
+        "locks",
+        "resource_usage",
+        "recursive_resource_usage",
+        "user_attributes",
+        "acl",
+        "effective_acl",
+    }
 )
 """Shown as an entity among all attributes, as on a real cluster; asked for by name they answer."""
 

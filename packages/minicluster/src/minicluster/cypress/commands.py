@@ -10,7 +10,7 @@ from . import documents, locks
 from .attributes import is_attribute
 from .editing import Editor, scalar
 from .files import File
-from .kinds import SCALARS, Kinds, expect
+from .kinds import INHERITED, SCALARS, Kind, Kinds, expect
 from .model import ACQUIRED, EXCLUSIVE, SHARED, SNAPSHOT, Addition, Node, Request
 from .reading import UNSUPPORTED_METHOD, Spot, Tree
 from .store import Store
@@ -81,6 +81,9 @@ class Cypress:
         self, path: str, given: dict[str, Any], *, tx: str | None = None
     ) -> None:
         """Set several attributes of one node, or none of them."""
+        if not path.endswith("/@"):
+            # server/master/cypress_server/node_proxy_detail.cpp, MultisetAttributes
+            raise generic(f'Path {path} of "multiset_attributes" must end with "/@"')
         view, parsed = self._tree.open(path.removesuffix("/@"), tx)
         node = self._tree.node(parsed, view)
         effective = view.effective(node)
@@ -163,9 +166,24 @@ class Cypress:
         self._editor.check_insertion(parsed, spot, recursive=recursive)
         if type == "link":
             self._refuse_circle(spot, (attributes or {}).get("target_path"), view)
-        node = self._editor.make(kind, (spot.rest or (spot.node.name,))[-1], dict(attributes or {}))
+        parent = spot.node if spot.rest else spot.node.parent
+        given = {**self._inherited(kind, view, parent), **(attributes or {})}
+        node = self._editor.make(kind, (spot.rest or (spot.node.name,))[-1], given)
         self._editor.insert(view, spot, node)
         return node.id
+
+    def _inherited(self, kind: Kind, view: View, parent: Node | None) -> dict[str, Any]:
+        """Return the settings of a table or file that the folders above it have.
+
+        Source: server/master/cypress_server/node_detail.cpp, TInheritedAttributes.
+        """
+        found: dict[str, Any] = {}
+        while parent is not None:
+            above = view.effective(parent).attributes
+            for name in INHERITED & above.keys() & kind.settable.keys():
+                found.setdefault(name, above[name])
+            parent = parent.parent
+        return found
 
     def link(
         self,
@@ -227,13 +245,18 @@ class Cypress:
         lock_existing: bool = False,
         **preserve: bool,
     ) -> str:
+        if ignore_existing and force:
+            # server/master/cypress_server/node_proxy_detail.cpp, Copy
+            raise generic(
+                'Cannot specify both "ignore_existing" and "force" options simultaneously'
+            )
         view, parsed = self._tree.open(source, tx)
         # A move takes the link itself, since that is what disappears (model).
         original = self._tree.node(parsed, view, follow=not move)
         target = parse(destination)
         spot = self._tree.walk(target, view, follow=False)
         if not spot.rest:
-            if ignore_existing and not force:
+            if ignore_existing:
                 if lock_existing:
                     self._editor.claim(view, spot.node, Request(EXCLUSIVE))
                 return spot.node.id

@@ -167,6 +167,20 @@ PLAIN = (
     Kind("document", 421, create=lambda attributes: attributes.pop("value", None)),
 )
 
+INHERITED = frozenset(
+    {
+        "commit_ordering",
+        "compression_codec",
+        "erasure_codec",
+        "in_memory_mode",
+        "optimize_for",
+        "primary_medium",
+        "replication_factor",
+        "tablet_cell_bundle",
+    }
+)
+"""Settings that a table or a file takes from the folders above it when it is created."""
+
 SCALARS = frozenset({"string_node", "int64_node", "uint64_node", "double_node", "boolean_node"})
 VALUES = SCALARS | {"document", "list_node"}
 """Types whose payload is the value that `get` answers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .. import ids
 from ..clock import iso
 from .kinds import Kind, Kinds
@@ -40,8 +42,16 @@ def _lock_node(lock: Lock, parent: Node | None) -> Node:
     return Node(lock.id, "lock", parent, lock.id, {}, lock, created=lock.created)
 
 
-def _locked_nodes(node: Node) -> list[str]:
-    return list(dict.fromkeys(lock.node.id for lock in node.payload.locks.values()))
+def _by_cell(identifiers: Iterable[str]) -> dict[str, list[str]]:
+    """Return ids by the master cell that they belong to, of which there is one.
+
+    Source: server/master/transaction_server/transaction_proxy.cpp, FetchMergeableAttribute.
+    """
+    return {str(ids.CELL_TAG): list(dict.fromkeys(identifiers))}
+
+
+def _locked_nodes(node: Node) -> dict[str, list[str]]:
+    return _by_cell(lock.node.id for lock in node.payload.locks.values())
 
 
 TRANSACTION = Kind(
@@ -57,7 +67,7 @@ TRANSACTION = Kind(
         "parent_id": lambda node: node.payload.parent.id if node.payload.parent else ids.NULL,
         "nested_transaction_ids": lambda node: [tx.id for tx in node.payload.children],
         "prerequisite_transaction_ids": lambda node: node.payload.prerequisites,
-        "lock_ids": lambda node: list(node.payload.locks),
+        "lock_ids": lambda node: _by_cell(node.payload.locks),
         "locked_node_ids": _locked_nodes,
     },
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import generic
+from ..errors import generic, resolve
 from .commands import Cypress
 from .model import ADMIN, Node
 from .subjects import closure
@@ -28,6 +28,24 @@ PERMISSIONS = frozenset(
         "register_queue_consumer_vital",
     }
 )
+
+
+def check_permission(
+    cypress: Cypress,
+    path: str,
+    user: str,
+    permission: str,
+    *,
+    tx: str | None = None,
+    columns: list[str] | None = None,
+) -> dict[str, Any]:
+    """Return what `check` finds of a user that exists; for columns, as for their table."""
+    if not cypress.exists(f"//sys/users/{user}"):
+        raise resolve(f"//sys/users/{user}", f'No such user "{user}"')
+    found = check(cypress, path, user, permission, tx=tx)
+    if columns is not None:
+        found["columns"] = [{"action": found["action"]} for _ in columns]
+    return found
 
 
 def check(

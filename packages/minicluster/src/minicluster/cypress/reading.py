@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ from ..clock import Clock
 from ..errors import RESOLVE, YtError, generic, resolve
 from . import documents, objects
 from .attributes import Attributes, is_attribute
-from .kinds import VALUES, Kinds, type_of_value
-from .model import Node, escape
+from .kinds import SCALARS, VALUES, Kinds, type_of_value
+from .model import EXCLUSIVE, SHARED, SNAPSHOT, Node, Transaction, escape
 from .store import Store
 from .transactions import Transactions
 from .view import View
@@ -63,6 +64,8 @@ class Tree:
         if is_attribute(spot.rest):
             if attributes is not None and not spot.rest[0]:
                 return self.attributes.read_named(node, wanted_names(attributes))
+            if spot.rest == ("lock_mode",) and view.transaction is not None:
+                return _lock_mode(spot.node, view.transaction)
             return self.attributes.get(node, spot.rest, path)
         if spot.rest:
             if node.type in ("document", "list_node"):
@@ -141,6 +144,8 @@ class Tree:
             }
         elif node.type == "list_node" and "type" in wanted:
             value = _typed(effective.payload)
+        elif node.type in SCALARS:
+            value = _bare(effective.payload)
         elif node.type in VALUES:
             value = effective.payload
         return yson.to_yson_type(value, attributes=shown) if shown else value
@@ -253,6 +258,23 @@ def _typed(value: Any) -> Any:
     else:
         items = value
     return items
+
+
+def _bare(value: Any) -> Any:
+    """Return a value without the attributes that it was set with: these are the node's."""
+    if getattr(value, "attributes", None):
+        value = copy(value)
+        value.attributes = {}
+    return value
+
+
+def _lock_mode(node: Node, transaction: Transaction) -> str:
+    """Return the strongest mode in which a transaction has locked a node.
+
+    Source: server test, integration/tests/master/test_locks.py::test_lock_mode_* ("@lock_mode").
+    """
+    held = [lock.request.mode for lock in node.locks if lock.transaction is transaction]
+    return next((mode for mode in (EXCLUSIVE, SHARED, SNAPSHOT) if mode in held), "none")
 
 
 def _with_type(value: Any) -> Any:

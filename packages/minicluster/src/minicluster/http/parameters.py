@@ -67,8 +67,7 @@ _CLONE: dict[str, Rule] = {
 }
 _TABLETS = read("path", "first_tablet_index", "last_tablet_index")
 _WRITE: dict[str, Rule] = {
-    **read("path", "transaction_id"),
-    "atomicity": only("full"),
+    **read("path", "transaction_id", "atomicity"),
     "durability": LASTING,
     "require_sync_replica": NO_REPLICAS,
     "table_writer": TUNING,
@@ -185,6 +184,11 @@ OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
         "lock_type": only("exclusive"),
     },
     "delete_rows": {**_WRITE, "lock_type": only("exclusive")},
+    "lock_rows": {
+        **read("path", "transaction_id", "locks", "lock_type"),
+        "atomicity": Harmless("that of the transaction holds"),
+        "durability": LASTING,
+    },
     "lookup_rows": {
         **_SNAPSHOT,
         **read("path", "column_names", "keep_missing_rows"),

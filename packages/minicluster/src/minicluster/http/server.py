@@ -17,11 +17,12 @@ from ..cluster import Cluster
 from ..control import routes
 from ..control.faults import HangUp
 from ..control.gate import Gate
-from ..errors import YtError, generic
+from ..errors import YtError, generic, not_supported
 from . import bodies, formats
 from .dispatch import Dispatcher, command_of
 from .formats import Format
 from .json_format import Json
+from .lacking import LACKING
 from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters, etag
 
 MAX_HEADER = 1 << 20
@@ -108,6 +109,8 @@ class HttpServer:
     async def _command(self, request: web.Request) -> web.Response:
         _check_version(request)
         name = request.match_info["command"]
+        if name in LACKING and name not in COMMANDS:
+            return failure(not_supported(name))
         if name not in COMMANDS:
             return failure(generic(f'Unknown command "{name}"'), 404)
         command = command_of(name)
@@ -116,6 +119,7 @@ class HttpServer:
         # Parse the output format first: a bad one must fail before the command changes anything.
         wanted = _format(parameters, "output", formats.JSON)
         if command.output == TABULAR and wanted.name == "dsv" and not command.schemaless:
+            # As on a cluster (library/formats/format.cpp, CreateSchemafulWriterForFormat).
             raise generic('Unsupported output format "dsv"')
         given, defect = None, None
         try:

@@ -135,6 +135,8 @@ def open_source(
             RowsetColumn(TABLET_INDEX, wire.INT64),
             RowsetColumn(ROW_INDEX, wire.INT64),
         ]
+    if table.sorted:
+        tables.require_retained(node, timestamp)
     return Source(node.path, alias, table, timestamp, columns, statistics)
 
 

@@ -121,13 +121,17 @@ class RowReader:
             end = wire.row_end(words, position)
             if words[position] == wire.MISSING_ROW:
                 raise wire.malformed("a missing row")
-            result.append(self.modification(kind, rowset[position << 3 : end << 3]))
+            row = rowset[position << 3 : end << 3]
+            result.append(self._partial(row) if kind == WRITE else self.modification(kind, row))
             position = end
         wire.require_end(words, position)
         return result
 
     def modification(self, kind: int, row: bytes) -> Modification:
-        """Return the modification by one row. Raises YtError for a row that is refused."""
+        """Return the modification by one row; a row that is written is written whole.
+
+        Raises YtError for a row that is refused.
+        """
         if kind == WRITE:
             return self._written(row)
         if kind == UPDATE:
@@ -191,11 +195,23 @@ class RowReader:
         count = len(expected).to_bytes(8, "little")
         return end, count + data[start + 1 << 3 : position << 3]
 
+    def _partial(self, row: bytes) -> Modification:
+        """Return the write of a row as a client of RPC sends it.
+
+        In a sorted table, columns that it leaves out stay as they are: `insert_rows` without
+        `update` fills them with nulls in the client (client/driver/table_commands.cpp,
+        SetTreatMissingAsNull).
+        """
+        pieces = self._pieces(row)[1] if self.schema.sorted else {}
+        if not self.schema.sorted or len(pieces) == len(self._stored):
+            return self._written(row)
+        return self.modification(UPDATE, row)
+
     def _written(self, row: bytes) -> Modification:
         plain = self.plain(row, wire.words_of(row), 0)
         if plain is not None:
             return WRITE, None, plain[1]
-        tablet, pieces = self._pieces(row)
+        tablet, pieces = self._pieces(row, optional_keys=True)
         for index in self._stored:
             if index not in pieces:
                 column = self.schema.columns[index]
@@ -215,7 +231,12 @@ class RowReader:
             )
         return wire.from_chunks([pieces[index] for index in range(count)])
 
-    def _pieces(self, row: bytes) -> tuple[int | None, Update]:
+    def key_chunks(self, row: bytes) -> list[bytes]:
+        """Return the encoded key columns of a row that may have others."""
+        pieces = self._pieces(row)[1]
+        return [pieces[index] for index in range(self.schema.key_count)]
+
+    def _pieces(self, row: bytes, optional_keys: bool = False) -> tuple[int | None, Update]:
         tablet: int | None = None
         pieces: Update = {}
         keys = self.schema.key_count
@@ -253,9 +274,9 @@ class RowReader:
                     raise _too_long(kind, len(value))
                 pieces[index] = wire.renumbered(chunk, index)
         for index in range(keys):
-            if index not in pieces:
-                name = self.schema.columns[index].name
-                raise YtError(1, f'Missing key column "{name}"')
+            column = self.schema.columns[index]
+            if index not in pieces and (column.required or not optional_keys):
+                raise YtError(1, f'Missing key column "{column.name}"')
         return tablet, pieces
 
 

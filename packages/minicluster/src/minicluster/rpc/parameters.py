@@ -35,6 +35,8 @@ from ..control.parameters import (
 
 _NO_PINGS = Harmless("says when the client or the proxy pings; neither is ours to do")
 
+_IN_SEQUENCE = Harmless("a client's requests are applied in the order in which they come")
+
 PARTS = frozenset(
     {
         "transactional_options",
@@ -122,6 +124,7 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
         **read("path"),
         **_ATTRIBUTES,
         "max_size": VIRTUAL,
+        "options": VIRTUAL,
     },
     "ListNode": {**read("path", "max_size"), **_ATTRIBUTES},
     "ExistsNode": read("path"),
@@ -152,6 +155,13 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     ),
     "LockNode": read("path", "mode", "waitable", "child_key", "attribute_key"),
     "UnlockNode": read("path"),
+    "CreateObject": {**read("type", "attributes", "ignore_existing"), "sync": AT_ONCE},
+    "AddMember": read("member", "group"),
+    "RemoveMember": read("member", "group"),
+    "CheckPermission": {
+        **read("path", "user", "permission", "columns"),
+        "vital": Harmless("the permission to register a vital consumer has a bit of its own"),
+    },
     # Files and bulk reads
     "ReadFile": {**read("path", "offset", "length"), "config": TUNING},
     "WriteFile": {**read("path", "compute_md5"), "config": TUNING},
@@ -200,9 +210,13 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     },
     "GetTabletInfos": {**read("path", "tablet_indexes"), "request_errors": only(False)},
     "GetTablePivotKeys": read("path", "represent_key_as_list"),
+    "GetTableMountInfo": read("path"),
     # Rows
     "ModifyRows": {
         **read("transaction_id", "path", "row_modification_types", "rowset_descriptor"),
+        **read("row_legacy_read_locks", "row_legacy_locks"),
+        "sequence_number": _IN_SEQUENCE,
+        "sequence_number_source_id": _IN_SEQUENCE,
         "allow_missing_key_columns": only(False),
         "require_sync_replica": NO_REPLICAS,
     },
@@ -214,6 +228,16 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
         "multiplexing_band": TUNING,
         "replica_consistency": NO_REPLICAS,
         "retention_timestamp": only(0),
+        "use_lookup_cache": TUNING,
+    },
+    "VersionedLookupRows": {
+        **read("path", "timestamp", "columns", "keep_missing_rows", "rowset_descriptor"),
+        **read("retention_config"),
+        "allow_missing_key_columns": only(False),
+        "enable_partial_result": WHOLE,
+        "execution_pool": TUNING,
+        "multiplexing_band": TUNING,
+        "replica_consistency": NO_REPLICAS,
         "use_lookup_cache": TUNING,
     },
     "SelectRows": {
@@ -307,10 +331,28 @@ def check(known: Known, message: Any, fields: Fields) -> None:
         if name in free:
             continue
         if name not in PARTS:
-            known.check_limited(name, value)
+            if not _says_nothing(field, value):
+                known.check_limited(name, value)
         elif name in limited:
             for part, given in value.ListFields():
-                if (full := f"{name}.{part.name}") not in free:
+                if (full := f"{name}.{part.name}") not in free and not _says_nothing(part, given):
                     known.check_limited(full, given)
     for unknown in UnknownFieldSet(message):
         known.check_limited(f"field {unknown.field_number}", unknown.data)
+
+
+def _says_nothing(field: Any, value: Any) -> bool:
+    """Return whether a field that is set asks for what its absence means.
+
+    The native client sets many fields to their default, to an empty message or to a zero id.
+    """
+    if field.message_type is None:
+        if field.is_repeated:
+            return not any(value)
+        return bool(value == field.default_value)
+    items = value if field.is_repeated else (value,)
+    return all(
+        not len(UnknownFieldSet(item))
+        and all(_says_nothing(inner, given) for inner, given in item.ListFields())
+        for item in items
+    )

@@ -26,6 +26,7 @@ JARS = "tech.ytsaurus-ytsaurus-proto-c*.jar"
 ROOTS = (
     "yt_proto/yt/client/api/rpc_proxy/proto/api_service.proto",
     "yt_proto/yt/client/api/rpc_proxy/proto/discovery_service.proto",
+    "yt_proto/yt/core/bus/proto/bus.proto",
     "yt_proto/yt/core/misc/proto/protobuf_helpers.proto",
     "yt_proto/yt/core/rpc/proto/rpc.proto",
 )

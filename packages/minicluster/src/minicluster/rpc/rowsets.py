@@ -10,12 +10,15 @@ from yt import yson
 
 from ..errors import generic
 from ..rows import wire
+from ..rows.from_wire import Key
 from ..rows.rowset import Rowset, RowsetColumn
 from ..rows.schema import Column, TableSchema
 from .bus import Part
 from .messages import text
 
 WIRE_FORMAT_VERSION = 1
+UNVERSIONED, VERSIONED = 1, 2
+"""Kinds of rowsets."""
 WIRE = 0
 """The number of the wire format among the formats of a rowset."""
 
@@ -54,11 +57,11 @@ def write(descriptor: Any, rowset: Rowset) -> list[Part]:
 def describe(descriptor: Any, columns: Sequence[RowsetColumn]) -> None:
     """Describe columns by name and type, which is enough for the Java client."""
     descriptor.wire_format_version = WIRE_FORMAT_VERSION
-    descriptor.rowset_kind = 1  # unversioned
+    descriptor.rowset_kind = UNVERSIONED
     for column in columns:
         entry = descriptor.name_table_entries.add()
         entry.name = column.name
-        entry.type = column.wire_type
+        entry.type = wire.ANY if column.wire_type == wire.COMPOSITE else column.wire_type
 
 
 def pack(*parts: bytes) -> bytes:
@@ -84,6 +87,36 @@ def unpack(attachment: bytes) -> list[bytes]:
     return parts
 
 
+def packed_key(key: Key) -> bytes:
+    """Return a key as fields of messages hold it (client/table_client/unversioned_row.cpp,
+    SerializeToString): version and count of the values; of each its id, type and value."""
+    pieces = [b"\0", _varint(len(key) // 2)]
+    for index, (kind, value) in enumerate(zip(key[::2], key[1::2], strict=True)):
+        pieces += [_varint(index), _varint(kind)]
+        match kind:
+            case wire.INT64:
+                pieces.append(_varint((value << 1) ^ (value >> 63)))
+            case wire.UINT64:
+                pieces.append(_varint(value))
+            case wire.DOUBLE:
+                pieces.append(struct.pack("<d", value))
+            case wire.BOOLEAN:
+                pieces.append(bytes([value]))
+            case wire.STRING | wire.ANY | wire.COMPOSITE:
+                pieces += [_varint(len(value)), value]
+    return b"".join(pieces)
+
+
+def _varint(value: int) -> bytes:
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    pieces = bytearray()
+    while value > 0x7F:
+        pieces.append(value & 0x7F | 0x80)
+        value >>= 7
+    pieces.append(value)
+    return bytes(pieces)
+
+
 def fill_schema(message: Any, schema: TableSchema) -> None:
     """Describe a table in a TTableSchema."""
     message.strict = schema.strict
@@ -94,8 +127,12 @@ def fill_schema(message: Any, schema: TableSchema) -> None:
 
 def _fill_column(message: Any, column: Column) -> None:
     message.name = column.name
-    message.type = column.wire_type
+    # The older name of every composite type is any; the native client compares it with type_v3.
+    message.type = wire.ANY if column.composite else column.wire_type
     message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
     message.required = column.required
+    for name in ("lock", "group", "aggregate"):
+        if name in column.extra:
+            setattr(message, name, column.extra[name])
     if column.sort_order:
         message.sort_order = 0 if column.sort_order == "ascending" else 1

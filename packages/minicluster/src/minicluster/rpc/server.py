@@ -9,7 +9,7 @@ from typing import cast
 from ..cluster import Cluster
 from ..control.faults import HangUp
 from ..control.gate import Gate
-from . import bus, messages, protos
+from . import bus, handshake, messages, protos
 from .bus import Bus, BusError, Part
 from .messages import Cancel, Feedback, MessageError, Payload, Request
 from .methods import METHODS
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._bus = Bus()
         self._streams: dict[tuple[int, int], Stream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._packet_ids = itertools.count(1)
+        self._packet_ids = itertools.count(handshake.FIRST_FREE_ID)
         self._writable = asyncio.Event()
         self._writable.set()
 
@@ -126,6 +126,10 @@ class Connection(asyncio.Protocol):
                 if event is None:
                     return
                 if isinstance(event, bus.Message):
+                    if event.id == handshake.PACKET_ID:
+                        answer = handshake.answer(event.parts)
+                        self._transport.writelines(bus.pack(handshake.PACKET_ID, answer))
+                        continue
                     if event.wants_acknowledgement:
                         self._transport.write(bus.acknowledge(event.id))
                     self._take(messages.parse(event.parts))

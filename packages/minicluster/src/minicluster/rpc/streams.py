@@ -82,6 +82,25 @@ class Stream:
                 return
             yield attachment
 
+    async def finish(self) -> None:
+        """End the server's direction of a method that only reads, and see the client's end.
+
+        The native client fails if the answer comes before its own end was taken. A client that has
+        taken everything is not waited for. Source: core/rpc/stream.cpp, AbortUnlessClosed.
+        """
+        self.end()
+        while True:
+            while self._received:
+                attachment = self._received.popleft()
+                if attachment is not None:
+                    raise YtError(PROTOCOL, "Expected the end of the stream, got data")
+                self._read_position += messages.streamed_size(attachment)
+                self._send(messages.feedback(self._request, self._read_position))
+                return
+            if self._taken_position == self._sent_position:
+                return
+            await self._wait()
+
     async def write(self, attachment: bytes) -> None:
         """Send an attachment when the client's window has room for it."""
         while self._sent_position - self._taken_position >= self._window:

@@ -13,6 +13,7 @@ from ..rows.schema import Column, TableSchema
 from ..rows.types import SCALARS
 from . import static
 from .ordered import OrderedData
+from .row_log import RowLog
 from .sorted import SortedData
 from .table import Table, Tablet
 
@@ -102,7 +103,7 @@ def _rewrite(table: Table, new: TableSchema) -> None:
 
     table.static_rows = [moved(row) for row in table.static_rows]
     for tablet in table.tablets:
-        tablet.data.rows = [moved(row) for row in tablet.data.rows]
+        tablet.data.rows = RowLog(moved(row) for row in tablet.data.rows)
     if table.dynamic and table.sorted:
         table.data.rewrite(moved, lambda row: key_of(row, new.key_count))
 

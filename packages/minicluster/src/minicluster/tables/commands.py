@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import ids
@@ -15,11 +15,13 @@ from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
 from ..errors import generic, tablet_not_mounted
 from ..rows import wire
-from ..rows.from_wire import WRITE, Modification, key_of
+from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
-from . import alter, static, tablets
+from . import alter, retention, row_locks, static, tablets
+from .row_locks import Taken
+from .sorted import Version
 from .table import (
     MOUNTED,
     UNMOUNTED,
@@ -31,6 +33,17 @@ from .table import (
 )
 from .transactions import TabletTransactions, Transaction, changes
 from .upload import upload
+
+
+def _wanted(node: Node, schema: TableSchema, columns: Sequence[str] | None) -> list[int]:
+    """Return the indexes of columns by name; of all for None. Raises YtError."""
+    if columns is None:
+        return list(range(len(schema.columns)))
+    known = {column.name: index for index, column in enumerate(schema.columns)}
+    for name in columns:
+        if name not in known:
+            raise generic(f'No such column "{name}"', path=node.path)
+    return [known[name] for name in columns]
 
 
 class Tables:
@@ -47,6 +60,11 @@ class Tables:
         self._random = random.Random(0)
         self.tablet_changes = 0
         """How often tablets may have changed their state."""
+
+    def held(self) -> int:
+        """Return how many rows all tables hold in memory."""
+        nodes = self._store.nodes.values()
+        return sum(node.payload.held() for node in nodes if isinstance(node.payload, Table))
 
     def node(self, path: str, tx: str | None = None) -> tuple[Node, Table]:
         """Return the node of a table and the table. Raises YtError if there is no table."""
@@ -109,13 +127,66 @@ class Tables:
         given = table.reader(names, path).modifications(rowset, kinds)
         self._modify(node, table, given, tx)
 
-    def modify_items(
-        self, path: str, kind: int, items: Iterable[Item], *, tx: Transaction | None = None
+    def lock_rowset(
+        self,
+        path: str,
+        rowset: bytes,
+        names: Sequence[str],
+        locks: Sequence[Taken],
+        tx: Transaction,
     ) -> None:
-        """Modify as `modify` does, by rows or keys given as maps of YSON values."""
+        """Take the locks of each row of a rowset; write those that have more than a key."""
+        rows = [row for row in wire.split(rowset) if row is not None]
+        if len(rows) != len(locks):
+            raise generic(f"{len(locks)} masks of locks for {len(rows)} rows")
+        node, table = self.sorted(path)
+        count = table.schema.key_count
+        reader = table.reader(names, path)
+        written = [row for row in rows if len(wire.values(row)) > count]
+        keys = [key_of(wire.from_chunks(reader.key_chunks(row)), count) for row in rows]
+        self.modify(path, [(UPDATE, row) for row in written], names, tx=tx)
+        tx.buffer(node, table).lock(dict(zip(keys, locks, strict=True)))
+
+    def modify_items(
+        self,
+        path: str,
+        kind: int,
+        items: Iterable[Item],
+        *,
+        tx: Transaction | None = None,
+        atomicity: str = "full",
+    ) -> None:
+        """Modify as `modify` does, by rows or keys given as maps of YSON values.
+
+        `atomicity` is that of the transaction if there is none.
+        """
         node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(node, table, [reader.modification(kind, item) for item in items], tx)
+        self._modify(
+            node, table, [reader.modification(kind, item) for item in items], tx, atomicity
+        )
+
+    def lock_rows(
+        self,
+        path: str,
+        keys: Sequence[bytes],
+        names: Sequence[str],
+        locks: Sequence[str],
+        type: int,
+        tx: Transaction,
+    ) -> None:
+        """Take locks of rows in a transaction without writing them."""
+        node, table = self.sorted(path)
+        known = row_locks.numbers(table.schema)
+        for name in locks:
+            if name not in known:
+                # client/api/native/transaction.cpp, LockRows
+                raise generic(f'Lock group "{name}" not found in schema', path=node.path)
+        taken = {known[name]: type for name in locks}
+        reader = table.reader(names, path)
+        count = table.schema.key_count
+        found = {key_of(reader.key_only(key), count): taken for key in keys}
+        tx.buffer(node, table).lock(found)
 
     def _modified(self, path: str, kinds: Iterable[int]) -> tuple[Node, Table]:
         node, table = self.dynamic(path)
@@ -129,8 +200,9 @@ class Tables:
         table: Table,
         modifications: Sequence[Modification],
         tx: Transaction | None,
+        atomicity: str = "full",
     ) -> None:
-        with self._transactions.within(tx, table.atomicity) as transaction:
+        with self._transactions.within(tx, atomicity) as transaction:
             if table.sorted:
                 buffered = transaction.buffer(node, table)
                 buffered.changed |= changes(buffered, modifications)
@@ -178,21 +250,10 @@ class Tables:
         """Return rows of a sorted table in the order of `keys`; None for a missing one if kept."""
         node, table = self.sorted(path)
         timestamp = timestamp or None
-        reader = table.reader(names, path)
-        schema = table.schema
-        wanted = list(range(len(schema.columns)))
-        if columns is not None:
-            known = {column.name: index for index, column in enumerate(schema.columns)}
-            for name in columns:
-                if name not in known:
-                    raise generic(f'No such column "{name}"', path=node.path)
-            wanted = [known[name] for name in columns]
+        self.require_retained(node, timestamp)
+        wanted = _wanted(node, table.schema, columns)
         found: list[bytes | None] = []
-        for written in keys:
-            if written is None:
-                raise generic("A key to look up cannot be missing")
-            key = key_of(reader.key_only(written), schema.key_count)
-            require_readable(table.tablets[table.tablet_of(key)], node.path)
+        for key in self._keys(node, table, keys, names):
             row = table.data.get(key, timestamp)
             if row is None:
                 if keep_missing:
@@ -204,8 +265,38 @@ class Tables:
                 found.append(
                     wire.from_chunks([wire.renumbered(pieces[i], n) for n, i in enumerate(wanted)])
                 )
-        described = schema.rowset_columns()
+        described = table.schema.rowset_columns()
         return Rowset([described[index] for index in wanted], found)
+
+    def require_retained(self, node: Node, timestamp: int | None) -> None:
+        """Raise YtError if a sorted table is read as it was too long ago."""
+        retention.require_retained(node, timestamp, self._clock.now())
+
+    def versions(
+        self,
+        path: str,
+        keys: Sequence[bytes | None],
+        names: Sequence[str],
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> tuple[Table, list[int], list[Sequence[Version]]]:
+        """Return a sorted table, which columns are asked for, and the versions of each key."""
+        node, table = self.sorted(path)
+        wanted = _wanted(node, table.schema, columns)
+        found = [table.data.versions(key) for key in self._keys(node, table, keys, names)]
+        return table, wanted, found
+
+    def _keys(
+        self, node: Node, table: Table, keys: Sequence[bytes | None], names: Sequence[str]
+    ) -> Iterator[Key]:
+        """Yield the keys of rows that may be read now."""
+        reader = table.reader(names, node.path)
+        for written in keys:
+            if written is None:
+                raise generic("A key to look up cannot be missing")
+            key = key_of(reader.key_only(written), table.schema.key_count)
+            require_readable(table.tablets[table.tablet_of(key)], node.path)
+            yield key
 
     def write(
         self,

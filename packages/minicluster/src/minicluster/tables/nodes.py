@@ -96,6 +96,33 @@ def _removable(name: str, setter: Setter) -> Setter:
     return set_attribute
 
 
+def _set_mount_config(node: Node, value: Any) -> None:
+    """Keep a map of settings, which are ignored (model); a value of a wrong type is refused.
+
+    Source: server/lib/tablet_node/config.h, TCustomTableMountConfig.
+    """
+    if not isinstance(value, dict):
+        raise generic('Error parsing "mount_config": a map was expected')
+    for name, kind in MOUNT_CONFIG.items():
+        given = value.get(name)
+        right = isinstance(given, yson.YsonBoolean | bool) if kind is bool else type(given) is kind
+        if given is not None and not (right or isinstance(given, yson.YsonInt64)):
+            raise generic(f"Error reading parameter /{name}: it must be {kind.__name__}")
+    node.attributes["mount_config"] = value
+
+
+MOUNT_CONFIG: dict[str, type] = {
+    "enable_compaction_and_partitioning": bool,
+    "enable_dynamic_store_read": bool,
+    "enable_store_rotation": bool,
+    "max_dynamic_store_row_count": int,
+    "max_dynamic_store_value_count": int,
+    "max_store_size": int,
+    "dynamic_store_auto_flush_period": int,
+}
+"""Those settings of a mount whose types are checked."""
+
+
 def _set_atomicity(node: Node, value: Any) -> None:
     table = _table(node)
     if value not in ("full", "none"):
@@ -115,7 +142,7 @@ SETTINGS: dict[str, Any] = {
     "primary_medium": "default",
     "queue_agent_stage": "production",
     "replication_factor": 3,
-    "tablet_balancer_config": {},
+    "tablet_balancer_config": {"enable_auto_reshard": True, "enable_auto_tablet_move": True},
     "tablet_cell_bundle": "default",
     "treat_as_queue_consumer": False,
     "treat_as_queue_producer": False,
@@ -132,6 +159,7 @@ REMOVABLE = frozenset({"enable_dynamic_store_read", "queue_agent_stage"})
 
 WITHOUT_DEFAULT: dict[str, Setter] = {
     "auto_trim_config": _store("auto_trim_config"),
+    "mount_config": _set_mount_config,
     **retention.SETTABLE,
 }
 """Settings that a table has only if it was given them."""
@@ -152,6 +180,7 @@ BUILTIN: dict[str, Getter] = {
     "schema_mode": _of(lambda table: table.schema_mode),
     "sorted": _of(lambda table: table.sorted),
     "sorted_by": _of(lambda table: table.schema.key_columns or MISSING),
+    "tablet_error_count": _dynamic(lambda table: 0),
     "tablet_count": _dynamic(lambda table: len(table.tablets)),
     "tablet_state": _of(lambda table: table.state),
     "tablet_statistics": _dynamic(_statistics),
@@ -205,7 +234,9 @@ def _copy(node: Node, move: bool) -> Table:
 
 
 def _copy_data(data: OrderedData) -> OrderedData:
-    return replace(data, rows=list(data.rows), commits=list(data.commits), chunks=list(data.chunks))
+    return replace(
+        data, rows=data.rows.copy(), commits=list(data.commits), chunks=list(data.chunks)
+    )
 
 
 def _restore_atomicity(table: Table, atomicity: str) -> None:

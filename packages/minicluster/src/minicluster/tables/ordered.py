@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from struct import Struct
 
 from ..rows import wire
+from .row_log import RowLog
 
 _LENGTH = Struct("<I")
 
@@ -19,7 +21,7 @@ class OrderedData:
     row's time and what a snapshot read may see both follow from it.
     """
 
-    rows: list[bytes] = field(default_factory=list)
+    rows: RowLog = field(default_factory=RowLog)
     trimmed: int = 0
     commits: list[tuple[int, int]] = field(default_factory=list)
     data_weight: int = 0
@@ -35,7 +37,7 @@ class OrderedData:
         """Index after the last row: `total_row_count` of a tablet."""
         return self.trimmed + len(self.rows)
 
-    def append(self, rows: list[bytes], timestamp: int) -> None:
+    def append(self, rows: Iterable[bytes], timestamp: int) -> None:
         self.rows.extend(rows)
         self.commits.append((timestamp, self.total))
 
@@ -53,7 +55,7 @@ class OrderedData:
         """Drop rows before that index; beyond the end means all, backwards means nothing."""
         end = min(trimmed_row_count, self.total)
         if end > self.trimmed:
-            del self.rows[: end - self.trimmed]
+            self.rows.drop(end - self.trimmed)
             self.trimmed = end
             dead = bisect_right(self.commits, end, key=lambda commit: commit[1])
             # The last commit stays: `last_row_commit_time` is asked of an empty tablet too.

@@ -149,6 +149,11 @@ def _successor(limit: Limit) -> Limit:
 def _rows(table: Table, lower: Limit, upper: Limit, timestamp: int | None) -> list[bytes]:
     if not table.dynamic:
         return _static_rows(table, lower, upper)
+    if not table.sorted and any(
+        name in limit for limit in (lower, upper) for name in ("key", "key_bound")
+    ):
+        # ytlib/chunk_client and server test, integration/tests/dynamic_tables/test_ordered_...
+        raise generic("Key limits are only supported for sorted tables")
     if table.sorted:
         low, high = (_key(table.schema, limit) for limit in (lower, upper))
         return [row for _, row in table.data.scan(timestamp, low, high)]

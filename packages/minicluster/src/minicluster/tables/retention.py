@@ -1,4 +1,4 @@
-"""Retention: ordered tables lose their old rows.
+"""Retention: ordered tables lose their old rows, sorted ones old versions and expired rows.
 
 The rule is the server's (server/node/tablet_node/store_trimmer.cpp; documentation, "ordered
 tables", automatic deletion of old rows). Nothing is trimmed unless `min_data_versions` is 0. Then
@@ -26,6 +26,7 @@ from ..cypress.model import Node
 from ..cypress.store import Store
 from ..errors import generic, not_supported
 from .ordered import OrderedData
+from .sorted import SortedData
 from .table import MOUNTED, Table
 
 DEFAULTS = {
@@ -59,7 +60,11 @@ class Retention:
         now = self._looked = self._clock.now()
         for node in self._store.nodes.values():
             table = node.payload
-            if not isinstance(table, Table) or not table.ordered:
+            if not isinstance(table, Table) or not table.dynamic:
+                continue
+            if table.sorted:
+                if not DEFAULTS.keys().isdisjoint(node.attributes):
+                    compact(table.data, _settings(node.attributes), now)
                 continue
             if node.attributes.get("min_data_versions") != 0:
                 continue
@@ -68,14 +73,49 @@ class Retention:
                     tablet.data.trim(trimmable(tablet.data, node.attributes, now))
 
 
+def compact(data: SortedData, settings: Mapping[str, int], now: float) -> None:
+    """Drop old versions of rows as a compaction would, and rows whose time is over.
+
+    The rule: documentation, user-guide/dynamic-tables/sorted-dynamic-tables (deleting old data).
+    Model: a table that was given none of the settings keeps its rows and drops old versions when
+    a row is written again.
+    """
+    fewest, most = settings["min_data_versions"], settings["max_data_versions"]
+    data.expire(_before(now, settings["min_data_ttl"]), max(fewest, most))
+    data.expire(_before(now, settings["max_data_ttl"]), fewest)
+
+
+def require_retained(node: Node, timestamp: int | None, now: float) -> None:
+    """Raise YtError for a read of a sorted table at a time whose versions are gone.
+
+    Source: server/node/tablet_node/tablet_manager.cpp, ValidateTabletRetainedTimestamp. Model: the
+    table is compacted all the time, so that nothing outlives `min_data_ttl`.
+    """
+    retained = _before(now, _settings(node.attributes)["min_data_ttl"])
+    if timestamp is not None and timestamp < retained:
+        raise generic(
+            f"Timestamp {timestamp} is less than tablet {node.payload.tablets[0].id} "
+            f"retained timestamp {retained}"
+        )
+
+
+def _settings(attributes: Mapping[str, Any]) -> dict[str, int]:
+    return {name: attributes.get(name, default) for name, default in DEFAULTS.items()}
+
+
+def _before(now: float, ttl: int) -> int:
+    """Return the timestamp of `ttl` milliseconds ago."""
+    return max(0, int(now - ttl / 1000)) << 30
+
+
 def trimmable(data: OrderedData, attributes: Mapping[str, Any], now: float) -> int:
     """Return the first row that has to be kept; `min_data_versions` is known to be 0."""
-    settings = {name: attributes.get(name, default) for name, default in DEFAULTS.items()}
+    settings = _settings(attributes)
     ttl = settings["min_data_ttl"]
     if settings["max_data_versions"] != 0:
         ttl = max(ttl, settings["max_data_ttl"])
     # Compared in whole seconds, which is what a timestamp holds: no row goes too early.
-    death = int(now - ttl / 1000) << 30
+    death = _before(now, ttl)
     end = 0
     for timestamp, after in data.commits:
         if timestamp >= death or data.total - after < settings["row_count_to_keep"]:

@@ -7,14 +7,19 @@ list first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ..errors import generic
 from ..rows.from_wire import Key
 
 # `min_data_ttl` of a table by default, in the seconds of a timestamp's high bits. All versions but
 # the last are dropped when older, so snapshot reads reach back that far (documentation, "sorted
 # dynamic tables", deleting old data).
 _KEEP = 1800 << 30
+
+VERSIONS = 1000
+"""Versions of one row at most, if a table is not told otherwise (model: a real cluster keeps all of
+the last half an hour, on disk)."""
 
 Version = tuple[int, bytes | None]
 """(commit timestamp, stored row); None for a deletion."""
@@ -27,9 +32,15 @@ class SortedData:
         self._versions: dict[Key, list[Version]] = {}
         self._order: list[Key] = []
         self._ordered = True
+        self._cut: set[Key] = set()
+        """Rows that have lost versions: a read before the first of those that are left fails."""
 
-    def put(self, key: Key, row: bytes | None, timestamp: int) -> None:
-        """Add a version; timestamps of one key must grow."""
+    def __len__(self) -> int:
+        """Return the number of keys ever written."""
+        return len(self._versions)
+
+    def put(self, key: Key, row: bytes | None, timestamp: int, most: int = VERSIONS) -> None:
+        """Add a version; timestamps of one key must grow. `most` versions remain."""
         versions = self._versions.get(key)
         if versions is None:
             self._versions[key] = [(timestamp, row)]
@@ -38,8 +49,16 @@ class SortedData:
             return
         versions.append((timestamp, row))
         horizon = timestamp - _KEEP
-        while len(versions) > 1 and versions[1][0] < horizon:
-            versions.pop(0)
+        if versions[1][0] < horizon or len(versions) > most:
+            drop = max(0, len(versions) - most)
+            while drop < len(versions) - 1 and versions[drop + 1][0] < horizon:
+                drop += 1
+            del versions[:drop]
+            self._cut.add(key)
+
+    def versions(self, key: Key) -> Sequence[Version]:
+        """Return the versions of a row, the oldest first."""
+        return self._versions.get(key, ())
 
     def last_write(self, key: Key) -> int:
         """Return the commit timestamp of the last version; 0 when there was none."""
@@ -60,7 +79,31 @@ class SortedData:
         for written, row in reversed(self._versions.get(key, ())):
             if timestamp is None or written <= timestamp:
                 return row
+        if key in self._cut:
+            # server/node/tablet_node/sorted_chunk_store.cpp and others, retained timestamp
+            first = self._versions[key][0][0]
+            raise generic(f"Timestamp {timestamp} is less than retained timestamp {first}")
         return None
+
+    def expire(self, death: int, fewest: int) -> None:
+        """Drop versions before a time, but for the `fewest` last ones; rows may go whole."""
+        gone = []
+        for key, versions in self._versions.items():
+            old = bisect_left(versions, (death,))
+            # The last version before that time is what a read at that time sees.
+            drop = min(old, len(versions) - fewest)
+            if drop <= 0:
+                continue
+            del versions[:drop]
+            if versions:
+                self._cut.add(key)
+            else:
+                gone.append(key)
+        for key in gone:
+            del self._versions[key]
+            self._cut.discard(key)
+        if gone:
+            self._order, self._ordered = list(self._versions), False
 
     def scan(
         self, timestamp: int | None = None, low: Key | None = None, high: Key | None = None

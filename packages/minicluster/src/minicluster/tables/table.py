@@ -16,6 +16,7 @@ from ..rows.from_wire import Key, RowReader
 from ..rows.from_yson import key_from_yson
 from ..rows.schema import TableSchema
 from .ordered import OrderedData
+from .row_locks import RowLocks
 from .sorted import SortedData
 
 MOUNTED = "mounted"
@@ -53,11 +54,17 @@ class Table:
     atomicity: str = "full"
     schema_mode: str = "strong"
     last_commit: int = 0
+    locks: RowLocks = field(default_factory=RowLocks)
     _readers: dict[tuple[str, ...], RowReader] = field(default_factory=dict, repr=False)
 
     @property
     def sorted(self) -> bool:
         return self.schema.sorted
+
+    @property
+    def has_locks(self) -> bool:
+        """Return whether a column has a lock of its own."""
+        return any("lock" in column.extra for column in self.schema.columns)
 
     @property
     def ordered(self) -> bool:
@@ -95,6 +102,14 @@ class Table:
             return {0: len(keys)}
         pivots = [tablet.pivot for tablet in self.tablets]
         return Counter(bisect_right(pivots, key) - 1 for key in keys)
+
+    def held(self) -> int:
+        """Return how many rows take memory, versions of one key as one; at no cost."""
+        return (
+            len(self.static_rows)
+            + len(self.data)
+            + sum(len(tablet.data.rows) for tablet in self.tablets)
+        )
 
     def row_count(self) -> int:
         if not self.dynamic:

@@ -102,6 +102,9 @@ def reshard(
     trimmed_row_counts: Sequence[int] | None,
 ) -> None:
     """Cut tablets first..last, both included, anew; those of an ordered table keep their rows."""
+    if tablet_count is None and pivot_keys is None:
+        # client/driver/table_commands.cpp, TReshardTableCommand
+        raise generic('Must specify either "pivot_keys" or "tablet_count"')
     old = tablet_range(table, path, first, last)
     for tablet in old:
         if tablet.state != UNMOUNTED:

@@ -28,7 +28,11 @@ from ..errors import (
 from ..rows import wire
 from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader
 from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
+from . import row_locks
+from .mounts import Mounts
 from .ordered import stamped
+from .row_locks import Taken
+from .sorted import VERSIONS
 from .table import MOUNTED, Table, not_mounted
 
 MAX_ROWS_PER_TABLET = 100_000
@@ -52,6 +56,30 @@ class Buffered:
     path: str
     appended: dict[int, list[bytes]] = field(default_factory=dict)
     changed: dict[Key, Change] = field(default_factory=dict)
+    locked: dict[Key, Taken] = field(default_factory=dict)
+    """Locks that are taken without a write."""
+    mounts: Mounts = field(default_factory=Mounts)
+    """The tablets as the first change found them."""
+
+    def lock(self, taken: dict[Key, Taken]) -> None:
+        for key, locks in taken.items():
+            self.locked[key] = self.locked.get(key, {}) | locks
+
+    def locks(self) -> dict[Key, Taken]:
+        """Return the locks of each row; a row without a write of its own among them."""
+        schema = self.table.schema
+        every = row_locks.locks_of(schema, range(len(schema.columns)))
+        found: dict[Key, Taken] = {}
+        for key, change in self.changed.items():
+            if change is None:
+                found[key] = {row_locks.PRIMARY: row_locks.EXCLUSIVE}
+            elif isinstance(change, dict):
+                found[key] = row_locks.locks_of(schema, change)
+            else:
+                found[key] = every
+        for key, taken in self.locked.items():
+            found[key] = taken | found.get(key, {})
+        return found
 
 
 @dataclass
@@ -70,7 +98,7 @@ class Transaction:
 
     def buffer(self, node: Node, table: Table) -> Buffered:
         if node.id not in self.buffered:
-            self.buffered[node.id] = Buffered(table, node.path)
+            self.buffered[node.id] = Buffered(table, node.path, mounts=Mounts.of(table))
         return self.buffered[node.id]
 
 
@@ -84,6 +112,7 @@ class TabletTransactions:
         self._alive: dict[str, Transaction] = {}
         self.last_commit = 0
         self.rows_per_tablet = MAX_ROWS_PER_TABLET
+        self.versions_per_row = VERSIONS
 
     def start(
         self,
@@ -151,8 +180,9 @@ class TabletTransactions:
     def commit(self, transaction_id: str, proxy: str | None = None) -> int:
         """Apply everything and return the commit timestamp; on failure nothing is applied.
 
-        Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1717 when there
-        are too many rows for one tablet. The transaction is over in any case.
+        Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1701 or 1704
+        when it was mounted anew since it was written to, 1717 when there are too many rows for one
+        tablet. The transaction is over in any case.
         """
         transaction = self.get(transaction_id, proxy)
         del self._alive[transaction.id]
@@ -161,7 +191,7 @@ class TabletTransactions:
             _check(transaction, buffered, self.rows_per_tablet)
         timestamp = self._clock.timestamp()
         for buffered in transaction.buffered.values():
-            _apply(buffered, timestamp)
+            _apply(buffered, timestamp, self.versions_per_row)
         self.last_commit = timestamp
         return timestamp
 
@@ -208,12 +238,14 @@ class TabletTransactions:
 def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -> None:
     table, path = buffered.table, buffered.path
     if table.atomicity != transaction.atomicity:
+        # server/node/tablet_node/tablet_service.cpp, Write
         raise generic(
-            f'Table {path} requires "{table.atomicity}" atomicity, '
-            f'transaction {transaction.id} has "{transaction.atomicity}"'
+            f'Invalid atomicity mode: "{transaction.atomicity}" instead of "{table.atomicity}"',
+            path=path,
         )
+    touched = [*buffered.changed, *buffered.locked] if buffered.locked else buffered.changed
     counts = Counter({index: len(added) for index, added in buffered.appended.items()})
-    counts.update(table.tablets_of(buffered.changed))
+    counts.update(table.tablets_of(touched))
     for index, count in counts.items():
         if index >= len(table.tablets):
             raise generic(f"Tablet index {index} of table {path} is out of range")
@@ -227,8 +259,9 @@ def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -
                 "Transaction affects too many rows in tablet",
                 {"limit": rows_per_tablet, "tablet_id": tablet.id},
             )
+    buffered.mounts.require_same(table, buffered.appended, touched, path)
     if transaction.atomicity == "full":
-        winner = table.data.newer_write(buffered.changed, transaction.start_timestamp)
+        winner = _winner(buffered, transaction.start_timestamp)
         if winner is not None:
             key, timestamp = winner
             raise tablet_lock_conflict(
@@ -242,8 +275,25 @@ def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -
             _require_columns(table.schema, change)
 
 
-def _apply(buffered: Buffered, timestamp: int) -> None:
+def _winner(buffered: Buffered, start: int) -> tuple[Key, int] | None:
+    """Return a row that another transaction has taken since `start`, and when; None for none."""
     table = buffered.table
+    if not (table.has_locks or buffered.locked or table.locks.read or table.locks.written):
+        return table.data.newer_write(buffered.changed, start)
+    for key, taken in buffered.locks().items():
+        # Without lock groups the version of a row is the time of its one lock.
+        written = 0 if table.has_locks else table.data.last_write(key)
+        time = max(written if written > start else 0, table.locks.newer(key, taken, start) or 0)
+        if time:
+            return key, time
+    return None
+
+
+def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
+    table = buffered.table
+    if table.has_locks or buffered.locked:
+        for key, taken in buffered.locks().items():
+            table.locks.take(key, taken, timestamp)
     table.last_commit = timestamp
     for index, added in buffered.appended.items():
         data = table.tablets[index].data
@@ -254,7 +304,7 @@ def _apply(buffered: Buffered, timestamp: int) -> None:
         if isinstance(change, dict):
             old = table.data.get(key)
             change = merged(table.schema, wire.chunks(old) if old else {}, change)
-        table.data.put(key, change, timestamp)
+        table.data.put(key, change, timestamp, versions)
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cypress import subjects
-from ...cypress.permissions import check
-from ...errors import resolve
+from ...cypress.permissions import check_permission as decide
 from ..registry import STRUCTURED, Invocation, command
 
 VERSION = "25.2.0-minicluster"
@@ -62,14 +61,14 @@ def get_version(call: Invocation) -> Any:
 
 @command("check_permission", output=STRUCTURED)
 def check_permission(call: Invocation) -> Any:
-    user, permission = call.string("user"), call.string("permission")
-    if not call.cluster.cypress.exists(f"//sys/users/{user}"):
-        raise resolve(f"//sys/users/{user}", f'No such user "{user}"')
-    found = check(call.cluster.cypress, call.path(), user, permission, tx=call.tx)
-    columns = call.strings("columns")
-    if columns is not None:
-        found["columns"] = [{"action": found["action"]} for _ in columns]
-    return found
+    return decide(
+        call.cluster.cypress,
+        call.path(),
+        call.string("user"),
+        call.string("permission"),
+        tx=call.tx,
+        columns=call.strings("columns"),
+    )
 
 
 @command("add_member", volatile=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import generic
+from ...errors import generic, not_supported
 from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.from_yson import require_keys
 from ...rows.named import shown
+from ...tables import row_locks
 from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
 
@@ -74,21 +75,51 @@ def insert_rows(call: Invocation) -> None:
     if update and not schema.sorted:
         raise generic('Cannot use "update" mode for ordered tables')
     kind = UPDATE if update else WRITE
-    tables.modify_items(path, kind, call.rows(schema), tx=call.tablet_tx)
+    tables.modify_items(
+        path, kind, call.rows(schema), tx=call.tablet_tx, atomicity=_atomicity(call)
+    )
+
+
+def _atomicity(call: Invocation) -> str:
+    found = str(call.get("atomicity") or "full")
+    if found not in ("full", "none"):
+        raise generic(f'Error parsing EAtomicity value "{found}"')
+    return found
 
 
 @command("delete_rows", input=TABULAR, volatile=True, heavy=True)
 def delete_rows(call: Invocation) -> None:
     path, tables = call.path(), call.cluster.tables
-    tables.modify_items(path, DELETE, _keys(call), tx=call.tablet_tx)
+    tables.modify_items(path, DELETE, _keys(call), tx=call.tablet_tx, atomicity=_atomicity(call))
+
+
+@command("lock_rows", input=TABULAR, volatile=True, heavy=True)
+def lock_rows(call: Invocation) -> None:
+    path, tables, transaction = call.path(), call.cluster.tables, call.tablet_tx
+    if transaction is None:
+        raise generic("lock_rows needs a tablet transaction")
+    asked = call.string("lock_type")
+    if asked not in row_locks.TYPES:
+        raise not_supported(f"lock_type={asked} (lock_rows)")
+    names, keys = tables.encode(path, _keys(call))
+    locks = call.strings("locks")
+    if not locks:
+        raise generic("Missing required parameter /locks")
+    tables.lock_rows(path, keys, names, locks, row_locks.TYPES[asked], transaction)
 
 
 def _keys(call: Invocation) -> list[dict[str, Any]]:
-    """Return the keys of the input. Raises YtError for another column."""
+    """Return the keys of the input; an optional column that is left out is null.
+
+    Raises YtError for another column. Source: client/driver/table_commands.cpp,
+    SetTreatMissingAsNull.
+    """
     schema = call.cluster.tables.sorted(call.path())[1].schema
     found = call.rows(schema)
     require_keys(schema, found)
-    return found
+    keys = schema.columns[: schema.key_count]
+    nulls = {column.name: None for column in keys if not column.required}
+    return [nulls | item for item in found] if nulls else found
 
 
 @command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)

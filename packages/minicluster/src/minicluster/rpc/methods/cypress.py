@@ -6,7 +6,7 @@ from typing import Any
 
 from yt import yson
 
-from ...errors import generic, not_supported
+from ...errors import generic
 from ...tables.concatenate import concatenate
 from ..messages import set_guid, text
 from ..service import Invocation, method
@@ -35,8 +35,10 @@ def attributes(dictionary: Any) -> dict[str, Any]:
 def wanted_attributes(message: Any) -> list[str] | None:
     """Return the attributes that a Get or List asks for beside each node; None for none."""
     if message.HasField("legacy_attributes"):
+        # "All" is what a client says that asks for none in particular: the proxy passes on no
+        # filter, and the master answers without attributes.
         if message.legacy_attributes.all:
-            raise not_supported("all attributes beside a value")
+            return None
         return [text(key) for key in message.legacy_attributes.keys]
     if message.HasField("attributes"):
         keys = [*message.attributes.keys, *message.attributes.paths]

@@ -29,7 +29,7 @@ async def read_file(call: Invocation) -> None:
     await call.stream.write(meta.SerializeToString())
     for start in range(0, len(data), BLOCK):
         await call.stream.write(data[start : start + BLOCK])
-    call.stream.end()
+    await call.stream.finish()
 
 
 @method("WriteFile")

@@ -48,7 +48,8 @@ async def read_rows(call: Invocation) -> None:
     meta.statistics.CopyFrom(statistics)
     fill_schema(meta.schema, reading.schema)
     await call.stream.write(meta.SerializeToString())
-    for start in range(0, len(reading.rows), ROWS):
+    # A block without rows ends the table: the native client waits for it before the stream's end.
+    for start in range(0, len(reading.rows) + ROWS, ROWS):
         block = reading.rows[start : start + ROWS]
         descriptor = api("TRowsetDescriptor")()
         if start == 0:
@@ -56,7 +57,7 @@ async def read_rows(call: Invocation) -> None:
             describe(descriptor, reading.rowset_columns)
         rowset = pack(descriptor.SerializeToString(), wire.join(list(block)))
         await call.stream.write(pack(rowset, statistics.SerializeToString()))
-    call.stream.end()
+    await call.stream.finish()
 
 
 def _statistics(reading: Reading, count: int) -> Any:

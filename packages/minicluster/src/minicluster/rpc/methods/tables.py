@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...query import select
-from .. import rowsets
+from ...rows import wire
+from ...tables.row_locks import Taken, from_bits
+from .. import rowsets, versioned
 from ..bus import Part
 from ..messages import text
 from ..service import Invocation, method
@@ -22,13 +25,29 @@ def _timestamp(value: int) -> int | None:
 @method("ModifyRows")
 def modify_rows(call: Invocation) -> None:
     message = call.message
+    locks = _locks(message)
+    transaction = tablet_transaction(call)
+    if any(locks) and transaction is not None:
+        names = rowsets.names(message.rowset_descriptor)
+        rowset, path = rowsets.joined(call.attachments), text(message.path)
+        call.cluster.tables.lock_rowset(path, rowset, names, locks, transaction)
+        return
     call.cluster.tables.modify_rowset(
         text(message.path),
         rowsets.joined(call.attachments),
         message.row_modification_types,
         rowsets.names(message.rowset_descriptor),
-        tx=tablet_transaction(call),
+        tx=transaction,
     )
+
+
+def _locks(message: Any) -> list[Taken]:
+    """Return the locks that the client takes on each row, beside those that a write takes."""
+    read = [*message.row_legacy_read_locks]
+    masks = [*message.row_legacy_locks]
+    count = max(len(read), len(masks))
+    given = zip(read or [0] * count, masks or [0] * count, strict=False)
+    return [from_bits(*bits) for bits in given]
 
 
 @method("LookupRows")
@@ -44,6 +63,33 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
         keep_missing=message.keep_missing_rows,
     )
     return rowsets.write(call.reply.rowset_descriptor, rowset)
+
+
+@method("VersionedLookupRows")
+def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
+    """Answer with the versions of rows; with a retention config, with as many as it keeps."""
+    message = call.message
+    names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+    wanted = [text(name) for name in message.columns] or None
+    limit = (
+        message.retention_config.max_data_versions if message.HasField("retention_config") else 0
+    )
+    table, columns, found = call.cluster.tables.versions(
+        text(message.path), rowsets.present(keys), names, columns=wanted
+    )
+    at = _timestamp(message.timestamp)
+    rows: list[bytes | None] = []
+    for versions in found:
+        seen = [version for version in versions if at is None or version[0] <= at][-limit:]
+        if seen:
+            rows.append(versioned.encode(seen, table.schema.key_count, columns))
+        elif message.keep_missing_rows:
+            rows.append(None)
+    descriptor = call.reply.rowset_descriptor
+    described = table.schema.rowset_columns()
+    rowsets.describe(descriptor, [described[index] for index in columns])
+    descriptor.rowset_kind = rowsets.VERSIONED
+    return [wire.join(rows)]
 
 
 @method("SelectRows")

@@ -49,8 +49,9 @@ def reshard_table(call: Invocation) -> None:
     """Cut a table anew: at the pivot keys of a rowset, or into a count of tablets."""
     message = call.message
     pivots = None
-    if message.HasField("rowset_descriptor"):
-        _, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+    # The native client sends pivot keys without a descriptor: their values are in order.
+    if message.HasField("rowset_descriptor") or call.attachments:
+        keys = wire.split(rowsets.joined(call.attachments))
         pivots = [
             [wire.to_python(kind, value) for _, kind, value in wire.values(key)] if key else []
             for key in keys

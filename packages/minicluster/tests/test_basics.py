@@ -1,0 +1,35 @@
+"""The basics over each client, and what the native one alone sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minicluster import testing
+from packages.minicluster.tests.basics import BACKENDS, BASICS, KEYED, connect, refused, table
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def client(request: pytest.FixtureRequest, running: testing.Running) -> Any:
+    return connect(running.http, request.param)
+
+
+@pytest.mark.parametrize("name", BASICS)
+def test_basics(name: str, client: Any) -> None:
+    root = f"//tmp/basics/{client.config['backend']}/{name}"
+    client.create("map_node", root, recursive=True)
+    BASICS[name](client, root)
+
+
+@pytest.mark.parametrize("type", ["shared_weak", "shared_strong"])
+def test_rows_are_locked_by_every_client(client: Any, type: str) -> None:
+    root = f"//tmp/locks/{client.config['backend']}/{type}"
+    client.create("map_node", root, recursive=True)
+    columns = [KEYED[0], {"name": "a", "type": "int64", "lock": "a"}, KEYED[2]]
+    path = table(client, f"{root}/t", columns)
+    transaction = client.start_transaction(type="tablet", timeout=60_000)
+    with client.Transaction(transaction_id=transaction, ping=False):
+        client.lock_rows(path, [{"k": 1}], locks=["a"], lock_type=type)
+    client.insert_rows(path, [{"k": 1, "a": 1}], update=True)
+    refused(lambda: client.commit_transaction(transaction), 1700)
