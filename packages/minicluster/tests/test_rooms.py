@@ -14,7 +14,7 @@ FLOORS = [
     ["", "errors", "ids", "clock", "client"],
     ["rows", "testing"],
     ["cypress", "plugin"],
-    ["tables"],
+    ["tables", "release"],
     ["queues", "query"],
     ["cluster"],
     ["persist"],
