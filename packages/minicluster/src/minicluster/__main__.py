@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ from .control.gate import Gate
 from .control.log import log_requests
 from .errors import ProtosUnavailableError, YtError
 from .http.server import HttpServer
-from .release import node, publish
-from .release import options as release_options
 
 HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 18080
@@ -39,12 +36,6 @@ minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets ev
   Python   yt.wrapper.YtClient("http://{http}", token="any")
   Spark    spark.hadoop.yt.proxy=http://{http}
   faults   minicluster.client.Client("{http}").faults.add(...)
-"""
-RELEASE = """\
-  jobs     {python} and Java in {java_home}
-
-published for spark-submit:
-  {files}
 """
 
 
@@ -75,7 +66,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rpc-proxies", type=int, default=default, help=proxies)
     parser.add_argument("--log", action="store_true", help="print each request")
     parser.add_argument("--load", type=Path, help="a state that was saved before")
-    release_options.add(parser)
     options = parser.parse_args(arguments)
     if not 0 <= options.http_port <= 65535:
         parser.error("--http-port must be between 0 and 65535")
@@ -83,7 +73,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--rpc-proxies must be between 0 and 64")
     if options.rpc_proxies and (missing := _rpc_needs()):
         parser.error(f"RPC needs {', '.join(missing)}: pip install 'minicluster[rpc]'")
-    release_options.check(parser, options)
     return options
 
 
@@ -123,11 +112,6 @@ def _collect_rarely() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
-        await _serve_in(options, Path(folder))
-
-
-async def _serve_in(options: argparse.Namespace, folder: Path) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -135,7 +119,6 @@ async def _serve_in(options: argparse.Namespace, folder: Path) -> None:
     cluster = Cluster()
     if options.load is not None:
         persist.load(cluster, str(options.load))
-    released = _release(cluster, options, folder / "node") if options.operations else {}
     gate = Gate(cluster.tick, cluster.committing)
     if options.log:
         gate.journal.listeners.append(log_requests(sys.stdout))
@@ -144,28 +127,12 @@ async def _serve_in(options: argparse.Namespace, folder: Path) -> None:
     proxies = await _serve_rpc(cluster, gate, options.rpc_proxies)
     addresses = {"http": http.address, "rpc": [proxy.address for proxy in proxies]}
     if options.ready_file is not None:
-        _write_whole(options.ready_file, json.dumps({**addresses, **released, "pid": os.getpid()}))
-    print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), end="")
-    if released:
-        files = "\n  ".join(released["files"])
-        print(RELEASE.format(**{**released, "files": files}), end="")
-    print(flush=True)
+        _write_whole(options.ready_file, json.dumps({**addresses, "pid": os.getpid()}))
+    print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), flush=True)
     await stopping.wait()
     await http.stop()
     for proxy in proxies:
         await proxy.down()
-
-
-def _release(cluster: Cluster, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Publish Spark and SPYT and make a node; return what a submit has to know of them."""
-    files = publish.publish(cluster.cypress, options.spark_home)
-    programs = node.make(
-        folder,
-        more=options.node_with,
-        without=options.node_without,
-        says=options.node_says or "",
-    )
-    return {"files": files, "python": f"{programs}/python3", "java_home": str(node.java_home())}
 
 
 async def _serve_rpc(cluster: Cluster, gate: Gate, count: int) -> list[Any]:

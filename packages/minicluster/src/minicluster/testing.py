@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +32,6 @@ class Running:
     rpc: list[str]
     client: Client
     pid: int
-    python: str = ""
-    """With operations: the Python of jobs."""
-    java_home: str = ""
-    """With operations: the Java of jobs, for ``spark.ytsaurus.java.home``."""
 
 
 @contextmanager
@@ -45,13 +41,11 @@ def start(
     rpc_proxies: int | None = None,
     load: str | None = None,
     log: str | None = None,
-    operations: Sequence[str] | None = None,
 ) -> Iterator[Running]:
     """Give a fresh cluster, or one that loads a saved state; stop it when the block is left.
 
     `http_port` 0 takes a free one; without `rpc_proxies` there is one, if the extra `rpc` is
-    installed; `log` is a file for the log of requests; `operations` are options that go with
-    `--operations`, such as ("--node-without", "packaging").
+    installed; `log` is a file for the log of requests.
     Raises StartError.
     """
     with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
@@ -63,8 +57,6 @@ def start(
             arguments += ["--load", load]
         if log is not None:
             arguments += ["--log"]
-        if operations is not None:
-            arguments += ["--operations", *operations]
         with open(log or output, "ab") as sink:
             process = subprocess.Popen(
                 [sys.executable, "-m", __package__, *arguments],
@@ -76,8 +68,7 @@ def start(
         try:
             addresses = _wait_ready(process, ready, Path(log or output))
             http = addresses["http"]
-            jobs = {name: addresses[name] for name in ("python", "java_home") if name in addresses}
-            yield Running(http, addresses["rpc"], Client(http), process.pid, **jobs)
+            yield Running(http, addresses["rpc"], Client(http), process.pid)
         finally:
             _stop(process)
 
