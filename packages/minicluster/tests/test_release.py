@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +17,7 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
+from yt.wrapper.spec_builders import VanillaSpecBuilder
 
 from minicluster import testing
 from minicluster.cypress.commands import Cypress
@@ -80,7 +86,7 @@ def test_the_archives_are_small_and_a_job_unpacks_the_real_layout(sandbox: Path)
     assert done.returncode == 0, done.stderr
     jars = sorted(jar.name for jar in (sandbox / "spark/jars").glob("*.jar"))
     assert jars == sorted(jar.name for jar in (_home() / "jars").glob("*.jar"))
-    assert all(jar.exists() for jar in sandbox.rglob("*.jar"))
+    assert all(zipfile.is_zipfile(jar) for jar in sandbox.rglob("*.jar"))
     assert (sandbox / "spark/python/lib/pyspark.zip").exists()
     assert os.access(sandbox / "spark/bin/spark-class", os.X_OK)
     home = sandbox / "spyt-package"
@@ -234,7 +240,14 @@ def test_what_operations_need_and_this_machine_lacks_is_named(monkeypatch: Any) 
 # -- python -m minicluster --operations ------------------------------------------------------------
 
 
-def _served(*words: str) -> subprocess.CompletedProcess[str]:
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _served(*words: str, path: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "minicluster", "--http-port", "0", "--rpc-proxies", "0"]
     parent = str(Path(publish.__file__).parents[2])
     return subprocess.run(
@@ -242,34 +255,36 @@ def _served(*words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": parent},
+        env={**os.environ, "PYTHONPATH": parent, "PATH": path or os.environ["PATH"]},
         timeout=60,
     )
 
 
-def test_a_cluster_with_operations_has_a_release_and_says_where_its_jobs_run(
-    tmp_path: Path,
-) -> None:
+def test_a_cluster_with_operations_has_a_release_and_nodes_for_it(tmp_path: Path) -> None:
     home = _fake_home(tmp_path, "3.5.7")
-    given = ("--spark-home", str(home), "--node-without", "packaging", "--node-says", "3.9")
-    with testing.start(rpc_proxies=0, operations=given) as cluster:
+    with testing.start(rpc_proxies=0, operations=True, spark_homes=[home]) as cluster:
         client = yt.YtClient(f"http://{cluster.http}", token="any")
         assert client.list("//home/spark/distrib/3/5/7") == ["spark-3.5.7-bin-hadoop3.tgz"]
         assert client.exists("//home/spark/conf/global")
-        bin = Path(cluster.python).parent
-        assert _has(bin, "packaging", "yt.wrapper") == {"packaging": False, "yt.wrapper": True}
-        assert _python(bin, "import sys; print(sys.version_info[1])").stdout.strip() == "9"
-        assert os.access(Path(cluster.java_home, "bin/java"), os.X_OK)
-    assert not bin.exists()
+        code = 'import sys; sys.stderr.write(str("spyt" in sys.modules) + sys.prefix)'
+        command = f"python3 -c '{code}' && $JAVA_HOME/bin/java -version"
+        task = VanillaSpecBuilder().begin_task("probe").command(command).job_count(1).end_task()
+        operation = client.run_operation(task, sync=False).id
+        wait_until(lambda: client.get_operation_state(operation).is_finished())
+        (job,) = cluster.client.operations.list()[0].jobs
+        said = client.get_job_stderr(operation, job.id).read().decode()
+        assert job.state == "completed", said
+        bare = Path(said.partition("\n")[0].removeprefix("False"))
+        assert bare.is_relative_to(tempfile.gettempdir())
+        assert "version" in said
+    assert not bare.exists()
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--node-says", "3.9"), 2, "--node-says: of use with --operations only"),
-        (("--operations", "--node-says", "old"), 2, "give a version such as 3.9"),
+        (("--spark-home", "/nowhere"), 2, "--spark-home needs --operations"),
         (("--operations", "--spark-home", "/nowhere"), 1, "/nowhere is not a Spark"),
-        (("--operations", "--node-with", "no-such"), 1, "no-such is not installed here"),
     ],
 )
 def test_a_bad_option_is_one_line(words: tuple[str, ...], code: int, said: str) -> None:
@@ -277,3 +292,13 @@ def test_a_bad_option_is_one_line(words: tuple[str, ...], code: int, said: str) 
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_machine_without_unzip_publishes_no_spark(tmp_path: Path) -> None:
+    for name in ("bash", "tar", "java"):
+        found = shutil.which(name)
+        assert found is not None
+        (tmp_path / name).symlink_to(found)
+    done = _served("--operations", "--spark-home", "/nowhere", path=str(tmp_path))
+    assert done.returncode == 2
+    assert "spark-submit needs unzip here" in done.stderr

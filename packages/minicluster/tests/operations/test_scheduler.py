@@ -296,7 +296,7 @@ def test_what_no_operation_does_is_refused_by_name(
     cluster: Cluster, nodes: PaperNodes, name: str
 ) -> None:
     with pytest.raises(YtError, match=f"not supported by minicluster: {name}"):
-        start(cluster, **{name: "//x"})
+        cluster.scheduler.start("vanilla", {"tasks": {"a": task()}, name: "//x"})
 
 
 def test_fields_without_a_meaning_are_accepted(cluster: Cluster, nodes: PaperNodes) -> None:
