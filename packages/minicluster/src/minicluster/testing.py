@@ -88,11 +88,12 @@ def start(
 
 
 def empty(cluster: Running, state: str) -> None:
-    """Bring the cluster back to ``state``, a file that it saved; its clock keeps going forward."""
+    """Bring the cluster back to ``state``, a file that it saved; its clock keeps going forward.
+
+    All jobs of its operations are killed.
+    """
     control = cluster.client
     control.faults.clear()
-    control.operations.scheduler_away(0)
-    control.operations.set_start_delay(0)
     before = control.clock.now()
     control.load(state)
     # Loaded with the state, the clock would be behind the timestamps that were given out.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -372,11 +373,11 @@ def test_a_file_of_the_cache_is_gone(lab: Lab) -> None:
 # The command line
 
 
-def test_without_the_switch_operations_are_refused(fresh: testing.Running, tmp_path: Path) -> None:
+def test_without_the_switch_operations_are_refused(running: testing.Running) -> None:
     spec = yt.VanillaSpecBuilder().begin_task("a").command("true").job_count(1).end_task()
     words = "not supported by minicluster: .*, start it with --operations"
     with pytest.raises(yt.YtError, match=words):
-        connect(fresh).run_operation(spec)
+        connect(running).run_operation(spec)
 
 
 def test_a_node_has_the_tools_that_are_handed_in_and_the_banner_says_what_it_lacks(
@@ -414,3 +415,59 @@ def test_wrong_options_are_one_clear_line(
         main(["--http-port", "0", *options])
     assert ended.value.code == 2
     assert words in capsys.readouterr().err.splitlines()[-1]
+
+
+CONFTEST = """
+import pytest
+
+@pytest.fixture(scope="session")
+def minicluster_options():
+    return {"operations": True, "rpc_proxies": 0}
+"""
+TWO_TESTS = """
+import os, pathlib, time
+import yt.wrapper as yt
+
+PID = pathlib.Path(__file__).with_name("pid")
+
+def test_a_job_runs(minicluster):
+    command = f"echo $$ > {PID}.part; mv {PID}.part {PID}; sleep 1000"
+    spec = yt.VanillaSpecBuilder().begin_task("a").command(command).job_count(1).end_task()
+    yt.YtClient(f"http://{minicluster.http}", token="any").run_operation(spec, sync=False)
+    while not PID.exists():
+        time.sleep(0.02)
+    os.kill(int(PID.read_text()), 0)
+
+def test_it_runs_no_more(minicluster):
+    assert minicluster.client.operations.list() == []
+    stat = pathlib.Path("/proc", PID.read_text().strip(), "stat")
+    assert not stat.exists() or ") Z " in stat.read_text()
+"""
+
+
+def test_the_fixture_kills_the_jobs_of_the_test_before(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_two.py").write_text(TWO_TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    done = subprocess.run(
+        [*command, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "2 passed" in done.stdout, done.stdout
+
+
+def test_a_loaded_state_shows_what_ran_as_aborted(lab: Lab) -> None:
+    lab.upload("//tmp/f", b"file")
+    path = yt.YPath("//tmp/f", attributes={"file_name": "named"})
+    operation = lab.start(
+        f"{lab.note('$$', 'main')}; sleep 1000", job={"file_paths": [path]}, alias="*kept"
+    )
+    main_pid = lab.pid("main")
+    state = str(lab.folder / "state")
+    lab.cluster.client.save(state)
+    assert is_alive(main_pid)
+    lab.cluster.client.load(state)
+    assert not is_alive(main_pid)
+    found = lab.yt.get_operation(operation_alias="*kept")
+    assert (found["id"], found["state"]) == (operation, "aborted")
+    shown = found["provided_spec"]["tasks"]["main"]["file_paths"]
+    assert [(str(each), each.attributes["file_name"]) for each in shown] == [("//tmp/f", "named")]
