@@ -138,14 +138,23 @@ class Site:
         """Return the driver's operation, the newest one."""
         return [one for one in self.operations() if one.alias == ALIAS][-1]
 
-    def executors(self) -> Operation | None:
-        """Return the newest operation of executors, if there is one."""
-        found = [one for one in self.operations() if one.alias is None]
-        return found[-1] if found else None
+    def executors(self) -> Operation:
+        """Return the newest operation of executors."""
+        return [one for one in self.operations() if one.alias is None][-1]
 
     def stderr(self, operation: Operation, job: Job) -> str:
         data = self.client.get_job_stderr(operation.id, job.id).read()
         return str(data.decode(errors="replace"))
+
+    def probes(self) -> list[str]:
+        """Return what the PROBE of the project's transform.py, if it has one, said in all jobs."""
+        return [
+            line.removeprefix("PROBE ")
+            for operation in self.operations()
+            for job in operation.jobs
+            for line in self.stderr(operation, job).splitlines()
+            if line.startswith("PROBE ")
+        ]
 
     # What is waited for
 

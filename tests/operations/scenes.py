@@ -2,35 +2,204 @@
 
 from __future__ import annotations
 
+import json
+import tarfile
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from tests.operations.cluster import Site
+from minicluster.release import node
+from tests.operations.cluster import FINAL, Site
 
 ROWS = 4_000
+#: How long the cluster takes to declare a lost node, and the scheduler is away.
+UNNOTICED_SECONDS = 20.0
+AWAY_SECONDS = 120.0
+Scene = Callable[[Site], dict[str, Any]]
 
 
 def undisturbed(here: Site) -> dict[str, Any]:
-    """Submit, read the queues to their end, stop."""
+    """Read the queues to their end, and stop."""
+    _start(here)
+    here.wait_drained()
+    return _end(here)
+
+
+def executor_preempted(here: Site) -> dict[str, Any]:
+    """The scheduler takes an executor away while its tasks write."""
+    _start(here)
+    here.wait_drained()
+    with_rows = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
+    client = here.cluster.client
+    [job] = here.executors().running()
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(with_rows)
+    return _recovered(here)
+
+
+def executor_aborted(here: Site) -> dict[str, Any]:
+    """An executor ends while the job waits for rows."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    here.cluster.client.operations.abort_job(job.id, "user_request")
+    here.send(ROWS)
+    return _recovered(here)
+
+
+def driver_preempted(here: Site) -> dict[str, Any]:
+    """The driver is taken away where Spark says that a batch is done and its rows are not there."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    client = here.cluster.client
+    [job] = here.driver().running()
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(logged)
+    return _recovered(here)
+
+
+def driver_node_lost(here: Site) -> dict[str, Any]:
+    """The driver's node is cut off: the old driver goes on beside the new one."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.driver().running()
+    here.cluster.client.operations.lose_node(
+        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
+    )
+    here.send(ROWS)
+    here.wait("a second driver", lambda: len(here.driver().jobs) == 2)
+    here.send(ROWS)
+    return _recovered(here)
+
+
+def executor_node_lost(here: Site) -> dict[str, Any]:
+    """An executor's node is cut off: the old executor goes on beside the new one."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    here.cluster.client.operations.lose_node(
+        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
+    )
+    here.send(ROWS)
+    here.wait("a second executor", lambda: len(here.executors().jobs) == 2)
+    here.send(ROWS)
+    return _recovered(here)
+
+
+def executors_operation_aborted(here: Site) -> dict[str, Any]:
+    """Somebody aborts the executors' operation: the driver is started again, with a new one."""
+    _start(here)
+    here.wait_drained()
+    first = here.executors()
+    here.cluster.client.operations.end(first.id, "aborted")
+    here.send(ROWS)
+    here.wait("new executors", lambda: here.executors().id != first.id)
+    return _recovered(here)
+
+
+def executors_operation_completed(here: Site) -> dict[str, Any]:
+    """Somebody completes the executors' operation: the driver ends as a success, rows wait."""
+    _start(here)
+    here.wait_drained()
+    here.cluster.client.operations.end(here.executors().id, "completed")
+    here.send(ROWS)
+    here.wait("the driver's end", lambda: here.driver().state in FINAL)
+    ended = here.driver().state
+    here.submit()
+    return {"ended": ended, **_recovered(here)}
+
+
+def scheduler_away(here: Site) -> dict[str, Any]:
+    """No request about operations is answered for two minutes; the job goes on."""
+    _start(here)
+    here.wait_drained()
+    here.cluster.client.operations.scheduler_away(AWAY_SECONDS)
+    until = time.monotonic() + AWAY_SECONDS
+    here.send(ROWS)
+    here.wait_drained()
+    batches = here.batches()
+    time.sleep(max(0.0, until - time.monotonic()))  # the driver asks every 20 s of its own clock
+    attempts = len(here.driver().jobs)
+    here.send(ROWS)
+    return {"batches_meanwhile": batches, "attempts": attempts, **_recovered(here)}
+
+
+def packages_in_an_archive(here: Site) -> dict[str, Any]:
+    """pandas and pyarrow come with the job: the nodes have neither."""
+    archive = here.root / "build" / "packages.tar.gz"
+    archive.parent.mkdir(exist_ok=True)
+    with tarfile.open(archive, "w:gz") as tar:
+        for source in node.sources(["pandas", "pyarrow", "numpy"]):
+            entry = tarfile.TarInfo(source.name)  # a link: the packages are 200 MB
+            entry.type, entry.linkname = tarfile.SYMTYPE, str(source)
+            tar.addfile(entry)
+    path = "$(SandboxPath)/spyt-package/python:$(SandboxPath)/packages"
+    confs = {
+        "spark.ytsaurus.driverEnv.PYTHONPATH": path,
+        "spark.executorEnv.PYTHONPATH": path,
+    }
+    _start(here, confs, "--archives", f"{archive}#packages")
+    here.wait_drained()
+    return _end(here)
+
+
+def _start(here: Site, confs: dict[str, str] | None = None, *words: str) -> None:
     here.provision()
     here.send(ROWS)
-    here.submit()
+    here.submit(confs, words)
+
+
+def _held(here: Site, method: str, when: str, **where: str) -> Any:
+    """Send rows, wait until their batch comes to such a request, and hold it there."""
+    faults = here.cluster.client.faults
+    rule = faults.add(method=method, when=when, where=where, action="delay", times=1)
+    here.send(ROWS)
+    faults.wait(rule, timeout=120)
+    return rule
+
+
+def _recovered(here: Site) -> dict[str, Any]:
+    """Wait for the next batch and the end of the queues; say how long the batch took."""
+    before, start = here.batches(), time.monotonic()
+    here.wait("the next batch", lambda: here.batches() > before)
+    seconds = time.monotonic() - start
     here.wait_drained()
+    return {"seconds": round(seconds), **_end(here)}
+
+
+def _end(here: Site) -> dict[str, Any]:
     here.send_closing()
+    held = [json.loads(text) for text in here.probes()]
     here.stop()
-    return {**here.counted(), **what_jobs_held(here)}
+    return {**here.counted(), "probes": held, "unshipped": _unshipped(here, held)}
 
 
-def what_jobs_held(here: Site) -> dict[str, Any]:
-    """Return what jobs said of themselves, if the project's transform.py has PROBE."""
-    said = [
-        line.removeprefix("PROBE ")
-        for operation in here.operations()
-        for job in operation.jobs
-        for line in here.stderr(operation, job).splitlines()
-        if line.startswith("PROBE ")
-    ]
-    return {"probes": said}
+def _unshipped(here: Site, probes: list[dict[str, Any]]) -> list[str]:
+    """Return places that a job could import from and that nobody shipped to it."""
+    found = []
+    for probe in probes:
+        sandbox = Path(probe["sandbox"])
+        mine = (sandbox, Path(probe["prefix"]), Path(probe["base"]))
+        found += [
+            path for path in probe["path"] if path and not any(map(Path(path).is_relative_to, mine))
+        ]
+    return found
 
 
-SCENES: dict[str, Callable[[Site], dict[str, Any]]] = {"undisturbed": undisturbed}
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        undisturbed,
+        executor_preempted,
+        executor_aborted,
+        executor_node_lost,
+        driver_preempted,
+        driver_node_lost,
+        executors_operation_aborted,
+        executors_operation_completed,
+        scheduler_away,
+        packages_in_an_archive,
+    )
+}

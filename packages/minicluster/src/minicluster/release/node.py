@@ -43,14 +43,22 @@ def make(
     """
     venv.EnvBuilder(clear=True, symlinks=True, with_pip=False).create(folder)
     site = folder / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-    for name in sorted(_closure((*PACKAGES, *more)) - {_plain(name) for name in without}):
-        for source in _parts(metadata.distribution(name)):
-            (site / source.name).symlink_to(source)
+    for source in sources((*PACKAGES, *more), without=without):
+        (site / source.name).symlink_to(source)
     if says:
         major, minor = says.split(".")
         claim = _OTHER_VERSION.format(major=int(major), minor=int(minor))
         (site / "sitecustomize.py").write_text(claim)
     return folder / "bin"
+
+
+def sources(names: Sequence[str], *, without: Sequence[str] = ()) -> list[Path]:
+    """Return the files and folders, as they are installed here, of packages and what they require.
+
+    Raises YtError for a package that is not installed here.
+    """
+    wanted = sorted(_closure(names) - {_plain(name) for name in without})
+    return [part for name in wanted for part in _parts(metadata.distribution(name))]
 
 
 def java_home() -> Path:

@@ -1,0 +1,166 @@
+"""Generated jobs on a minicluster with operations, through the unmodified spark-submit.
+
+Driver and executors are processes in sandboxes of their own, on a node with a bare Python.
+`make operations` plays everything; `make test` has one scene of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Generate
+from tests.project import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+PATIENCE_SECONDS = 1_800
+TWO_QUEUES = "//home/east/bids //home/west/bids"
+
+#: What a job of the package says of itself, in the driver and in each Python worker.
+PROBE = """
+
+import json as _json
+import os as _os
+import sys as _sys
+
+print("PROBE", _json.dumps({
+    "path": _sys.path, "prefix": _sys.prefix, "base": _sys.base_prefix,
+    "sandbox": _os.environ["HOME"], "files": sorted(_os.listdir(_os.environ["HOME"])),
+    "variables": sorted(_os.environ),
+}), file=_sys.stderr, flush=True)
+
+
+@F.udf("string")
+def _seen(value):
+    return value
+
+
+_transform = transform
+
+
+def transform(events):
+    return _transform(events).withColumn("channel", _seen("channel"))
+"""
+
+
+def play(project: Path, environment: Path, scene: str, tmp_path: Path) -> dict[str, Any]:
+    """Play a scene with the project in its environment; return the scene's figures."""
+    outcome = tmp_path / "outcome.json"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+    done = subprocess.run(
+        [
+            environment / "bin" / "python",
+            ROOT / "tests/operations/play.py",
+            "bids_stream",
+            scene,
+            outcome,
+        ],
+        cwd=project,
+        env={
+            **inherited,
+            "PYTHONPATH": os.pathsep.join(map(str, (project / "src", project, ROOT))),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout[-30_000:]
+    found: dict[str, Any] = json.loads(outcome.read_text())
+    shown = {name: value for name, value in found.items() if name != "probes"}
+    print(f"\n{scene}: " + ", ".join(f"{name}={value}" for name, value in shown.items()))
+    return found
+
+
+def smaller(project: Path) -> None:
+    """Let a micro-batch be small, so that 4 000 rows are several."""
+    file = project / "config" / "local.toml"
+    text = file.read_text()
+    assert text.count("max_rows_per_partition = 2_000") == 1
+    file.write_text(text.replace("max_rows_per_partition = 2_000", "max_rows_per_partition = 250"))
+
+
+def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
+    generate: Generate, installed: dict[str, Path], tmp_path: Path
+) -> None:
+    """The scene of `make test`: two queues, one transaction, tasks that write when they die."""
+    project = generate(queue_paths=TWO_QUEUES)
+    smaller(project)
+    with (project / "src/bids_stream/transform.py").open("a") as file:
+        file.write(PROBE)
+    found = play(project, installed["4.1"], "executor_preempted", tmp_path)
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    assert found["rows_in"] == 8_000
+    assert found["batches"] > 2
+    assert len(found["probes"]) >= 3  # the driver, and workers of both executors
+    assert found["unshipped"] == []
+    shipped = {"bids_stream.zip", "main.py", "cluster.toml"}
+    release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
+    unpacked = {"spark", "spyt-package", "spark-local"}
+    for probe in found["probes"]:
+        assert {*probe["files"]} - {"spark-warehouse", "artifacts"} == shipped | release | unpacked
+        assert "YT_TOKEN" not in probe["variables"]
+        assert "YT_SECURE_VAULT_YT_TOKEN" in probe["variables"]
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues", "scene"),
+    [
+        ("transactional", "map", TWO_QUEUES, "undisturbed"),
+        ("at_least_once", "map", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "window", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "sessions", "//home/ytstream/bids", "packages_in_an_archive"),
+    ],
+)
+def test_a_job_reads_its_queues_to_the_end(
+    generate: Generate,
+    installed: dict[str, Path],
+    tmp_path: Path,
+    spark: str,
+    guarantee: str,
+    processing: str,
+    queues: str,
+    scene: str,
+) -> None:
+    project = generate(
+        guarantee=guarantee, processing=processing, queue_paths=queues, spark_version=spark
+    )
+    smaller(project)
+    found = play(project, installed[spark], scene, tmp_path)
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "executor_aborted",
+        "executor_node_lost",
+        "driver_preempted",
+        "driver_node_lost",
+        "executors_operation_aborted",
+        "executors_operation_completed",
+        "scheduler_away",
+    ],
+)
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_no_fault_loses_or_repeats_a_row(
+    generate: Generate, installed: dict[str, Path], tmp_path: Path, processing: str, scene: str
+) -> None:
+    project = generate(processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], scene, tmp_path)
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    if scene == "executors_operation_completed":
+        assert found["ended"] == "completed"
+    if scene == "scheduler_away":
+        assert found["attempts"] == 1
