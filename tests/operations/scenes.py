@@ -173,18 +173,26 @@ def _end(here: Site) -> dict[str, Any]:
     here.send_closing()
     held = [json.loads(text) for text in here.probes()]
     here.stop()
-    return {**here.counted(), "probes": held, "unshipped": _unshipped(here, held)}
+    return {**here.counted(), "probes": held, "unshipped": _unshipped(held)}
 
 
-def _unshipped(here: Site, probes: list[dict[str, Any]]) -> list[str]:
+def _unshipped(probes: list[dict[str, Any]]) -> list[str]:
     """Return places that a job could import from and that nobody shipped to it."""
     found = []
     for probe in probes:
         sandbox = Path(probe["sandbox"])
-        mine = (sandbox, Path(probe["prefix"]), Path(probe["base"]))
-        found += [
-            path for path in probe["path"] if path and not any(map(Path(path).is_relative_to, mine))
-        ]
+        shipped = (
+            sandbox,
+            Path(probe["prefix"]),
+            Path(probe["base"]),
+            # Python resolves the link main.py; what lies beside its target is named by checksums.
+            sandbox.parents[2] / "cache",
+        )
+        for path in probe["path"]:
+            # Spark gives its own jar, which is a link here, by the name of its target.
+            is_spark = Path(path).name.startswith("spark-core_")
+            if not is_spark and not any(map((sandbox / path).is_relative_to, shipped)):
+                found.append(path)
     return found
 
 
