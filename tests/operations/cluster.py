@@ -209,6 +209,10 @@ class Site:
             "lost": sum(one.lost for one in outcomes.values()),
             "repeated": sum(one.duplicated for one in outcomes.values()),
             "batches": self.batches(),
+            "through_job_proxies": sum(
+                entry.proxy not in self.cluster.rpc
+                for entry in self.cluster.client.journal("ModifyRows")
+            ),
         }
 
 
