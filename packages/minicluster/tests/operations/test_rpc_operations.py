@@ -141,9 +141,14 @@ def test_files_go_through_the_cache(lab: Lab) -> None:
         await client.call("RemoveNode", path="//tmp/upload")
         found, _ = await client.call("GetFileFromCache", md5=digest, cache_path=CACHE)
         assert found.result.path == reply.result.path
-        path = f'<file_name="main.py">{found.result.path.decode()}'
+        path = yson.to_yson_type(found.result.path.decode(), attributes={"file_name": "main.py"})
         given = spec("cat main.py >&2", task={"file_paths": [path]})
-        lab.wait(await start(client, given))
+        operation = await start(client, given)
+        # SPYT copies these paths for the executors.
+        provided = (await get(client, operation_id=operation))["provided_spec"]
+        [shown] = provided["tasks"]["driver"]["file_paths"]
+        assert (str(shown), shown.attributes) == (str(path), {"file_name": "main.py"})
+        lab.wait(operation)
 
     over_rpc(lab, scenario)
     assert lab.stderr(lab.cluster.client.operations.list()[0].id) == "content"

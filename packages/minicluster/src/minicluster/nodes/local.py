@@ -48,7 +48,6 @@ class _Run:
     stderr: Kept
     session: int | None = None
     is_killed: bool = False
-    is_heard: bool = True
     starting: Lock = field(default_factory=Lock)
     """Held while a process starts: a kill finds it, or keeps it from starting."""
     over: Event = field(default_factory=Event)
@@ -89,17 +88,11 @@ class LocalNodes:
         sessions = [run.session for run in runs if run.session is not None]
         processes.kill([run.id for run in runs], sessions)
 
-    def forget(self, job_id: str) -> None:
-        if job_id in self._runs:
-            self._runs[job_id].is_heard = False
-
     def stderr(self, job_id: str) -> bytes:
         run = self._runs.get(job_id)
         return run.stderr.bytes() if run else b""
 
     def clear(self) -> None:
-        for run in self._runs.values():
-            run.is_heard = False
         self.kill(list(self._runs))
 
     async def close(self) -> None:
@@ -175,8 +168,7 @@ class LocalNodes:
     def _ended(self, run: _Run, ending: Ending) -> None:
         self._runs.pop(run.id, None)
         run.over.set()
-        if run.is_heard:
-            self._report(run.id, ending)
+        self._report(run.id, ending)
 
     def _tell_heir(self, job_id: str) -> None:
         assert self._heir.stdin is not None
