@@ -53,7 +53,7 @@ Play = Callable[[Path, Path, str], dict[str, Any]]
 
 @pytest.fixture
 def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play:
-    """Play a scene with a project in an environment; return the figures, which are shown at the end."""
+    """Play a scene with a project in its environment; its figures are shown at the end."""
 
     def play(project: Path, environment: Path, scene: str) -> dict[str, Any]:
         found = _played(project, environment, scene, tmp_path / "outcome.json")
