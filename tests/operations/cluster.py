@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -182,6 +183,27 @@ class Site:
         """Return how many batches the ledger holds."""
         path = self.connection.settings.ledger
         return len(list(self.client.select_rows(f'kind from [{path}] where kind = "batch"')))
+
+    def newest(self) -> tuple[int, int]:
+        """Return the epoch and the number of the last batch in the ledger."""
+        path = self.connection.settings.ledger
+        rows = self.client.select_rows(f'epoch, number from [{path}] where kind = "batch"')
+        return max(((row["epoch"], row["number"]) for row in rows), key=lambda row: int(row[1]))
+
+    def processes(self, job: Job) -> list[int]:
+        """Return the processes of a job, whatever the scheduler thinks of it."""
+        marked = f"YT_JOB_ID={job.id}".encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):  # it has ended meanwhile, or is somebody else's
+                if marked in file.read_bytes().split(b"\0"):
+                    found.append(int(file.parent.name))
+        return found
+
+    def signal(self, job: Job, number: signal.Signals) -> None:
+        for pid in self.processes(job):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def said(self, lines: int = 60) -> str:
         """Return the end of what each job of each operation said."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import tarfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,13 @@ def executor_preempted(here: Site) -> dict[str, Any]:
     """The scheduler takes an executor away while its tasks write."""
     _start(here)
     here.wait_drained()
-    with_rows = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
+    writing = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
     client = here.cluster.client
     [job] = here.executors().running()
+    fault = Fault.now(here)
     client.operations.abort_job(job.id, "preemption")
-    client.faults.remove(with_rows)
-    return _recovered(here)
+    client.faults.remove(writing)
+    return _recovered(here, fault)
 
 
 def executor_aborted(here: Site) -> dict[str, Any]:
@@ -43,9 +46,25 @@ def executor_aborted(here: Site) -> dict[str, Any]:
     _start(here)
     here.wait_drained()
     [job] = here.executors().running()
+    fault = Fault.now(here)
     here.cluster.client.operations.abort_job(job.id, "user_request")
     here.send(ROWS)
-    return _recovered(here)
+    return _recovered(here, fault)
+
+
+def executor_node_lost(here: Site) -> dict[str, Any]:
+    """The scheduler loses an executor's node: the old executor works on beside the new one."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.lose_node(
+        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
+    )
+    here.send(ROWS)
+    here.wait("a second executor", lambda: len(here.executors().jobs) == 2)
+    here.send(ROWS)
+    return _recovered(here, fault)
 
 
 def driver_preempted(here: Site) -> dict[str, Any]:
@@ -55,37 +74,30 @@ def driver_preempted(here: Site) -> dict[str, Any]:
     logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
     client = here.cluster.client
     [job] = here.driver().running()
+    fault = Fault.now(here)
     client.operations.abort_job(job.id, "preemption")
     client.faults.remove(logged)
-    return _recovered(here)
+    return _recovered(here, fault, anew=True)
 
 
 def driver_node_lost(here: Site) -> dict[str, Any]:
-    """The driver's node is cut off: the old driver goes on beside the new one."""
+    """The driver's node hangs in the same place; it wakes when another driver has written."""
     _start(here)
     here.wait_drained()
+    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    client = here.cluster.client
     [job] = here.driver().running()
-    here.cluster.client.operations.lose_node(
-        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
-    )
+    fault = Fault.now(here)
+    here.signal(job, signal.SIGSTOP)
+    client.faults.remove(logged)
+    client.operations.lose_node(job.id, processes="continue", declared_after=UNNOTICED_SECONDS)
+    here.wait("a batch of the second driver", lambda: fault.is_over(here, anew=True))
+    seconds = fault.seconds()
+    here.signal(job, signal.SIGCONT)
     here.send(ROWS)
-    here.wait("a second driver", lambda: len(here.driver().jobs) == 2)
-    here.send(ROWS)
-    return _recovered(here)
-
-
-def executor_node_lost(here: Site) -> dict[str, Any]:
-    """An executor's node is cut off: the old executor goes on beside the new one."""
-    _start(here)
+    here.wait("the end of the first driver", lambda: not here.processes(job))
     here.wait_drained()
-    [job] = here.executors().running()
-    here.cluster.client.operations.lose_node(
-        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
-    )
-    here.send(ROWS)
-    here.wait("a second executor", lambda: len(here.executors().jobs) == 2)
-    here.send(ROWS)
-    return _recovered(here)
+    return {"seconds": seconds, **_end(here)}
 
 
 def executors_operation_aborted(here: Site) -> dict[str, Any]:
@@ -93,37 +105,41 @@ def executors_operation_aborted(here: Site) -> dict[str, Any]:
     _start(here)
     here.wait_drained()
     first = here.executors()
+    fault = Fault.now(here)
     here.cluster.client.operations.end(first.id, "aborted")
     here.send(ROWS)
     here.wait("new executors", lambda: here.executors().id != first.id)
-    return _recovered(here)
+    return _recovered(here, fault, anew=True)
 
 
 def executors_operation_completed(here: Site) -> dict[str, Any]:
     """Somebody completes the executors' operation: the driver ends as a success, rows wait."""
     _start(here)
     here.wait_drained()
+    fault = Fault.now(here)
     here.cluster.client.operations.end(here.executors().id, "completed")
     here.send(ROWS)
     here.wait("the driver's end", lambda: here.driver().state in FINAL)
     ended = here.driver().state
     here.submit()
-    return {"ended": ended, **_recovered(here)}
+    return {"ended": ended, **_recovered(here, fault, anew=True)}
 
 
 def scheduler_away(here: Site) -> dict[str, Any]:
     """No request about operations is answered for two minutes; the job goes on."""
     _start(here)
     here.wait_drained()
+    fault = Fault.now(here)
     here.cluster.client.operations.scheduler_away(AWAY_SECONDS)
-    until = time.monotonic() + AWAY_SECONDS
     here.send(ROWS)
+    here.wait("a batch", lambda: fault.is_over(here))
+    seconds = fault.seconds()
     here.wait_drained()
-    batches = here.batches()
-    time.sleep(max(0.0, until - time.monotonic()))  # the driver asks every 20 s of its own clock
+    time.sleep(max(0.0, AWAY_SECONDS - fault.seconds()))  # SPYT's driver asks every 20 s
     attempts = len(here.driver().jobs)
     here.send(ROWS)
-    return {"batches_meanwhile": batches, "attempts": attempts, **_recovered(here)}
+    here.wait_drained()
+    return {"seconds": seconds, "attempts": attempts, **_end(here)}
 
 
 def packages_in_an_archive(here: Site) -> dict[str, Any]:
@@ -160,13 +176,33 @@ def _held(here: Site, method: str, when: str, **where: str) -> Any:
     return rule
 
 
-def _recovered(here: Site) -> dict[str, Any]:
-    """Wait for the next batch and the end of the queues; say how long the batch took."""
-    before, start = here.batches(), time.monotonic()
-    here.wait("the next batch", lambda: here.batches() > before)
-    seconds = time.monotonic() - start
+@dataclass(frozen=True)
+class Fault:
+    """When it was, and the epoch and the number of the last batch before it."""
+
+    time: float
+    epoch: int
+    number: int
+
+    @classmethod
+    def now(cls, here: Site) -> Fault:
+        return cls(time.monotonic(), *here.newest())
+
+    def is_over(self, here: Site, *, anew: bool = False) -> bool:
+        """Return whether there is a newer batch; with ``anew`` it is of another driver."""
+        epoch, number = here.newest()
+        return number > self.number and (epoch > self.epoch or not anew)
+
+    def seconds(self) -> int:
+        return round(time.monotonic() - self.time)
+
+
+def _recovered(here: Site, fault: Fault, *, anew: bool = False) -> dict[str, Any]:
+    """Wait for the next batch and the end of the queues; say when the batch was there."""
+    here.wait("the next batch", lambda: fault.is_over(here, anew=anew))
+    seconds = fault.seconds()
     here.wait_drained()
-    return {"seconds": round(seconds), **_end(here)}
+    return {"seconds": seconds, **_end(here)}
 
 
 def _end(here: Site) -> dict[str, Any]:
