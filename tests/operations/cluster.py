@@ -73,10 +73,16 @@ class Site:
         tables.fill_reference(self.connection, self.sample)
 
     def send(self, count: int) -> None:
-        """Put ``count`` new sample rows into the queues, the same number into each."""
-        queues = self.connection.settings.queues
+        """Put ``count`` new sample rows into the queues, the same number into each.
+
+        Their event times follow those of the rows before: late ones would be left out.
+        """
+        queues, job = self.connection.settings.queues, self.connection.job
+        has_times = self.sent and self.sample.event_time is not None
+        start_us = self.sample.newest(job, self.sent) + 1 if has_times else None
         for number, queue in enumerate(queues):
-            rows = self.sample.make(count // len(queues), len(self.sent) + number + 1)
+            seed = len(self.sent) + number + 1
+            rows = self.sample.make(count // len(queues), seed, start_us)
             self._produce(queue, rows, int(self.client.get(f"{queue}/@tablet_count")))
 
     def send_closing(self) -> None:
