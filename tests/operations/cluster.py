@@ -21,7 +21,7 @@ from typing import Any
 
 from minicluster import testing
 from minicluster.client_operations import Job, Operation
-from minicluster.release import node
+from minicluster.release import node, publish
 from tests import jvm
 from ytstream import shipped, submit
 from ytstream.cluster import connect
@@ -247,6 +247,8 @@ class Site:
 @contextmanager
 def site(package: str) -> Iterator[Site]:
     """Start a minicluster with operations for the project in the current folder."""
+    if missing := publish.missing():
+        raise NotDoneError(f"this machine lacks {', '.join(missing)}")
     root = Path.cwd()
     job = import_module(f"{package}.job").JOB
     sample = import_module("sample").SAMPLE

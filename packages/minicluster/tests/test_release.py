@@ -234,7 +234,22 @@ def test_an_unknown_package_is_refused(tmp_path: Path) -> None:
 def test_what_operations_need_and_this_machine_lacks_is_named(monkeypatch: Any) -> None:
     assert publish.missing() == []
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     assert publish.missing() == ["bash", "tar", "unzip", "java"]
+
+
+def test_the_java_of_jobs_is_that_of_java_home_or_of_the_path(
+    monkeypatch: Any, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        program = tmp_path / name / "bin/java"
+        program.parent.mkdir(parents=True)
+        program.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "first/bin"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert node.java_home() == tmp_path / "first"
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "second"))
+    assert node.java_home() == tmp_path / "second"
 
 
 # -- python -m minicluster --operations ------------------------------------------------------------

@@ -83,7 +83,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     python = "the Python of the nodes, a program; default: one with what SPYT needs alone"
     parser.add_argument("--node-python", type=Path, help=python)
-    java = "the Java of the nodes, its home folder; default: that of the java on the PATH"
+    java = "the Java of the nodes, its home folder; default: JAVA_HOME, or the java of the PATH"
     parser.add_argument("--node-java", type=Path, help=java)
     spark = "publish the Spark in this folder of a pyspark instead of the installed one; repeatable"
     parser.add_argument(

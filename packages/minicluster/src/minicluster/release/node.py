@@ -7,6 +7,7 @@ more in it would hide that something is not shipped.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import venv
@@ -61,15 +62,15 @@ def sources(names: Sequence[str], *, without: Sequence[str] = ()) -> list[Path]:
     return [part for name in wanted for part in _parts(metadata.distribution(name))]
 
 
-def java_home() -> Path:
-    """Return the Java of this machine: a submit names it in ``spark.ytsaurus.java.home``.
+def java_home() -> Path | None:
+    """Return the home of this machine's Java: JAVA_HOME, or that of the java on the PATH.
 
-    SPYT's own default, /opt/jdk17, is that of its cluster images. Raises FileNotFoundError.
+    A submit names it in ``spark.ytsaurus.java.home``: SPYT's own default, /opt/jdk17, is that of
+    its cluster images.
     """
-    found = shutil.which("java")
-    if found is None:
-        raise FileNotFoundError("java is not on the PATH: install a JDK")
-    return Path(found).resolve().parents[1]
+    given = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{given}/bin" if given else None)
+    return Path(found).resolve().parents[1] if found else None
 
 
 def _closure(names: Sequence[str]) -> set[str]:

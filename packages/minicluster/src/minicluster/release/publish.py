@@ -11,15 +11,17 @@ from pathlib import Path
 from ..cypress.commands import Cypress
 from ..errors import generic
 from . import archives, documents
+from .node import java_home
 
 SETUP = Path(__file__).with_name("setup-spyt-env.sh")
 #: Programs that jobs call: SPYT's commands are lines for bash.
-PROGRAMS = ("bash", "tar", "unzip", "java")
+PROGRAMS = ("bash", "tar", "unzip")
 
 
 def missing() -> list[str]:
     """Return what jobs need and this machine does not have."""
     programs = [name for name in PROGRAMS if shutil.which(name) is None]
+    programs += [] if java_home() else ["java"]
     packages = {"spyt": "ytsaurus-spyt", "pyspark": "pyspark"}
     return programs + [named for name, named in packages.items() if _folder(name) is None]
 
