@@ -154,28 +154,37 @@ def test_a_job_reads_its_queues_to_the_end(
 
 @pytest.mark.journey
 @pytest.mark.parametrize(
-    ("scene", "processing"),
+    ("scene", "guarantee", "processing"),
     [
-        ("executor_aborted", "map"),
-        ("executor_preempted", "window"),
-        ("executor_node_lost", "map"),
-        ("driver_preempted", "map"),
-        ("driver_preempted", "window"),
-        ("driver_node_lost", "map"),
-        ("driver_node_lost", "window"),
-        ("executors_operation_aborted", "window"),
-        ("executors_operation_completed", "map"),
-        ("scheduler_away", "map"),
+        ("executor_aborted", "transactional", "map"),
+        ("executor_preempted", "transactional", "window"),
+        ("executor_preempted", "idempotent", "map"),
+        ("executor_preempted", "at_least_once", "map"),
+        ("executor_node_lost", "transactional", "map"),
+        ("driver_preempted", "transactional", "map"),
+        ("driver_preempted", "transactional", "window"),
+        ("driver_preempted", "at_least_once", "map"),
+        ("driver_node_lost", "transactional", "map"),
+        ("driver_node_lost", "transactional", "window"),
+        ("executors_operation_aborted", "transactional", "window"),
+        ("executors_operation_completed", "transactional", "map"),
+        ("scheduler_away", "transactional", "map"),
     ],
 )
-def test_no_fault_loses_or_repeats_a_row(
-    generate: Generate, installed: dict[str, Path], play: Play, processing: str, scene: str
+def test_no_fault_breaks_the_guarantee(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    scene: str,
+    guarantee: str,
+    processing: str,
 ) -> None:
-    project = generate(processing=processing)
+    project = generate(guarantee=guarantee, processing=processing)
     smaller(project)
     found = play(project, installed["4.1"], scene)
-    assert (found["lost"], found["repeated"]) == (0, 0)
+    assert found["lost"] == 0
+    assert found["repeated"] == 0 or guarantee == "at_least_once"
     if scene == "executors_operation_completed":
-        assert found["ended"] == "completed"
+        assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
     if scene == "scheduler_away":
         assert found["attempts"] == 1
