@@ -23,7 +23,7 @@ from minicluster import testing
 from minicluster.client_operations import Job, Operation
 from minicluster.release import node, publish
 from tests import jvm
-from ytstream import shipped, submit
+from ytstream import confs, shipped
 from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
@@ -32,6 +32,7 @@ from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.provision import sized
+from ytstream.query.session import settings_of
 
 #: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
 PATIENCE_SECONDS = 600.0
@@ -97,24 +98,29 @@ class Site:
 
     # What runs
 
-    def submit(self, confs: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> str:
+    def submit(self, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> str:
         """Call spark-submit, unmodified; return the id of the driver's operation."""
         archive = shipped.archive(self.package, self.root / "dist")
         dump = self.root / "build" / "operation"
         dump.parent.mkdir(exist_ok=True)
+        connection = sized(self.connection)
         given = {
+            **confs.filled(iter(confs.SUBMIT), connection.values),
+            **settings_of(connection),
             **RESOURCES,
             "spark.ytsaurus.java.home": str(node.java_home()),
             "spark.ytsaurus.driver.watch": "false",
             "spark.ytsaurus.driver.operation.dump.path": str(dump),
             "spark.ytsaurus.driver.operation.alias": ALIAS,
-            **(confs or {}),
+            **(more or {}),
         }
-        more = [word for key, value in given.items() for word in ("--conf", f"{key}={value}")]
-        main = self.root / "main.py"
-        line = submit.command(sized(self.connection), main, self.config, archive, [*more, *words])
         home, spyt = _folder("pyspark"), _folder("spyt")
-        line[0] = str(home / "bin" / "spark-submit")
+        line = [str(home / "bin" / "spark-submit"), "--master", f"ytsaurus://{self.cluster.http}"]
+        line += ["--deploy-mode", "cluster", "--name", self.connection.job.name]
+        for key, value in given.items():
+            line += ["--conf", f"{key}={value}"]
+        line += ["--py-files", str(archive), "--files", str(self.config), *words]
+        line += [str(self.root / "main.py"), "--config", self.config.name]
         done = subprocess.run(
             line,
             cwd=self.root,
