@@ -76,7 +76,8 @@ class Lab:
             jobs = self.operation(operation_id).running()
             return [job for job in jobs if job.attempt == number]
 
-        [job] = eventually(look)
+        found: list[Job] = eventually(look)
+        [job] = found
         return job
 
     def stderr(self, operation_id: str, job: int = -1) -> str:
