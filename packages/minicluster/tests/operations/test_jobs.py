@@ -150,7 +150,7 @@ def test_the_sandbox_holds_the_files_of_the_spec_and_nothing_else(lab: Lab) -> N
 def test_copied_files_belong_to_the_job(lab: Lab) -> None:
     lab.upload("//tmp/files/a", b"one")
     job = {"file_paths": ["//tmp/files/a"], "copy_files": True}
-    operation = lab.start("test ! -L a; echo two >> a; cat a >&2", job=job)
+    operation = lab.start("test ! -L a && echo two >> a && cat a >&2", job=job)
     lab.wait(operation)
     assert lab.stderr(operation) == "onetwo\n"
 
