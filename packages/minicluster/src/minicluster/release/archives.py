@@ -1,7 +1,7 @@
 """The two archives that a job unpacks, in their real layout; large files in them are links.
 
 A distribution of Spark has 460 MB of jars. Here each jar is a link into the environment that the
-archive is made of, so the archive has 0.5 MB and unpacks in a second. Equal files give equal bytes.
+archive is made of, so it has less than 0.1 MB and unpacks at once. Equal files give equal bytes.
 """
 
 from __future__ import annotations
