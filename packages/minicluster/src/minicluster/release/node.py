@@ -29,7 +29,7 @@ import sys
 _Info = collections.namedtuple("version_info", "major minor micro releaselevel serial")
 sys.version_info = _Info({major}, {minor}, 0, "final", 0)
 sys.hexversion = {major} << 24 | {minor} << 16 | 0xF0
-sys.version = "{major}.{minor}.0 (minicluster)"
+sys.version = "{major}.{minor}.0 " + sys.version.partition(" ")[2]  # platform parses the rest
 '''
 
 
