@@ -3,6 +3,7 @@
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
+#   make operations [ONLY=...]    likewise, of its tests
 #   PYTHON=FILE   the interpreter new environments are made with
 #   UV=           pip installs them, though uv is there
 QUEUES ?= 1
@@ -44,7 +45,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix outages conformance fuzz bench lint audit site picture locks dist release
+  test-quick journeys crash-matrix outages operations conformance fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -98,13 +99,16 @@ test: setup installed-tools test-quick ## the tests, linters included, on both S
 	@$(BIN)/pytest -n 4 --dist worksteal -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
-	@$(BIN)/pytest -m journey
+	@$(BIN)/pytest -m journey --ignore tests/operations
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
+
+operations: setup ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
+	@$(BIN)/pytest tests/operations -k "$(ONLY)"
 
 # Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
 test-quick: setup-4.1 installed-tools ## what runs without Spark

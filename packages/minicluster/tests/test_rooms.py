@@ -11,12 +11,12 @@ from tests.imports import Arrow
 
 PACKAGE = project.MINICLUSTER
 FLOORS = [
-    ["", "errors", "ids", "clock", "client", "memory"],
-    ["rows", "testing"],
-    ["cypress", "plugin"],
-    ["tables"],
-    ["queues", "query"],
-    ["cluster"],
+    ["", "errors", "ids", "clock", "client_operations", "memory"],
+    ["rows", "client"],
+    ["cypress", "testing"],
+    ["tables", "plugin", "release"],
+    ["queues", "query", "operations"],
+    ["cluster", "nodes"],
     ["persist"],
     ["control"],
     ["http", "rpc"],

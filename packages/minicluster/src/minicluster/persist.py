@@ -30,7 +30,9 @@ _PLAIN = frozenset(
     }
 )
 _PACKAGE = __name__.rpartition(".")[0]
-_ROOMS = tuple(f"{_PACKAGE}.{room}." for room in ("rows", "cypress", "tables", "queues"))
+_ROOMS = tuple(
+    f"{_PACKAGE}.{room}." for room in ("rows", "cypress", "tables", "queues", "operations")
+)
 _VALUES = "yt.yson.yson_types"
 
 

@@ -109,7 +109,7 @@ class HttpServer:
     async def _command(self, request: web.Request) -> web.Response:
         _check_version(request)
         name = request.match_info["command"]
-        if name in LACKING and name not in COMMANDS:
+        if name in LACKING:
             return failure(not_supported(name))
         if name not in COMMANDS:
             return failure(generic(f'Unknown command "{name}"'), 404)

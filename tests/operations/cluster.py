@@ -1,0 +1,280 @@
+"""A generated project on a minicluster with operations: submit it, watch it, count its rows.
+
+Imported by the interpreter of the project's own environment, as a script of its user's would be.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from minicluster import testing
+from minicluster.client_operations import Job, Operation
+from minicluster.release import node, publish
+from tests import jvm
+from ytstream import confs, shipped
+from ytstream.cluster import connect
+from ytstream.config import load
+from ytstream.demo import tables
+from ytstream.demo.process import run_command
+from ytstream.demo.scenario import drained
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.provision import sized
+from ytstream.query.session import settings_of
+
+#: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
+PATIENCE_SECONDS = 600.0
+#: Small, and quick to start: a test has one executor for two queue tablets at a time.
+RESOURCES = {
+    "spark.driver.memory": "768m",
+    "spark.executor.memory": "768m",
+    "spark.executor.instances": "1",
+    "spark.executor.cores": "2",
+    "spark.driver.extraJavaOptions": jvm.OPTIONS,
+    "spark.executor.extraJavaOptions": jvm.OPTIONS,
+}
+ALIAS = "*bids-stream"
+FINAL = ("failed", "aborted", "completed")
+
+
+class NotDoneError(Exception):
+    """What was waited for has not happened; the text ends with what the jobs said."""
+
+
+@dataclass
+class Site:
+    """A project in the current folder, its minicluster, and the rows that were sent so far."""
+
+    package: str
+    cluster: testing.Running
+    root: Path
+    connection: Connection
+    sample: Any
+    config: Path
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def client(self) -> Any:
+        return self.connection.client
+
+    def provision(self) -> None:
+        run_command(self.package, self.cluster.http, self.root, "provision")
+        tables.fill_reference(self.connection, self.sample)
+
+    def send(self, count: int) -> None:
+        """Put ``count`` new sample rows into the queues, the same number into each.
+
+        Their event times follow those of the rows before: late ones would be left out.
+        """
+        queues, job = self.connection.settings.queues, self.connection.job
+        has_times = self.sent and self.sample.event_time is not None
+        start_us = self.sample.newest(job, self.sent) + 1 if has_times else None
+        for number, queue in enumerate(queues):
+            seed = len(self.sent) + number + 1
+            rows = self.sample.make(count // len(queues), seed, start_us)
+            self._produce(queue, rows, int(self.client.get(f"{queue}/@tablet_count")))
+
+    def send_closing(self) -> None:
+        """Send what brings out the rows that wait for the watermark, each in a batch of its own."""
+        for row in self.sample.closing(self.connection.job, self.sent):
+            self._produce(self.connection.settings.queues[0], [row], 1)
+            self.wait_drained()
+
+    def _produce(self, queue: str, rows: list[dict[str, Any]], tablets: int) -> None:
+        tables.produce(self.client, queue, rows, tablets)
+        self.sent += rows
+
+    # What runs
+
+    def submit(self, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> str:
+        """Call spark-submit, unmodified; return the id of the driver's operation."""
+        archive = shipped.archive(self.package, self.root / "dist")
+        dump = self.root / "build" / "operation"
+        dump.parent.mkdir(exist_ok=True)
+        connection = sized(self.connection)
+        given = {
+            **confs.filled(iter(confs.SUBMIT), connection.values),
+            **settings_of(connection),
+            **RESOURCES,
+            "spark.ytsaurus.java.home": str(node.java_home()),
+            "spark.ytsaurus.driver.watch": "false",
+            "spark.ytsaurus.driver.operation.dump.path": str(dump),
+            "spark.ytsaurus.driver.operation.alias": ALIAS,
+            **(more or {}),
+        }
+        home, spyt = _folder("pyspark"), _folder("spyt")
+        line = [str(home / "bin" / "spark-submit"), "--master", f"ytsaurus://{self.cluster.http}"]
+        line += ["--deploy-mode", "cluster", "--name", self.connection.job.name]
+        for key, value in given.items():
+            line += ["--conf", f"{key}={value}"]
+        line += ["--py-files", str(archive), "--files", str(self.config), *words]
+        line += [str(self.root / "main.py"), "--config", self.config.name]
+        done = subprocess.run(
+            line,
+            cwd=self.root,
+            env={
+                **_clean(os.environ),
+                "YT_TOKEN": "any",
+                "SPARK_CONF_DIR": str(spyt / "conf"),
+                "SPARK_HOME": str(home),
+                "PYSPARK_PYTHON": sys.executable,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+        if done.returncode:
+            raise NotDoneError(f"spark-submit ended with {done.returncode}:\n{done.stdout}")
+        return dump.read_text()
+
+    def operations(self) -> list[Operation]:
+        """Return all operations, in the order of their starts."""
+        found: list[Operation] = self.cluster.client.operations.list()
+        return found
+
+    def driver(self) -> Operation:
+        """Return the driver's operation, the newest one."""
+        return [one for one in self.operations() if one.alias == ALIAS][-1]
+
+    def executors(self) -> Operation:
+        """Return the newest operation of executors."""
+        return [one for one in self.operations() if one.alias is None][-1]
+
+    def stderr(self, operation: Operation, job: Job) -> str:
+        data = self.client.get_job_stderr(operation.id, job.id).read()
+        return str(data.decode(errors="replace"))
+
+    def probes(self) -> list[str]:
+        """Return what the PROBE of the project's transform.py, if it has one, said in all jobs."""
+        return [
+            line.removeprefix("PROBE ")
+            for operation in self.operations()
+            for job in operation.jobs
+            for line in self.stderr(operation, job).splitlines()
+            if line.startswith("PROBE ")
+        ]
+
+    # What is waited for
+
+    def wait(self, what: str, is_so: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
+        """Return what ``is_so`` returns as soon as it is true. Raises NotDoneError."""
+        deadline = time.monotonic() + seconds
+        while not (found := is_so()):
+            if time.monotonic() > deadline:
+                raise NotDoneError(f"{what}: not after {seconds:.0f} s\n{self.said()}")
+            time.sleep(0.3)
+        return found
+
+    def wait_drained(self) -> None:
+        """Wait until every row is in a batch; a driver that has failed is not waited for."""
+        is_drained = drained(self.connection)
+
+        def ended() -> bool:
+            return is_drained() or self.driver().state in FINAL
+
+        self.wait("the end of the queues", ended)
+        if not is_drained():
+            raise NotDoneError(f"the driver has ended\n{self.said()}")
+
+    def batches(self) -> int:
+        """Return how many batches the ledger holds."""
+        path = self.connection.settings.ledger
+        return len(list(self.client.select_rows(f'kind from [{path}] where kind = "batch"')))
+
+    def newest(self) -> tuple[int, int]:
+        """Return the epoch and the number of the last batch in the ledger."""
+        path = self.connection.settings.ledger
+        rows = self.client.select_rows(f'epoch, number from [{path}] where kind = "batch"')
+        return max(((row["epoch"], row["number"]) for row in rows), key=lambda row: int(row[1]))
+
+    def processes(self, job: Job) -> list[int]:
+        """Return the processes of a job, whatever the scheduler thinks of it."""
+        marked = f"YT_JOB_ID={job.id}".encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):  # it has ended meanwhile, or is somebody else's
+                if marked in file.read_bytes().split(b"\0"):
+                    found.append(int(file.parent.name))
+        return found
+
+    def signal(self, job: Job, number: signal.Signals) -> None:
+        for pid in self.processes(job):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def said(self, lines: int = 60) -> str:
+        """Return the end of what each job of each operation said."""
+        texts = []
+        for operation in self.operations():
+            texts.append(f"== {operation.title} {operation.id}: {operation.state}")
+            for job in operation.jobs:
+                texts.append(f"-- job {job.id}: {job.state} {job.abort_reason or ''}")
+                texts += self.stderr(operation, job).splitlines()[-lines:]
+        return "\n".join(texts)
+
+    # What came of it
+
+    def stop(self) -> None:
+        """Ask the job to stop, as `make stop` does; wait for the end of the driver's operation."""
+        run_command(self.package, self.cluster.http, self.root, "stop")
+        self.wait("the end of the operation", lambda: self.driver().state == "completed", 90)
+
+    def counted(self) -> dict[str, Any]:
+        """Count rows from the tables."""
+        outcomes = tables.outcomes(self.connection, self.sample, self.sent)
+        return {
+            "rows_in": len(self.sent),
+            "rows_out": outcomes["output"].rows_out,
+            "lost": sum(one.lost for one in outcomes.values()),
+            "repeated": sum(one.duplicated for one in outcomes.values()),
+            "batches": self.batches(),
+            "through_job_proxies": sum(
+                entry.proxy not in self.cluster.rpc
+                for entry in self.cluster.client.journal("ModifyRows")
+            ),
+        }
+
+
+@contextmanager
+def site(package: str) -> Iterator[Site]:
+    """Start a minicluster with operations for the project in the current folder."""
+    if missing := publish.missing():
+        raise NotDoneError(f"this machine lacks {', '.join(missing)}")
+    root = Path.cwd()
+    job = import_module(f"{package}.job").JOB
+    sample = import_module("sample").SAMPLE
+    with testing.start(operations=True) as cluster:
+        config = root / "config" / "cluster.toml"
+        local = (root / "config" / "local.toml").read_text()
+        config.write_text(re.sub(r'^proxy = ".*?"', f'proxy = "{cluster.http}"', local, flags=re.M))
+        settings = load(config, {})
+        connection = Connection(connect(settings), settings, job, guarantee_of(job))
+        yield Site(package, cluster, root, connection, sample, config)
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what SPYT would make settings of the job from."""
+    left_out = ("SPARK_", "PYSPARK_", "PYTHON", "YT_")
+    return {name: value for name, value in environment.items() if not name.startswith(left_out)}

@@ -1,0 +1,249 @@
+"""What happens to a submitted job, scene by scene; each returns figures counted from the tables."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tarfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minicluster.release import node
+from tests.operations.cluster import FINAL, Site
+
+ROWS = 4_000
+#: How long the cluster takes to declare a lost node, and the scheduler is away.
+UNNOTICED_SECONDS = 20.0
+AWAY_SECONDS = 120.0
+Scene = Callable[[Site], dict[str, Any]]
+
+
+def undisturbed(here: Site) -> dict[str, Any]:
+    """Read the queues to their end, and stop."""
+    _start(here)
+    here.wait_drained()
+    return _end(here)
+
+
+def executor_preempted(here: Site) -> dict[str, Any]:
+    """The scheduler takes an executor away while its tasks write."""
+    _start(here)
+    here.wait_drained()
+    writing = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
+    client = here.cluster.client
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(writing)
+    return _recovered(here, fault)
+
+
+def executor_aborted(here: Site) -> dict[str, Any]:
+    """An executor ends while the job waits for rows."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.abort_job(job.id, "user_request")
+    here.send(ROWS)
+    return _recovered(here, fault)
+
+
+def executor_node_lost(here: Site) -> dict[str, Any]:
+    """The scheduler loses an executor's node: the old executor works on beside the new one."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.lose_node(
+        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
+    )
+    here.send(ROWS)
+    here.wait("a second executor", lambda: len(here.executors().jobs) == 2)
+    here.send(ROWS)
+    return _recovered(here, fault)
+
+
+def driver_preempted(here: Site) -> dict[str, Any]:
+    """The driver is taken away where Spark says that a batch is done and its rows are not there."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    client = here.cluster.client
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(logged)
+    return _recovered(here, fault, anew=True)
+
+
+def driver_node_lost(here: Site) -> dict[str, Any]:
+    """The driver's node hangs in the same place; it wakes when another driver has written."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    client = here.cluster.client
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(job, signal.SIGSTOP)
+    client.faults.remove(logged)
+    client.operations.lose_node(job.id, processes="continue", declared_after=UNNOTICED_SECONDS)
+    here.wait("a batch of the second driver", lambda: fault.is_over(here, anew=True))
+    seconds = fault.seconds()
+    here.signal(job, signal.SIGCONT)
+    here.send(ROWS)
+    here.wait("the end of the first driver", lambda: not here.processes(job))
+    here.wait_drained()
+    return {"seconds": seconds, **_end(here)}
+
+
+def executors_operation_aborted(here: Site) -> dict[str, Any]:
+    """Somebody aborts the executors' operation: the driver is started again, with a new one."""
+    _start(here)
+    here.wait_drained()
+    first = here.executors()
+    fault = Fault.now(here)
+    here.cluster.client.operations.end(first.id, "aborted")
+    here.send(ROWS)
+    here.wait("new executors", lambda: here.executors().id != first.id)
+    return _recovered(here, fault, anew=True)
+
+
+def executors_operation_completed(here: Site) -> dict[str, Any]:
+    """Somebody completes the executors' operation: the driver ends as a success, rows wait."""
+    _start(here)
+    here.wait_drained()
+    fault = Fault.now(here)
+    here.cluster.client.operations.end(here.executors().id, "completed")
+    here.send(ROWS)
+    here.wait("the driver's end", lambda: here.driver().state in FINAL)
+    ended = here.driver().state
+    here.submit()
+    return {"ended": ended, **_recovered(here, fault, anew=True)}
+
+
+def scheduler_away(here: Site) -> dict[str, Any]:
+    """No request about operations is answered for two minutes; the job goes on."""
+    _start(here)
+    here.wait_drained()
+    fault = Fault.now(here)
+    here.cluster.client.operations.scheduler_away(AWAY_SECONDS)
+    here.send(ROWS)
+    here.wait("a batch", lambda: fault.is_over(here))
+    seconds = fault.seconds()
+    here.wait_drained()
+    time.sleep(max(0.0, AWAY_SECONDS - fault.seconds()))  # SPYT's driver asks every 20 s
+    attempts = len(here.driver().jobs)
+    here.send(ROWS)
+    here.wait_drained()
+    return {"seconds": seconds, "attempts": attempts, **_end(here)}
+
+
+def packages_in_an_archive(here: Site) -> dict[str, Any]:
+    """pandas and pyarrow come with the job: the nodes have neither."""
+    archive = here.root / "build" / "packages.tar.gz"
+    archive.parent.mkdir(exist_ok=True)
+    with tarfile.open(archive, "w:gz") as tar:
+        for source in node.sources(["pandas", "pyarrow", "numpy"]):
+            entry = tarfile.TarInfo(source.name)  # a link: the packages are 200 MB
+            entry.type, entry.linkname = tarfile.SYMTYPE, str(source)
+            tar.addfile(entry)
+    path = "$(SandboxPath)/spyt-package/python:$(SandboxPath)/packages"
+    confs = {
+        "spark.ytsaurus.driverEnv.PYTHONPATH": path,
+        "spark.executorEnv.PYTHONPATH": path,
+    }
+    _start(here, confs, "--archives", f"{archive}#packages")
+    here.wait_drained()
+    return _end(here)
+
+
+def _start(here: Site, confs: dict[str, str] | None = None, *words: str) -> None:
+    here.provision()
+    here.send(ROWS)
+    here.submit(confs, words)
+
+
+def _held(here: Site, method: str, when: str, **where: str) -> Any:
+    """Send rows, wait until their batch comes to such a request, and hold it there."""
+    faults = here.cluster.client.faults
+    rule = faults.add(method=method, when=when, where=where, action="delay", times=1)
+    here.send(ROWS)
+    faults.wait(rule, timeout=120)
+    return rule
+
+
+@dataclass(frozen=True)
+class Fault:
+    """When it was, and the epoch and the number of the last batch before it."""
+
+    time: float
+    epoch: int
+    number: int
+
+    @classmethod
+    def now(cls, here: Site) -> Fault:
+        return cls(time.monotonic(), *here.newest())
+
+    def is_over(self, here: Site, *, anew: bool = False) -> bool:
+        """Return whether there is a newer batch; with ``anew`` it is of another driver."""
+        epoch, number = here.newest()
+        return number > self.number and (epoch > self.epoch or not anew)
+
+    def seconds(self) -> int:
+        return round(time.monotonic() - self.time)
+
+
+def _recovered(here: Site, fault: Fault, *, anew: bool = False) -> dict[str, Any]:
+    """Wait for the next batch and the end of the queues; say when the batch was there."""
+    here.wait("the next batch", lambda: fault.is_over(here, anew=anew))
+    seconds = fault.seconds()
+    here.wait_drained()
+    return {"seconds": seconds, **_end(here)}
+
+
+def _end(here: Site) -> dict[str, Any]:
+    here.send_closing()
+    held = [json.loads(text) for text in here.probes()]
+    here.stop()
+    return {**here.counted(), "probes": held, "unshipped": _unshipped(held)}
+
+
+def _unshipped(probes: list[dict[str, Any]]) -> list[str]:
+    """Return places that a job could import from and that nobody shipped to it."""
+    found = []
+    for probe in probes:
+        sandbox = Path(probe["sandbox"])
+        shipped = (
+            sandbox,
+            Path(probe["prefix"]),
+            Path(probe["base"]),
+            # Python resolves the link main.py; what lies beside its target is named by checksums.
+            sandbox.parents[2] / "cache",
+        )
+        for path in probe["path"]:
+            # Spark gives its own jar, which is a link here, by the name of its target.
+            is_spark = Path(path).name.startswith("spark-core_")
+            if not is_spark and not any(map((sandbox / path).is_relative_to, shipped)):
+                found.append(path)
+    return found
+
+
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        undisturbed,
+        executor_preempted,
+        executor_aborted,
+        executor_node_lost,
+        driver_preempted,
+        driver_node_lost,
+        executors_operation_aborted,
+        executors_operation_completed,
+        scheduler_away,
+        packages_in_an_archive,
+    )
+}

@@ -1,0 +1,196 @@
+"""Generated jobs on a minicluster with operations, through the unmodified spark-submit.
+
+Driver and executors are processes in sandboxes of their own, on a node with a bare Python.
+`make operations` plays everything; `make test` has one scene of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Generate
+from tests.project import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+PATIENCE_SECONDS = 1_800
+TWO_QUEUES = "//home/east/bids //home/west/bids"
+
+#: Folders for logs, shuffles and tables, and copies of shipped files for executors. A copy has the
+#: name of the file's target: files are links into the node's cache.
+MADE_BY_SPARK = re.compile(r"logs|spark-local|spark-warehouse|artifacts|[0-9a-f]{64}-444")
+
+#: What a job of the package says of itself, in the driver and in each Python worker.
+PROBE = """
+
+import json as _json
+import os as _os
+import sys as _sys
+
+print("PROBE", _json.dumps({
+    "path": _sys.path, "prefix": _sys.prefix, "base": _sys.base_prefix,
+    "sandbox": _os.environ["HOME"], "files": sorted(_os.listdir(_os.environ["HOME"])),
+    "variables": sorted(_os.environ),
+}), file=_sys.stderr, flush=True)
+
+
+def _same(value):
+    return value
+
+
+_transform = transform
+
+
+def transform(events):
+    return _transform(events).withColumn("channel", F.udf(_same, "string")("channel"))
+"""
+
+
+Play = Callable[[Path, Path, str], dict[str, Any]]
+
+
+@pytest.fixture
+def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play:
+    """Play a scene with a project in its environment; its figures are shown at the end."""
+
+    def play(project: Path, environment: Path, scene: str) -> dict[str, Any]:
+        found = _played(project, environment, scene, tmp_path / "outcome.json")
+        record_property("figures", found)
+        return found
+
+    return play
+
+
+def _played(project: Path, environment: Path, scene: str, outcome: Path) -> dict[str, Any]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+    done = subprocess.run(
+        [
+            environment / "bin" / "python",
+            ROOT / "tests/operations/play.py",
+            "bids_stream",
+            scene,
+            outcome,
+        ],
+        cwd=project,
+        env={
+            **inherited,
+            "PYTHONPATH": os.pathsep.join(map(str, (project / "src", project, ROOT))),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout[-30_000:]
+    found: dict[str, Any] = json.loads(outcome.read_text())
+    return found
+
+
+def smaller(project: Path) -> None:
+    """Let a micro-batch be small, so that 4 000 rows are several."""
+    file = project / "config" / "local.toml"
+    text = file.read_text()
+    assert text.count("max_rows_per_partition = 2_000") == 1
+    file.write_text(text.replace("max_rows_per_partition = 2_000", "max_rows_per_partition = 250"))
+
+
+def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    """The scene of `make test`: two queues, one transaction, tasks that write when they die."""
+    project = generate(queue_paths=TWO_QUEUES)
+    smaller(project)
+    with (project / "src/bids_stream/transform.py").open("a") as file:
+        file.write(PROBE)
+    found = play(project, installed["4.1"], "executor_preempted")
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    assert found["rows_in"] == 8_000
+    assert found["batches"] > 2
+    assert len(found["probes"]) >= 3  # the driver, and workers of both executors
+    assert found["unshipped"] == []
+    shipped = {"bids_stream.zip", "main.py", "cluster.toml"}
+    release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
+    unpacked = {"spark", "spyt-package"}
+    for probe in found["probes"]:
+        files = {name for name in probe["files"] if not MADE_BY_SPARK.fullmatch(name)}
+        assert files == shipped | release | unpacked
+        assert "YT_TOKEN" not in probe["variables"]
+        assert "YT_SECURE_VAULT_YT_TOKEN" in probe["variables"]
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues", "scene"),
+    [
+        ("transactional", "map", TWO_QUEUES, "undisturbed"),
+        ("at_least_once", "map", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "window", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "sessions", "//home/ytstream/bids", "packages_in_an_archive"),
+    ],
+)
+def test_a_job_reads_its_queues_to_the_end(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    spark: str,
+    guarantee: str,
+    processing: str,
+    queues: str,
+    scene: str,
+) -> None:
+    project = generate(
+        guarantee=guarantee, processing=processing, queue_paths=queues, spark_version=spark
+    )
+    smaller(project)
+    found = play(project, installed[spark], scene)
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    # A transaction is on one proxy that all tasks reach; without one, each job has its own.
+    assert (found["through_job_proxies"] > 0) == (guarantee == "at_least_once")
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    ("scene", "guarantee", "processing"),
+    [
+        ("executor_aborted", "transactional", "map"),
+        ("executor_preempted", "transactional", "window"),
+        ("executor_preempted", "idempotent", "map"),
+        ("executor_preempted", "at_least_once", "map"),
+        ("executor_node_lost", "transactional", "map"),
+        ("driver_preempted", "transactional", "map"),
+        ("driver_preempted", "transactional", "window"),
+        ("driver_preempted", "at_least_once", "map"),
+        ("driver_node_lost", "transactional", "map"),
+        ("driver_node_lost", "transactional", "window"),
+        ("executors_operation_aborted", "transactional", "window"),
+        ("executors_operation_completed", "transactional", "map"),
+        ("scheduler_away", "transactional", "map"),
+    ],
+)
+def test_no_fault_breaks_the_guarantee(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    scene: str,
+    guarantee: str,
+    processing: str,
+) -> None:
+    project = generate(guarantee=guarantee, processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], scene)
+    assert found["lost"] == 0
+    assert found["repeated"] == 0 or guarantee == "at_least_once"
+    if scene == "executors_operation_completed":
+        assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
+    if scene == "scheduler_away":
+        assert found["attempts"] == 1
