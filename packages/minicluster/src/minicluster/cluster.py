@@ -12,6 +12,7 @@ from .cypress.commits import Commits
 from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
+from .operations.scheduler import Nodes, NoNodes, Scheduler
 from .queues import nodes as queue_nodes
 from .queues.agent import QueueAgent
 from .queues.consumers import Consumers
@@ -33,6 +34,7 @@ STATEFUL = (
     "tables",
     "consumers",
     "agent",
+    "scheduler",
 )
 """The parts that a saved state holds; the others only work on these."""
 
@@ -40,8 +42,9 @@ STATEFUL = (
 class Cluster:
     """Everything that survives a restart of the front ends.
 
-    `cypress`, `transactions` (master), `tables`, `tablet_transactions`, `queues` and `producers`
-    are the seams that commands use. Nothing here waits or does I/O: each call runs to its end.
+    `cypress`, `transactions` (master), `tables`, `tablet_transactions`, `queues`, `producers` and
+    `scheduler` are the seams that commands use. Nothing here waits or does I/O, but for the
+    `nodes` that the scheduler is given: each call runs to its end.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -60,6 +63,8 @@ class Cluster:
         self.agent = QueueAgent(clock, store, tables, tablet, consumers, reporter)
         self.queues = Queues(self.name, tables, tablet, consumers, self.agent)
         self.producers = Producers(self.name, cypress, tables, tablet)
+        self.nodes: Nodes = NoNodes()
+        self.scheduler = Scheduler(clock, cypress, self.nodes)
         objects.register(kinds, self.transactions)
         files.register(kinds, cypress.exists)
         subjects.register(kinds)
@@ -67,6 +72,10 @@ class Cluster:
         table_nodes.register(kinds, clock, tables)
         queue_nodes.register(kinds, store, self.agent)
         system.populate(cypress, self.name)
+
+    def run_jobs_on(self, nodes: Nodes) -> None:
+        """Let operations run: from now on, the scheduler starts their jobs on these nodes."""
+        self.nodes = self.scheduler.nodes = nodes
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Return the fields of each stateful part, without its references to other parts."""
@@ -83,9 +92,11 @@ class Cluster:
     def restore(self, state: dict[str, dict[str, Any]]) -> None:
         """Replace the state by a saved one, part by part; timestamps continue to grow."""
         passed = self.clock.last_timestamp
+        self.scheduler.stop()
         for name in STATEFUL:
             vars(getattr(self, name)).update(state[name])
         self.clock.after(passed)
+        self.scheduler.abort_loaded()
 
     def committing(self, transaction_id: str) -> AbstractContextManager[None]:
         """For the time that a commit is held between its arrival and its application."""
@@ -103,3 +114,4 @@ class Cluster:
         self.tablet_transactions.expire()
         self.retention.tick()
         self.agent.tick()
+        self.scheduler.tick()

@@ -16,7 +16,7 @@ from .cluster import Cluster
 from .cypress.model import MISSING
 from .errors import generic
 
-MAGIC = b"minicluster state 4\n"
+MAGIC = b"minicluster state 5\n"
 _PLAIN = frozenset(
     {
         ("builtins", "set"),
@@ -30,7 +30,9 @@ _PLAIN = frozenset(
     }
 )
 _PACKAGE = __name__.rpartition(".")[0]
-_ROOMS = tuple(f"{_PACKAGE}.{room}." for room in ("rows", "cypress", "tables", "queues"))
+_ROOMS = tuple(
+    f"{_PACKAGE}.{room}." for room in ("rows", "cypress", "tables", "queues", "operations")
+)
 _VALUES = "yt.yson.yson_types"
 
 

@@ -58,6 +58,12 @@ ARGUMENTS = (
     _same("trimmed_row_count", Form.INTEGER),
     _same("session_id", Form.TEXT),
     _same("vital", Form.FLAG),
+    Argument("operation", "operation_id", "operation_id", Form.ID),
+    Argument("alias", "operation_alias", "operation_alias"),
+    Argument("operation_type", "operation_type", None),
+    Argument("job", "job_id", "job_id", Form.ID),
+    _same("cache_path", Form.TEXT),
+    _same("md5", Form.TEXT),
 )
 OF_HTTP = {argument.http: argument.shown for argument in ARGUMENTS if argument.http}
 """Parameter -> its name in the journal."""

@@ -54,6 +54,7 @@ LASTING = Harmless("a committed row is never lost")
 NO_UDF = Harmless("a function of a user is refused by its name")
 IN_ORDER = Harmless("rows come in their order all the same")
 VIRTUAL = Harmless("only maps of the system's own objects are cut by it")
+NO_INTERRUPT = Harmless("a vanilla job without a signal for it is aborted at once")
 ONE_KIND = Harmless("every proxy has every role and one address")
 
 

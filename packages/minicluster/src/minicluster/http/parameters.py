@@ -14,6 +14,7 @@ from ..control.parameters import (
     IN_ORDER,
     LASTING,
     NO_ACCESS,
+    NO_INTERRUPT,
     NO_QUOTA,
     NO_REPLICAS,
     NO_UDF,
@@ -107,6 +108,9 @@ _LIMITS: dict[str, Rule] = {
 }
 _POSITION = read("consumer_path", "queue_path", "partition_index")
 _SESSION = read("producer_path", "queue_path", "session_id")
+
+_OPERATION = read("operation_id", "operation_alias")
+_ONE_SOURCE = Harmless("operations and their jobs are kept in one place")
 
 OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
     # Cypress
@@ -227,6 +231,66 @@ OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
     "commit_transaction": _TX,
     "abort_transaction": {**_TX, "force": Harmless("an abort always succeeds")},
     "generate_timestamp": {},
+    # Operations
+    "start_operation": {**read("operation_type", "spec"), **_TX},
+    "get_operation": {
+        **_OPERATION,
+        **read("attributes"),
+        "include_runtime": AT_ONCE,
+        "include_scheduler": AT_ONCE,
+        "maximum_cypress_progress_age": AT_ONCE,
+    },
+    "list_operations": {
+        **read("user", "state", "type", "filter", "with_failed_jobs", "limit", "attributes"),
+        **read("from_time", "to_time", "cursor_time", "cursor_direction", "include_counters"),
+        "enable_ui_mode": only(False),
+        "pool": only(),
+        "pool_tree": only(),
+        "access": only(),
+        "include_archive": _ONE_SOURCE,
+        "archive_fetching_timeout": _ONE_SOURCE,
+    },
+    "abort_operation": {**_OPERATION, **read("abort_message")},
+    "complete_operation": _OPERATION,
+    "update_operation_parameters": {**_OPERATION, **read("parameters")},
+    "list_jobs": {
+        **_OPERATION,
+        **read("job_state", "state", "address", "task_name", "sort_field", "sort_order"),
+        **read("limit", "offset", "with_stderr"),
+        "job_type": only("vanilla"),
+        "type": only("vanilla"),
+        "with_spec": only(True),
+        "with_fail_context": only(False),
+        "with_competitors": only(False),
+        "with_monitoring_descriptor": only(False),
+        "with_interruption_info": only(False),
+        "attributes": Harmless("every attribute is shown"),
+        **dict.fromkeys(
+            (
+                "data_source",
+                "include_cypress",
+                "include_controller_agent",
+                "include_runtime",
+                "include_scheduler",
+                "include_archive",
+                "running_jobs_lookbehind_period",
+            ),
+            _ONE_SOURCE,
+        ),
+    },
+    "get_job": {**_OPERATION, **read("job_id", "attributes")},
+    "get_job_stderr": {
+        **_OPERATION,
+        **read("job_id", "limit", "offset"),
+        "type": only("user_job_stderr"),
+    },
+    "abort_job": {**read("job_id"), "interrupt_timeout": NO_INTERRUPT},
+    "get_file_from_cache": {**read("md5", "cache_path"), **_TX},
+    "put_file_to_cache": {
+        **read("path", "md5", "cache_path"),
+        **_TX,
+        "preserve_expiration_timeout": only(False),
+    },
     # The cluster
     "get_supported_features": {},
     "get_version": {},

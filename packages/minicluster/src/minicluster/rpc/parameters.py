@@ -17,6 +17,7 @@ from ..control.parameters import (
     IN_ORDER,
     LASTING,
     NO_ACCESS,
+    NO_INTERRUPT,
     NO_QUOTA,
     NO_REPLICAS,
     NO_UDF,
@@ -115,6 +116,8 @@ _LIMITS: dict[str, Rule] = {
     "replica_consistency": NO_REPLICAS,
 }
 _SESSION = read("producer_path", "queue_path", "session_id")
+
+_OPERATION = read("operation_id", "operation_alias")
 
 OF_METHODS: dict[str, Mapping[str, Rule]] = {
     # Cypress
@@ -276,6 +279,24 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     "CommitTransaction": read("transaction_id"),
     "AbortTransaction": read("transaction_id"),
     "GenerateTimestamps": read("count"),
+    # Operations
+    "StartOperation": read("type", "spec"),
+    "GetOperation": {
+        **_OPERATION,
+        **read("attributes", "legacy_attributes"),
+        "include_runtime": AT_ONCE,
+        "maximum_cypress_progress_age": AT_ONCE,
+    },
+    "UpdateOperationParameters": {**_OPERATION, **read("parameters")},
+    "CompleteOperation": _OPERATION,
+    "AbortOperation": {**_OPERATION, **read("abort_message")},
+    "AbortJob": {**read("job_id"), "interrupt_timeout": NO_INTERRUPT},
+    "GetJobStderr": {**_OPERATION, **read("job_id", "limit", "offset"), "type": only(0)},
+    "GetFileFromCache": read("md5", "cache_path"),
+    "PutFileToCache": {
+        **read("path", "md5", "cache_path"),
+        "preserve_expiration_timeout": only(False),
+    },
     # The proxy
     "Discover": {"reply_delay": AT_ONCE},
     "DiscoverProxies": dict.fromkeys(("role", "address_type", "network_name"), ONE_KIND),

@@ -1,10 +1,11 @@
-"""Reading and writing files."""
+"""Reading and writing files; the cache of uploaded ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..registry import BINARY, Invocation, WithParameters, command, etag
+from ...cypress import file_cache
+from ..registry import BINARY, STRUCTURED, Invocation, WithParameters, command, etag
 
 
 @command("read_file", output=BINARY, heavy=True)
@@ -28,3 +29,16 @@ def write_file(call: Invocation) -> None:
     call.cluster.cypress.write_file(
         call.rich(), call.input, tx=call.tx, compute_md5=call.flag("compute_md5")
     )
+
+
+@command("get_file_from_cache", output=STRUCTURED)
+def get_file_from_cache(call: Invocation) -> str:
+    """Answer with the path, or with an empty text."""
+    cypress = call.cluster.cypress
+    return file_cache.find(cypress, call.string("md5"), call.path("cache_path"), tx=call.tx)
+
+
+@command("put_file_to_cache", output=STRUCTURED, volatile=True)
+def put_file_to_cache(call: Invocation) -> str:
+    cypress, md5 = call.cluster.cypress, call.string("md5")
+    return file_cache.put(cypress, call.path(), md5, call.path("cache_path"), tx=call.tx)

@@ -1,9 +1,10 @@
-"""Files, which hold checkpoints: read and written as streams."""
+"""Files, which hold checkpoints: read and written as streams; the cache of uploaded ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ...cypress import file_cache
 from ..messages import set_guid, text
 from ..protos import api
 from ..service import Invocation, method
@@ -41,3 +42,20 @@ async def write_file(call: Invocation) -> None:
     call.cluster.cypress.write_file(
         text(message.path), data, tx=call.transaction, compute_md5=message.compute_md5
     )
+
+
+@method("GetFileFromCache")
+def get_file_from_cache(call: Invocation) -> None:
+    """Answer with the path, or with an empty one: the client requires the field."""
+    message = call.message
+    cache = text(message.cache_path)
+    found = file_cache.find(call.cluster.cypress, text(message.md5), cache, tx=call.transaction)
+    call.reply.result.path = found.encode()
+
+
+@method("PutFileToCache")
+def put_file_to_cache(call: Invocation) -> None:
+    message = call.message
+    path, cache = text(message.path), text(message.cache_path)
+    put = file_cache.put(call.cluster.cypress, path, text(message.md5), cache, tx=call.transaction)
+    call.reply.result.path = put.encode()

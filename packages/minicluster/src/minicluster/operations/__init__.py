@@ -1,0 +1,1 @@
+"""Vanilla operations: their specs, tasks, jobs and states. Processes are the nodes' affair."""
