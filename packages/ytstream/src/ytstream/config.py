@@ -18,6 +18,7 @@ DEFAULT_CONFIG = Path("config/local.toml")
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
 
+
 def _is_conf(conf: tuple[str, object]) -> bool:
     return re.fullmatch(r"spark[.][\w.-]+", conf[0]) is not None and isinstance(
         conf[1], str | int | float

@@ -120,9 +120,15 @@ def reason(failure: Mapping[str, Any]) -> str:
                                  if key in failure}))  # fmt: skip
 
 
-def of_job(client: Client, alias: str, head: Head | None) -> Operation | None:
-    """Return the job's newest operation: by its alias, else by the head's owner."""
-    return get(client, alias=alias) or of_owner(client, head)
+def of_job(client: Client, alias: str, ledger: str, head: Head | None) -> Operation | None:
+    """Return the job's newest operation: by its alias, else by the head's owner.
+
+    An alias of the user's own may have become another job's.
+    """
+    found = get(client, alias=alias)
+    if found is not None and found.note.get("ledger") == ledger:
+        return found
+    return of_owner(client, head)
 
 
 def of_owner(client: Client, head: Head | None) -> Operation | None:

@@ -1,7 +1,6 @@
 """What a key of the configuration may be: in words, and as a function."""
 
 import difflib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any

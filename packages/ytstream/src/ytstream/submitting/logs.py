@@ -16,10 +16,8 @@ _POLL_SECONDS = 3.0
 def job_operation(connection: Connection) -> Operation:
     """Return the job's newest operation. Raises JobError where there is none."""
     client, settings = connection.client, connection.settings
-    found = operation.get(client, alias=settings.alias)
-    if found is None:
-        head = read_head(settings.ledger, client.select_rows)
-        found = operation.of_owner(client, head)
+    head = read_head(settings.ledger, client.select_rows)
+    found = operation.of_job(client, settings.alias, settings.ledger, head)
     if found is None:
         raise JobError(
             f"no operation of this job: none has the alias {settings.alias}, and the ledger names "
@@ -50,6 +48,7 @@ def follow(connection: Connection, pause: Callable[[float], None] = time.sleep) 
             if run.id not in seen:
                 yield f"=== {DRIVER}, job {run.id}, {run.state}, since {run.started}, on {run.host}"
             said = operation.stderr(connection.client, found.id, run.id)
+            said += "\n" * (run.state in operation.FINAL and not said.endswith("\n"))
             yield from added(seen.get(run.id, ""), said)
             seen[run.id] = said
         if found.is_final:

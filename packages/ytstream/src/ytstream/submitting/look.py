@@ -103,9 +103,7 @@ def _spyt(plan: Plan) -> Iterator[Problem]:
     path = confs.get("spark.ytsaurus.config.global.path", _GLOBAL)
     if not client.exists(path) or "environment" not in client.get(path):
         yield f"{path} is missing, or has no `environment`", f"SPYT reads it: {_ADMINISTRATORS}"
-    releases = confs.get(
-        "spark.ytsaurus.config.releases.path", f"{_RELEASES}/{release_folder()}"
-    )
+    releases = confs.get("spark.ytsaurus.config.releases.path", f"{_RELEASES}/{release_folder()}")
     version = plan.settings.spyt_version
     name = confs.get("spark.ytsaurus.config.launch.file", "spark-launch-conf")
     release = f"{releases}/{version}/{name}"
@@ -204,9 +202,7 @@ def _quota(plan: Plan) -> Iterator[Problem]:
             )
 
 
-def _counted(
-    limits: Mapping[str, Any], usage: Mapping[str, Any]
-) -> Iterator[tuple[str, int, int]]:
+def _counted(limits: Mapping[str, Any], usage: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     for name in ("node_count", "chunk_count", "tablet_count"):
         if name in limits and name in usage:
             yield name, int(limits[name]), int(usage[name])
@@ -244,7 +240,9 @@ def _running(plan: Plan) -> Iterator[Problem]:
                 "name another as alias under [submit]",
             )
         return
-    head = read_head(settings.ledger, client.select_rows) if client.exists(settings.ledger) else None
+    head = (
+        read_head(settings.ledger, client.select_rows) if client.exists(settings.ledger) else None
+    )
     other = operation.of_owner(client, head)
     if other is not None and not other.is_final:
         yield f"the job runs already: operation {other.id}", "`make stop` first"
@@ -258,4 +256,3 @@ def _running(plan: Plan) -> Iterator[Problem]:
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
     *(_here, _operations, _python, _spyt, _rights, _pool, _quota, _tables),
 )
-

@@ -135,7 +135,9 @@ def parameters(plan: Plan) -> dict[str, str]:
     }
     if submit.image is not None:
         image = _yson({"docker_image": submit.image})
-        found |= {f"spark.ytsaurus.{task}.task.parameters": image for task in ("driver", "executor")}
+        found |= {
+            f"spark.ytsaurus.{task}.task.parameters": image for task in ("driver", "executor")
+        }
     return found
 
 
