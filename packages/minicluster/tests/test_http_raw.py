@@ -246,7 +246,7 @@ def test_a_body_that_grows_beyond_the_limit(server: testing.Running) -> None:
 
 
 def test_unknown_commands_versions_and_pages(server: testing.Running) -> None:
-    assert requests.get(api(server, "start_operation"), timeout=10).status_code == 404
+    assert requests.get(api(server, "suspend_operation"), timeout=10).status_code == 404
     assert requests.get(f"http://{server.http}/api/v9/get", timeout=10).status_code == 400
     assert requests.get(f"http://{server.http}/nowhere", timeout=10).status_code == 404
     assert requests.get(f"http://{server.http}/api", timeout=10).json() == ["v4"]

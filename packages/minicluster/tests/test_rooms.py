@@ -11,10 +11,10 @@ from tests.imports import Arrow
 
 PACKAGE = project.MINICLUSTER
 FLOORS = [
-    ["", "errors", "ids", "clock", "client"],
-    ["rows", "testing"],
-    ["cypress", "plugin"],
-    ["tables"],
+    ["", "errors", "ids", "clock", "client_operations"],
+    ["rows", "client"],
+    ["cypress", "testing"],
+    ["tables", "plugin"],
     ["queues", "query", "operations"],
     ["cluster", "nodes"],
     ["persist"],

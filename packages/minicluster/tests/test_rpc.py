@@ -63,7 +63,7 @@ async def test_acknowledgements_come_in_the_order_of_the_packets(lab: Lab) -> No
     ("service", "method", "code", "message"),
     [
         ("ApiService", "MakeCoffee", 103, "Unknown method"),
-        ("ApiService", "StartOperation", 1, "not supported by minicluster: StartOperation"),
+        ("ApiService", "SuspendOperation", 1, "not supported by minicluster: SuspendOperation"),
         ("KitchenService", "MakeCoffee", 102, "Service is not registered"),
     ],
 )

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Coroutine
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,13 @@ from .control.gate import Gate
 from .control.log import log_requests
 from .errors import ProtosUnavailableError, YtError
 from .http.server import HttpServer
+from .nodes.environment import Tools
+from .nodes.local import LocalNodes
 
 HOST = "127.0.0.1"
 DEFAULT_HTTP_PORT = 18080
+BEAT = 0.1
+"""Seconds between two looks of the scheduler at the clock; requests make it look as well."""
 
 BANNER = """\
 minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets everything.
@@ -36,6 +41,12 @@ minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets ev
   Python   yt.wrapper.YtClient("http://{http}", token="any")
   Spark    spark.hadoop.yt.proxy=http://{http}
   faults   minicluster.client.Client("{http}").faults.add(...)
+"""
+OPERATIONS = """\
+
+  Vanilla operations run: their jobs are processes of this machine and of this user.
+  Not enforced: limits of memory and CPU, pools, users, networks and hosts of their own.
+  Folders of the jobs: {folder}
 """
 
 
@@ -65,6 +76,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     default = 0 if _rpc_needs() else 1
     parser.add_argument("--rpc-proxies", type=int, default=default, help=proxies)
     parser.add_argument("--log", action="store_true", help="print each request")
+    parser.add_argument("--operations", action="store_true", help="run vanilla operations")
+    parser.add_argument("--node-python", type=Path, help="the Python of the nodes, a program")
+    parser.add_argument("--node-java", type=Path, help="the Java of the nodes, its home folder")
     parser.add_argument("--load", type=Path, help="a state that was saved before")
     options = parser.parse_args(arguments)
     if not 0 <= options.http_port <= 65535:
@@ -73,7 +87,24 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--rpc-proxies must be between 0 and 64")
     if options.rpc_proxies and (missing := _rpc_needs()):
         parser.error(f"RPC needs {', '.join(missing)}: pip install 'minicluster[rpc]'")
+    _check_nodes(parser, options)
     return options
+
+
+def _check_nodes(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the program if the options of the nodes ask for what cannot be."""
+    given = {"--node-python": options.node_python, "--node-java": options.node_java}
+    for name, path in given.items():
+        if path is not None and not options.operations:
+            parser.error(f"{name} needs --operations")
+    if options.operations and not Path("/proc/self/environ").exists():
+        parser.error("--operations needs /proc of Linux: a job's processes are found there")
+    program = {"--node-python": options.node_python}
+    if options.node_java is not None:
+        program["--node-java"] = options.node_java / "bin" / "java"
+    for name, path in program.items():
+        if path is not None and not os.access(path, os.X_OK):
+            parser.error(f"{name}: {path} is not a program")
 
 
 def _rpc_needs() -> list[str]:
@@ -122,6 +153,7 @@ async def _serve(options: argparse.Namespace) -> None:
     gate = Gate(cluster.tick, cluster.committing)
     if options.log:
         gate.journal.listeners.append(log_requests(sys.stdout))
+    nodes = _run_operations(cluster, gate, options) if options.operations else None
     http = HttpServer(cluster, gate)
     await http.start(HOST, options.http_port)
     proxies = await _serve_rpc(cluster, gate, options.rpc_proxies)
@@ -129,10 +161,37 @@ async def _serve(options: argparse.Namespace) -> None:
     if options.ready_file is not None:
         _write_whole(options.ready_file, json.dumps({**addresses, "pid": os.getpid()}))
     print(BANNER.format(http=http.address, rpc=", ".join(addresses["rpc"]) or "none"), flush=True)
+    if nodes is not None:
+        print(OPERATIONS.format(folder=nodes.root), flush=True)
     await stopping.wait()
+    if nodes is not None:
+        await nodes.close()
     await http.stop()
     for proxy in proxies:
         await proxy.down()
+
+
+def _run_operations(cluster: Cluster, gate: Gate, options: argparse.Namespace) -> LocalNodes:
+    """Give the cluster nodes that run the jobs of its operations."""
+
+    def serve_socket(path: str) -> Coroutine[Any, Any, Any]:
+        from .rpc.server import serve_job  # protobuf is an extra
+
+        return serve_job(cluster, gate, path)
+
+    def absolute(path: Path | None) -> Path | None:
+        return None if path is None else Path(os.path.abspath(path))
+
+    tools = Tools(absolute(options.node_python), absolute(options.node_java))
+    nodes = LocalNodes(tools, serve_socket, cluster.scheduler.job_ended)
+    cluster.run_jobs_on(nodes)
+
+    def beat() -> None:
+        cluster.scheduler.tick()
+        asyncio.get_running_loop().call_later(BEAT, beat)
+
+    beat()
+    return nodes
 
 
 async def _serve_rpc(cluster: Cluster, gate: Gate, count: int) -> list[Any]:

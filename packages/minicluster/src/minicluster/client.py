@@ -1,4 +1,4 @@
-"""A client of the control interface: faults, journal, clock, proxies, saving and loading.
+"""A client of the control interface: faults, journal, clock, proxies, operations, states.
 
 cluster = Client("127.0.0.1:18080")
 rule = cluster.faults.add(method="CommitTransaction", action="lose_reply", skip=2)
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
+
+from .client_operations import Operations
 
 REQUEST_TIMEOUT = 60.0
 
@@ -81,6 +83,7 @@ class Client:
         self.journal = Journal(self)
         self.clock = ClusterClock(self)
         self.proxies = Proxies(self)
+        self.operations = Operations(self.request)
 
     def save(self, path: str) -> None:
         """Save the whole state to a file with an absolute name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,17 @@ from . import testing
 
 
 @pytest.fixture(scope="session")
-def minicluster_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[testing.Running]:
+def minicluster_options() -> dict[str, Any]:
+    """Arguments of `testing.start`; a conftest.py that overrides this may ask for operations."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def minicluster_process(
+    tmp_path_factory: pytest.TempPathFactory, minicluster_options: dict[str, Any]
+) -> Iterator[testing.Running]:
     """One cluster for all tests, in a process of its own; it starts with the first of them."""
-    with testing.start() as cluster:
+    with testing.start(**minicluster_options) as cluster:
         cluster.client.save(str(tmp_path_factory.getbasetemp() / "minicluster-empty"))
         yield cluster
 
@@ -21,7 +30,7 @@ def minicluster_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[te
 def minicluster(
     minicluster_process: testing.Running, tmp_path_factory: pytest.TempPathFactory
 ) -> testing.Running:
-    """Give the test a clean cluster: the nodes of a new one, no fault, an empty journal.
+    """Give the test a clean cluster: the nodes of a new one, no fault, no job, an empty journal.
 
     ``.http`` is the proxy's address, ``.client`` has faults, journal and clock.
     """

@@ -41,11 +41,15 @@ def start(
     rpc_proxies: int | None = None,
     load: str | None = None,
     log: str | None = None,
+    operations: bool = False,
+    node_python: str | os.PathLike[str] | None = None,
+    node_java: str | os.PathLike[str] | None = None,
 ) -> Iterator[Running]:
     """Give a fresh cluster, or one that loads a saved state; stop it when the block is left.
 
     `http_port` 0 takes a free one; without `rpc_proxies` there is one, if the extra `rpc` is
-    installed; `log` is a file for the log of requests.
+    installed; `log` is a file for the log of requests; with `operations` vanilla operations run, on
+    nodes that have this Python (a program) and this Java (its home folder).
     Raises StartError.
     """
     with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
@@ -57,6 +61,12 @@ def start(
             arguments += ["--load", load]
         if log is not None:
             arguments += ["--log"]
+        if operations:
+            arguments += ["--operations"]
+        if node_python is not None:
+            arguments += ["--node-python", os.fspath(node_python)]
+        if node_java is not None:
+            arguments += ["--node-java", os.fspath(node_java)]
         with open(log or output, "ab") as sink:
             process = subprocess.Popen(
                 [sys.executable, "-m", __package__, *arguments],
@@ -74,7 +84,10 @@ def start(
 
 
 def empty(cluster: Running, state: str) -> None:
-    """Bring the cluster back to ``state``, a file that it saved; its clock keeps going forward."""
+    """Bring the cluster back to ``state``, a file that it saved; its clock keeps going forward.
+
+    All jobs of its operations are killed.
+    """
     control = cluster.client
     control.faults.clear()
     before = control.clock.now()

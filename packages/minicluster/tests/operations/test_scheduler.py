@@ -33,9 +33,6 @@ class PaperNodes:
     def kill(self, job_ids: Iterable[str]) -> None:
         self.killed += job_ids
 
-    def forget(self, job_id: str) -> None:
-        """Do nothing: a test reports what it wants to."""
-
     def stderr(self, job_id: str) -> bytes:
         return b"so far"
 
@@ -138,8 +135,9 @@ def test_failures_count_over_the_whole_operation(cluster: Cluster, nodes: PaperN
     assert len(nodes.started) == 4
 
 
-def test_aborts_do_not_count(cluster: Cluster, nodes: PaperNodes) -> None:
-    operation = start(cluster, max_failed_job_count=1)
+@pytest.mark.parametrize("limit", [0, 1])
+def test_aborts_do_not_count(cluster: Cluster, nodes: PaperNodes, limit: int) -> None:
+    operation = start(cluster, max_failed_job_count=limit)
     for _ in range(5):
         job = running(operation)[0]
         cluster.scheduler.abort_job(job.id)
@@ -296,7 +294,7 @@ def test_what_no_operation_does_is_refused_by_name(
     cluster: Cluster, nodes: PaperNodes, name: str
 ) -> None:
     with pytest.raises(YtError, match=f"not supported by minicluster: {name}"):
-        start(cluster, **{name: "//x"})
+        cluster.scheduler.start("vanilla", {"tasks": {"a": task()}, name: "//x"})
 
 
 def test_fields_without_a_meaning_are_accepted(cluster: Cluster, nodes: PaperNodes) -> None:

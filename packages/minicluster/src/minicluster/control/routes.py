@@ -1,10 +1,11 @@
-"""The control interface, `/minicluster/*`: faults, journal, clock, proxies, saving and loading."""
+"""The control interface, `/minicluster/*`.
+
+Faults, journal, clock, proxies, saving and loading; those of operations are in `operations.py`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -15,10 +16,10 @@ from ..cluster import Cluster
 from ..errors import YtError, generic
 from .faults import Rule
 from .gate import Gate
+from .operations import OperationsControl
+from .requests import Answer, as_json, body, number
 
 RULE_FIELDS = {field.name for field in fields(Rule)} - {"id", "seen", "hits"}
-
-Answer = Callable[[web.Request], Awaitable[Any]]
 
 
 def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
@@ -45,39 +46,11 @@ def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
         ("POST", "/proxies", control.set_proxy),
         ("POST", "/save", control.save),
         ("POST", "/load", control.load),
+        *OperationsControl(cluster).table(),
     ]
     return [
-        web.route(method, f"/minicluster{path}", _json(answer)) for method, path, answer in table
+        web.route(method, f"/minicluster{path}", as_json(answer)) for method, path, answer in table
     ]
-
-
-def _json(answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def handler(request: web.Request) -> web.Response:
-        return web.json_response(await answer(request), dumps=_dumps)
-
-    return handler
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, default=str)
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    try:
-        given = await request.json() if request.can_read_body else {}
-    except ValueError as error:
-        raise generic(f"Error parsing JSON: {error}") from None
-    if not isinstance(given, dict):
-        raise generic("A JSON object was expected")
-    return given
-
-
-def _number(given: Any, name: str, default: float | None = None) -> float:
-    value = given.get(name, default)
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise generic(f'"{name}" must be a number, not {value!r}') from None
 
 
 class Control:
@@ -99,7 +72,7 @@ class Control:
         return [asdict(rule) for rule in self._gate.rules.values()]
 
     async def add_fault(self, request: web.Request) -> Any:
-        given = await _body(request)
+        given = await body(request)
         unknown = set(given) - RULE_FIELDS
         if unknown:
             raise generic(f"Unknown fields of a fault rule: {', '.join(sorted(unknown))}")
@@ -118,17 +91,17 @@ class Control:
         return {}
 
     async def wait_fault(self, request: web.Request) -> Any:
-        given = await _body(request)
+        given = await body(request)
         return await self._gate.wait_hit(
-            _id(request), int(_number(given, "hits", 1)), _number(given, "timeout", 60)
+            _id(request), int(number(given, "hits", 1)), number(given, "timeout", 60)
         )
 
     async def release_fault(self, request: web.Request) -> Any:
-        given = await _body(request)
-        return await self._gate.release(_id(request), _number(given, "timeout", 60))
+        given = await body(request)
+        return await self._gate.release(_id(request), number(given, "timeout", 60))
 
     async def journal(self, request: web.Request) -> Any:
-        method, since = request.query.get("method"), int(_number(request.query, "since", 0))
+        method, since = request.query.get("method"), int(number(request.query, "since", 0))
         return [
             entry
             for entry in self._gate.journal.entries
@@ -143,7 +116,7 @@ class Control:
         return dict(self._gate.journal.counts)
 
     async def label(self, request: web.Request) -> Any:
-        label = (await _body(request)).get("label")
+        label = (await body(request)).get("label")
         self._gate.label = None if label is None else str(label)
         return {}
 
@@ -151,18 +124,18 @@ class Control:
         return {"now": self._cluster.clock.now(), "offset": self._cluster.clock.offset}
 
     async def advance(self, request: web.Request) -> Any:
-        seconds = _number(await _body(request), "advance")
+        seconds = number(await body(request), "advance")
         if seconds < 0:
             raise generic("The clock cannot be turned back")
         self._cluster.pass_time(seconds)
         return await self.clock(request)
 
     async def queue_agent(self, request: web.Request) -> Any:
-        self._cluster.queues.agent.delay = _number(await _body(request), "delay")
+        self._cluster.queues.agent.delay = number(await body(request), "delay")
         return {}
 
     async def limits(self, request: web.Request) -> Any:
-        rows = _number(await _body(request), "rows_per_tablet")
+        rows = number(await body(request), "rows_per_tablet")
         self._cluster.tablet_transactions.rows_per_tablet = int(rows)
         return {}
 
@@ -170,16 +143,16 @@ class Control:
         return {address: proxy.is_up for address, proxy in self._gate.proxies.items()}
 
     async def set_proxy(self, request: web.Request) -> Any:
-        given = await _body(request)
+        given = await body(request)
         await self._gate.set_proxy(str(given.get("address")), up=bool(given.get("up")))
         return await self.proxies(request)
 
     async def save(self, request: web.Request) -> Any:
-        persist.save(self._cluster, _file(await _body(request)))
+        persist.save(self._cluster, _file(await body(request)))
         return {}
 
     async def load(self, request: web.Request) -> Any:
-        persist.load(self._cluster, _file(await _body(request)))
+        persist.load(self._cluster, _file(await body(request)))
         return {}
 
 

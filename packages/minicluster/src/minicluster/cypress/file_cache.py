@@ -27,7 +27,15 @@ def find(cypress: Cypress, md5: str, cache: str, *, tx: str | None = None) -> st
     return path if node.type == "file" and node.payload.md5 == md5 else ""
 
 
-def put(cypress: Cypress, path: str, md5: str, cache: str, *, tx: str | None = None) -> str:
+def put(
+    cypress: Cypress,
+    path: str,
+    md5: str,
+    cache: str,
+    *,
+    tx: str | None = None,
+    preserve_expiration_timeout: bool = False,
+) -> str:
     """Copy a file into the cache; return its path there. Raises YtError for another sum."""
     node = cypress.resolve(path, tx=tx)
     expect(node, path, "file")
@@ -38,5 +46,6 @@ def put(cypress: Cypress, path: str, md5: str, cache: str, *, tx: str | None = N
     if present := find(cypress, md5, cache, tx=tx):
         return present
     target = place(cache, md5)
-    cypress.copy(path, target, tx=tx, recursive=True, force=True)
+    options = {"preserve_expiration_timeout": preserve_expiration_timeout}
+    cypress.copy(path, target, tx=tx, recursive=True, force=True, **options)
     return target

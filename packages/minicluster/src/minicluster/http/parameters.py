@@ -287,9 +287,8 @@ OF_COMMANDS: dict[str, Mapping[str, Rule]] = {
     "abort_job": {**read("job_id"), "interrupt_timeout": NO_INTERRUPT},
     "get_file_from_cache": {**read("md5", "cache_path"), **_TX},
     "put_file_to_cache": {
-        **read("path", "md5", "cache_path"),
+        **read("path", "md5", "cache_path", "preserve_expiration_timeout"),
         **_TX,
-        "preserve_expiration_timeout": only(False),
     },
     # The cluster
     "get_supported_features": {},

@@ -56,9 +56,6 @@ class Nodes(Protocol):
     def kill(self, job_ids: Iterable[str]) -> None:
         """Kill every process of these jobs."""
 
-    def forget(self, job_id: str) -> None:
-        """Report nothing of this job any more; its processes continue."""
-
     def stderr(self, job_id: str) -> bytes:
         """Return the kept part of a running job's stderr."""
 
@@ -75,9 +72,6 @@ class NoNodes:
         raise AssertionError("no operation starts without nodes")
 
     def kill(self, job_ids: Iterable[str]) -> None:
-        """Do nothing: no job runs."""
-
-    def forget(self, job_id: str) -> None:
         """Do nothing: no job runs."""
 
     def stderr(self, job_id: str) -> bytes:
@@ -245,7 +239,6 @@ class Scheduler:
             raise generic(f"Job {job_id} runs on no node: it is {job.state}")
         job.unheard = True
         job.stderr = self.nodes.stderr(job_id)
-        self.nodes.forget(job_id)
         if stop:
             self.nodes.kill([job_id])
         self._due.append((self._clock.now() + declared_after, "lost", job_id))
@@ -254,7 +247,7 @@ class Scheduler:
     # Time and the nodes
 
     def job_ended(self, job_id: str, ending: Ending) -> None:
-        """Take note of the end of a job's process."""
+        """Take note of the end of a job's process; ignore that of a job which is over, or lost."""
         if self.is_away:
             self._unheard.append((job_id, ending))
             return
@@ -354,7 +347,6 @@ class Scheduler:
     def _abort(self, job: Job, reason: str, error: YtError | None) -> None:
         if job.state != WAITING and not job.unheard:
             job.stderr = self.nodes.stderr(job.id)
-            self.nodes.forget(job.id)
             self.nodes.kill([job.id])
         job.abort_reason = reason
         self._over(job, ABORTED, error)
@@ -396,7 +388,6 @@ class Scheduler:
         for job in running:
             if job.id in alive:
                 job.stderr = self.nodes.stderr(job.id)
-                self.nodes.forget(job.id)
             job.abort_reason = f"operation_{state}"
             self._over(job, ABORTED, generic(f"Operation {state}"))
         self.nodes.kill(alive)

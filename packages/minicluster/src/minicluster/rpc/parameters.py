@@ -293,10 +293,7 @@ OF_METHODS: dict[str, Mapping[str, Rule]] = {
     "AbortJob": {**read("job_id"), "interrupt_timeout": NO_INTERRUPT},
     "GetJobStderr": {**_OPERATION, **read("job_id", "limit", "offset"), "type": only(0)},
     "GetFileFromCache": read("md5", "cache_path"),
-    "PutFileToCache": {
-        **read("path", "md5", "cache_path"),
-        "preserve_expiration_timeout": only(False),
-    },
+    "PutFileToCache": read("path", "md5", "cache_path", "preserve_expiration_timeout"),
     # The proxy
     "Discover": {"reply_delay": AT_ONCE},
     "DiscoverProxies": dict.fromkeys(("role", "address_type", "network_name"), ONE_KIND),

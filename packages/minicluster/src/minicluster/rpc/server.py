@@ -16,7 +16,7 @@ from .methods import METHODS
 from .service import Service
 from .streams import Stream
 
-__all__ = ["RpcProxy", "serve"]
+__all__ = ["JobProxy", "RpcProxy", "serve", "serve_job"]
 
 
 class RpcProxy:
@@ -64,6 +64,27 @@ class RpcProxy:
         return Connection(service, self._connections)
 
 
+class JobProxy(RpcProxy):
+    """The RPC service of one job, on a Unix socket: `enable_rpc_proxy_in_job_proxy` asks for it.
+
+    Tablet transactions that were started through it are bound to it, as to any proxy.
+    """
+
+    def __init__(self, cluster: Cluster, gate: Gate, path: str) -> None:
+        super().__init__(cluster, gate, "", 0)
+        self._path = path
+
+    @property
+    def address(self) -> str:
+        return self._path
+
+    async def up(self) -> None:
+        """Listen on the socket, which must not be there yet."""
+        if self._server is None:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_unix_server(self._connect, self._path)
+
+
 async def serve(cluster: Cluster, gate: Gate, host: str, port: int = 0) -> RpcProxy:
     """Start an RPC proxy and make it known to the gate.
 
@@ -73,6 +94,14 @@ async def serve(cluster: Cluster, gate: Gate, host: str, port: int = 0) -> RpcPr
     proxy = RpcProxy(cluster, gate, host, port)
     await proxy.up()
     gate.proxies[proxy.address] = proxy
+    return proxy
+
+
+async def serve_job(cluster: Cluster, gate: Gate, path: str) -> JobProxy:
+    """Serve a job on a Unix socket. Raises OSError, ProtosUnavailableError."""
+    protos.load()
+    proxy = JobProxy(cluster, gate, path)
+    await proxy.up()
     return proxy
 
 

@@ -41,4 +41,11 @@ def get_file_from_cache(call: Invocation) -> str:
 @command("put_file_to_cache", output=STRUCTURED, volatile=True)
 def put_file_to_cache(call: Invocation) -> str:
     cypress, md5 = call.cluster.cypress, call.string("md5")
-    return file_cache.put(cypress, call.path(), md5, call.path("cache_path"), tx=call.tx)
+    return file_cache.put(
+        cypress,
+        call.path(),
+        md5,
+        call.path("cache_path"),
+        tx=call.tx,
+        preserve_expiration_timeout=call.flag("preserve_expiration_timeout"),
+    )

@@ -56,6 +56,12 @@ def get_file_from_cache(call: Invocation) -> None:
 @method("PutFileToCache")
 def put_file_to_cache(call: Invocation) -> None:
     message = call.message
-    path, cache = text(message.path), text(message.cache_path)
-    put = file_cache.put(call.cluster.cypress, path, text(message.md5), cache, tx=call.transaction)
+    put = file_cache.put(
+        call.cluster.cypress,
+        text(message.path),
+        text(message.md5),
+        text(message.cache_path),
+        tx=call.transaction,
+        preserve_expiration_timeout=message.preserve_expiration_timeout,
+    )
     call.reply.result.path = put.encode()
