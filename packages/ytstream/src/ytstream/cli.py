@@ -26,6 +26,7 @@ from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
 from .submitting import logs
+from .submitting.look import verify_operations
 from .submitting.submit import rehearse, submit
 from .version import __version__
 
@@ -106,10 +107,7 @@ def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
-    """Start the job on the cluster, and wait for its first batch; words after -- go to spark-submit.
-
-    With --dry-run: show what would be started.
-    """
+    """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
     print(submit(connection, given.config, given.words, partial(print, flush=True)))
 
 
@@ -198,6 +196,8 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             return 0
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            if given.command == "submit":
+                verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
             # is told at once.
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:

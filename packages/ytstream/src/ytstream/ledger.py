@@ -4,7 +4,8 @@ The head row is the truth of every guarantee: the epoch (which process may write
 folder, the last batch that happened and the row where each partition stands after it. Below it is a
 row for each batch, written in the same transaction. A start that skips trimmed rows and `rewind`
 leave a row of their moves. Three more say that a person asks the job to stop, how its last process
-ended, and that a start has found nothing to read. Values only: recovery/ and query/ read and write them.
+ended, and that a start has found nothing to read. Values only: recovery/ and query/ read and write
+them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

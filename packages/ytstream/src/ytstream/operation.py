@@ -13,6 +13,7 @@ from typing import Any
 
 import yt.wrapper as yt
 from yt.common import YtError
+from yt.wrapper.driver import make_request
 
 from .cluster import Client, first_line
 from .ledger import Head
@@ -189,6 +190,17 @@ def address(client: Client, id_: str) -> str:
     """Return where the web interface shows the operation; the cluster may name its own address."""
     with suppress(YtError, OSError):
         return str(yt.get_operation_url(id_, client=client) or "")
+    return ""
+
+
+def refusal_of_an_empty_one(client: Client) -> str:
+    """Return why the cluster does not start an operation without tasks."""
+    try:
+        make_request(
+            "start_operation", {"operation_type": "vanilla", "spec": {"tasks": {}}}, client=client
+        )
+    except YtError as error:
+        return str(error)
     return ""
 
 

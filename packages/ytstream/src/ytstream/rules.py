@@ -56,7 +56,7 @@ def is_needed(key: Field[Any]) -> bool:
 def problems_of(of: type, raw: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yield what is wrong with the keys of a table that becomes a value of the class ``of``."""
     keys = {key.name: key for key in fields(of)}
-    yield from (f"{unknown(name, [*keys], prefix)}" for name in raw if name not in keys)
+    yield from (unknown(name, [*keys], prefix) for name in raw if name not in keys)
     for name, key in keys.items():
         if name not in raw:
             if is_needed(key):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from .config import Settings
@@ -62,9 +63,7 @@ class Sizes:
 def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
     """Return the sizes; a word for spark-submit wins over the configuration, as it does there."""
     by_word = {
-        _WORDS[name]: Given(value, name)
-        for name, value in zip(words, words[1:], strict=False)
-        if name in _WORDS
+        _WORDS[name]: Given(value, name) for name, value in pairwise(words) if name in _WORDS
     }
     found: dict[str, Given] = {}
     for size in SIZES:

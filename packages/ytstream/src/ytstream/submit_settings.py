@@ -91,4 +91,5 @@ class Submit:
 
 def submit_of(raw: Mapping[str, Any]) -> Submit:
     """Return the value of a table that was found good."""
-    return Submit(**{key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    return Submit(**values)

@@ -15,10 +15,10 @@ from .plan import ATTEMPT, Plan, folder_of, parameters
 #: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
 #: the public command (SparkConfDecorators), and Spark's scripts read many others.
 _KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|JAVA_HOME|JAVA_TOOL_OPTIONS")
-#: What spark-submit's own scripts set for this machine; a setting of the name wins over each.
+#: What spark-submit's own scripts set for this machine; a setting of the same name wins over each.
 _NEUTRAL = (
-    *("spark.home", "spark.conf.dir", "spark.env.loaded", "spark.scala.version"),
-    *("spark.submit.opts", "spark.launcher.opts", "spark.beeline.opts"),
+    *("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_ENV_LOADED", "SPARK_SCALA_VERSION"),
+    *("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_BEELINE_OPTS"),
 )
 #: Files by words of a person go beside ours: spark-submit takes the last of several.
 _LISTS = ("--files", "--py-files", "--archives", "--jars")
@@ -52,7 +52,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
     values = plan.connection.values
     values["executor_failures"] = MOST_FAILURES // plan.sizes.executors
     return {
-        **dict.fromkeys(_NEUTRAL, "-"),
+        **{name.lower().replace("_", "."): "-" for name in _NEUTRAL},
         **plan.sizes.confs,
         **confs.filled(iter(confs.SUBMIT), values),
         **settings_of(plan.connection),

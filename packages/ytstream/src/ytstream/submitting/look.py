@@ -12,7 +12,7 @@ from yt.common import YtError
 
 from .. import operation, provision
 from ..addresses import is_loopback
-from ..cluster import explained, facts, first_line
+from ..cluster import Client, explained, facts
 from ..errors import JobError, OutageError, RestartableError
 from ..query.session import require_java
 from ..recovery.lock import InstanceLock
@@ -50,21 +50,18 @@ def look(plan: Plan) -> None:
         )
 
 
-def _operations(plan: Plan) -> Iterator[Problem]:
-    """Ask whether the cluster runs operations, as a minicluster may; then whether the job runs."""
-    try:
-        plan.connection.client.list_operations(limit=1)
-    except YtError as error:
-        if is_loopback(plan.settings.proxy):
-            yield (
-                f"{plan.settings.proxy} is a minicluster that runs no operations",
-                "use `make demo` here, submit with CONFIG=config/production.toml, or start it by "
-                "`python -m minicluster --operations`",
-            )
-        else:
-            yield f"the cluster lists no operations: {first_line(error)}", _ADMINISTRATORS
-    else:
-        yield from _running(plan)
+def verify_operations(client: Client, proxy: str) -> None:
+    """Raise JobError for a minicluster that runs no operations.
+
+    Its address does not tell: one on this machine that was started so runs them. Asked for one that
+    has no tasks, it says which of the two is missing.
+    """
+    if is_loopback(proxy) and "--operations" in operation.refusal_of_an_empty_one(client):
+        raise JobError(
+            f"{proxy} is this machine: its minicluster runs no operations",
+            "use `make demo` here, submit with CONFIG=config/production.toml, or start it by "
+            "`python -m minicluster --operations`",
+        )
 
 
 def _here(plan: Plan) -> Iterator[Problem]:
@@ -118,8 +115,8 @@ def _spyt(plan: Plan) -> Iterator[Problem]:
     distributions = confs.get("spark.ytsaurus.distributives.path", _DISTRIBUTIONS)
     spark = spark_version(plan.settings)
     folder = "/".join([distributions, *spark.split(".")[:3]])
-    there = map(str, client.list(folder)) if client.exists(folder) else ()
-    if not any(one.endswith(".tgz") for one in there):
+    files = [*map(str, client.list(folder))] if client.exists(folder) else []
+    if not any(file.endswith(".tgz") for file in files):
         yield f"Spark {spark} is not on the cluster: no .tgz in {folder}", _ADMINISTRATORS
 
 
@@ -254,5 +251,5 @@ def _running(plan: Plan) -> Iterator[Problem]:
 
 
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
-    *(_here, _operations, _python, _spyt, _rights, _pool, _quota, _tables),
+    *(_here, _running, _python, _spyt, _rights, _pool, _quota, _tables),
 )

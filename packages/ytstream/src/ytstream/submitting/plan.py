@@ -194,7 +194,7 @@ def folder_of(package: str) -> Path:
 
 
 def _yson(value: Mapping[str, object]) -> str:
-    return yson.dumps(value, yson_format="text").decode()
+    return str(yson.dumps(value, yson_format="text").decode())
 
 
 def _size(path: Path) -> str:

@@ -4,12 +4,13 @@ Counts the attempts that have failed within the last hour, waits the longer the 
 ends the operation when there were too many. Exit codes: 0 go on, 3 the operation was ended, 4 the
 job cannot run here and the cluster could not be told, 9 the cluster could not be asked.
 """
-# For old interpreters too: their age is what is said about them.
+# For Python 3.6 too: an old interpreter is what this has to report.
 
 import calendar
 import os
 import sys
 import time
+from typing import Any, Callable, Iterable, Mapping, Optional  # noqa: UP035
 
 PERIOD_SECONDS = 3600
 MOST_FAILURES = 10
@@ -18,20 +19,20 @@ NEEDED = (3, 11)
 PACKAGES = ("packaging", "yt.wrapper", "yt_yson_bindings")
 
 
-def pause_after(failures):
+def pause_after(failures: int) -> int:
     """Return how long the next attempt waits."""
     if not failures:
         return 0
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (failures - 1))
+    return int(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (failures - 1)))
 
 
-def recent(finish_times, now):
+def recent(finish_times: Iterable[str], now: float) -> int:
     """Return how many of these times, such as 2026-11-23T20:00:00.5Z, are within the period."""
     stamps = [calendar.timegm(time.strptime(one[:19], "%Y-%m-%dT%H:%M:%S")) for one in finish_times]
     return sum(stamp > now - PERIOD_SECONDS for stamp in stamps)
 
 
-def problem(python, found):
+def problem(python: str, found: str) -> Optional[str]:  # noqa: UP045
     """Return why the job cannot run with the Python that it names; None where nothing is known.
 
     This runs in ``found``, another one where the named one does not start. That of an archive is
@@ -40,12 +41,13 @@ def problem(python, found):
     if python.startswith("."):
         return None
     if python != found:
-        return "there is no %s on this node: correct python under [submit]" % python
-    name = "the Python of this node, %s," % python
+        return f"there is no {python} on this node: correct python under [submit]"
+    name = f"the Python of this node, {python},"
     if sys.version_info < NEEDED:
-        needed, found = "%d.%d" % NEEDED, "%d.%d" % sys.version_info[:2]
-        return "%s is %s, and the job needs %s: name another as python under [submit]" % (
-            name, found, needed)  # fmt: skip
+        needed, here = (".".join(map(str, v[:2])) for v in (NEEDED, sys.version_info))
+        return (
+            f"{name} is {here}, and the job needs {needed}: name another as python under [submit]"
+        )
     missing = []
     for package in PACKAGES:
         try:
@@ -54,11 +56,11 @@ def problem(python, found):
             missing.append(package.split(".")[0])
     if not missing:
         return None
-    return "%s lacks %s: ask the cluster's administrators, or bring another by archive or image" % (
-        name, " and ".join(missing))  # fmt: skip
+    what = " and ".join(missing)
+    return f"{name} lacks {what}: ask the administrators, or bring another by archive or image"
 
 
-def client_of(environment):
+def client_of(environment: Mapping[str, str]) -> Any:
     """Return a client that tries a few times."""
     import yt.wrapper
 
@@ -70,29 +72,31 @@ def client_of(environment):
     )
 
 
-def begin(environment, client, wait=time.sleep):
+def begin(
+    environment: Mapping[str, str], client: Any, wait: Callable[[float], None] = time.sleep
+) -> int:
     """Wait, and return 0; or end the operation, and return 3."""
     operation = environment["YT_OPERATION_ID"]
     listed = client.list_jobs(operation_id=operation, job_state="failed", limit=200)["jobs"]
     failures = recent([job["finish_time"] for job in listed if job.get("finish_time")], time.time())
     if failures >= MOST_FAILURES:
-        why = "gave up: the driver has failed %d times within an hour" % failures
-        print("attempt: %s" % why)
+        why = f"gave up: the driver has failed {failures} times within an hour"
+        print(f"attempt: {why}")
         client.abort_operation(operation, message=why)
         return 3
     pause = pause_after(failures)
     if pause:
-        print("attempt: %d failures within the last hour; waiting %d s" % (failures, pause))
+        print(f"attempt: {failures} failures within the last hour; waiting {pause} s")
         sys.stdout.flush()
         wait(pause)
     return 0
 
 
-def main(found):
+def main(found: str) -> int:
     """Look at the interpreter, then at the operation."""
     why = problem(os.environ.get("YTSTREAM_PYTHON", found), found)
     if why is not None:
-        print("attempt: %s" % why)
+        print(f"attempt: {why}")
     try:
         client = client_of(os.environ)
         if why is not None:
@@ -100,7 +104,8 @@ def main(found):
             return 3
         return begin(os.environ, client)
     except Exception as error:
-        print("attempt: cannot ask the cluster: %s" % str(error).split("\n")[0])
+        line = str(error).split("\n")[0]
+        print(f"attempt: cannot ask the cluster: {line}")
         return 4 if why is not None else 9
 
 
