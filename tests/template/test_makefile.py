@@ -20,7 +20,7 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
-        "provision", "check", "run", "stop", "submit", "status", "rewind", "migrate",
+        "provision", "check", "run", "stop", "submit", "logs", "status", "rewind", "migrate",
         "replay-rejected",
     ],
 }  # fmt: skip

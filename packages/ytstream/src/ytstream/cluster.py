@@ -1,6 +1,7 @@
 """The client of the cluster: the one place that knows ytsaurus-client's settings and errors."""
 
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -88,6 +89,9 @@ def connect(settings: Settings, *, patient: bool = True) -> Client:
 
 def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
     """Return a client that has not asked the cluster yet."""
+    # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
+    # forbidden_inside_job).
+    os.environ.setdefault("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "1")
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)
     retries = {**_RETRIES, "enable": patient}

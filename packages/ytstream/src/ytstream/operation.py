@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import yt.wrapper as yt
 from yt.common import YtError
 from yt.wrapper.driver import make_request
+from yt.wrapper.operation_commands import get_operation_url
 
 from .cluster import Client, first_line
 from .ledger import Head
@@ -189,7 +189,7 @@ def last_lines(text: str, count: int) -> Sequence[str]:
 def address(client: Client, id_: str) -> str:
     """Return where the web interface shows the operation; the cluster may name its own address."""
     with suppress(YtError, OSError):
-        return str(yt.get_operation_url(id_, client=client) or "")
+        return str(get_operation_url(id_, client=client) or "")
     return ""
 
 
