@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -230,6 +231,50 @@ def test_nothing_of_the_shell_leaks_into_the_job(tmp_path: Path) -> None:
     assert (Path(found["SPARK_CONF_DIR"]) / "spark-defaults.conf").is_file()  # row 14
     given = command.given(made, tmp_path / "id")
     assert given["spark.home"] == given["spark.conf.dir"] == "-"
+
+
+@pytest.mark.spark
+def test_spark_submit_itself_takes_nothing_else_from_the_shell(
+    running: minicluster.Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real one, on a cluster without SPYT's configuration (row 9), which `look` would name."""
+    monkeypatch.setenv("SPARK_LEAKED_HERE", "secret-of-the-shell")
+    monkeypatch.setenv("YT_TOKEN", "token-of-the-shell")
+    offline = unconnected("transactional")
+    at = replace(offline, settings=replace(offline.settings, proxy=running.http))
+    made = plan_of(at, tmp_path, "--conf", "spark.ytsaurus.config.global.path=//none")
+    made.package.touch()
+    made.config.touch()
+    line = command.command(made, tmp_path / "id")
+    done = subprocess.run(
+        [line[0], "--verbose", *line[1:]],
+        env=command.environment(made),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "of-the-shell" not in said
+    config = said.partition("Spark config:")[2].partition("Classpath elements:")[0]
+    found = dict(re.findall(r"^\((spark\.[^,]+),(.*)\)$", config, re.MULTILINE))
+    assert found["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"
+    assert {key for key, value in found.items() if "site-packages" in value} <= {
+        *("spark.files", "spark.redaction.regex"),
+    }
+    assert submitting.reason(said) == "Key not found: environment"
+
+
+def test_a_rehearsal_needs_no_cluster_and_writes_nothing(
+    repository: Path,
+) -> None:
+    before = sorted(repository.rglob("*"))
+    plan_of(unconnected("transactional"), repository)  # the repository itself
+    made = sorted(repository.rglob("*"))
+    text = submitting.rehearse(unconnected("transactional"), Path("production.toml"), ())
+    assert "spark-submit \\\n  --master ytsaurus://" in text
+    assert "job.zip" in text
+    assert sorted(repository.rglob("*")) == made != before
 
 
 def test_the_shipped_configuration_is_resolved(
