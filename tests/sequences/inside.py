@@ -175,6 +175,9 @@ class InsideClient:
     def get(self, path: str, attributes: list[str] | None = None) -> Any:
         return self._call("get", path=path, attributes=attributes)["value"]
 
+    def get_operation(self, **named: Any) -> Any:
+        return self._call("get_operation", **{key: one for key, one in named.items() if one})
+
     def get_attribute(self, path: str, attribute: str, default: Any = _NO_DEFAULT) -> Any:
         try:
             return self.get(f"{path}/@{attribute}")

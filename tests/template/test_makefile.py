@@ -21,7 +21,7 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
-        "provision", "check", "run", "stop", "submit", "status", "rewind", "migrate",
+        "provision", "check", "run", "stop", "submit", "logs", "status", "rewind", "migrate",
         "replay-rejected", "outdated",
     ],
 }  # fmt: skip
@@ -162,7 +162,7 @@ def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path
     assert "make demo" in make(tmp_path, "-C", str(project)).stdout
     done = make(tmp_path, "-f", str(project / "Makefile"))
     assert one_line(done) == (
-        f"{project}/Makefile:11: *** This is not the folder of bids_stream: cd there, or make -C "
+        f"{project}/Makefile:13: *** This is not the folder of bids_stream: cd there, or make -C "
         "FOLDER.  Stop."
     )
 

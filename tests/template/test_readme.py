@@ -147,6 +147,8 @@ def test_every_file_they_name_exists(project: Path) -> None:
     # Pages of the runtime are in the template.
     pages = {"snapshots.md", "docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
     assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
+    assert (ROOT / "docs/cluster.md").is_file()
+    pages.add("docs/cluster.md")
     named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", both(project))) - pages
     assert {"sample/rows.py", "config/production.toml", "tests/test_job.py"} <= named
     for name in named:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from packages.ytstream.tests.helpers import refusal
-from ytstream.query.session import _require_java
+from ytstream.query.session import require_java
 
 _HINT = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
 
@@ -17,7 +17,7 @@ def _refused(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> str:
     (home / "bin/java").write_text(f"#!/bin/sh\n{script}\n")
     (home / "bin/java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(home))
-    return refusal(_require_java).replace(str(home), "HOME")
+    return refusal(require_java).replace(str(home), "HOME")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_jvm_that_refuses_its_options_says_so_itself(
     monkeypatch: pytest.MonkeyPatch, name: str, option: str, said: str
 ) -> None:
     monkeypatch.setenv(name, f"-Dpassword=secret {option}")
-    text = refusal(_require_java)
+    text = refusal(require_java)
     assert "java does not start, it ends with code 1\n" in text
     assert said in text
     assert "secret" not in text
@@ -42,7 +42,7 @@ def test_a_jvm_that_refuses_its_options_says_so_itself(
 
 def test_a_jvm_that_reads_its_options_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Da=b")
-    _require_java()
+    require_java()
 
 
 def test_another_java_and_one_that_says_nothing_are_named(
@@ -57,4 +57,4 @@ def test_another_java_and_one_that_says_nothing_are_named(
         f"HOME/bin/java does not start, it ends with code 9\n  -> {_HINT}"
     )
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    assert "none/bin/java cannot be run: No such file or directory" in refusal(_require_java)
+    assert "none/bin/java cannot be run: No such file or directory" in refusal(require_java)

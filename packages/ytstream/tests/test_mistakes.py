@@ -220,8 +220,9 @@ MISTAKES = (
             "export YT_TOKEN=... in the shell (never in a file of this repository)",
             command="status", environment={"YT_PROXY": ""}),
     Mistake("submit to this machine", TOML, "", "",
-            "CLUSTER is this machine: a minicluster runs no operations",
-            "use `make demo` here; submit with CONFIG=config/production.toml", command="submit"),
+            "CLUSTER is this machine: its minicluster runs no operations",
+            "use `make demo` here, submit with CONFIG=config/production.toml, or start it by "
+            "`python -m minicluster --operations`", command="submit"),
     Mistake("no cluster", TOML, "", "",
             "cannot reach the cluster at 127.0.0.1:1: Connection refused",
             "start `python -m minicluster` in another terminal", command="status",

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ import pytest
 import ytstream
 from local_extensions.versions import pin
 from packages.ytstream.tests.examples import example, settings_of
-from packages.ytstream.tests.helpers import refusal, unconnected
-from ytstream import JobError, describe, shipped, submit
+from ytstream import JobError, describe, shipped
 from ytstream.config import Settings
 from ytstream.job import PROCESSINGS
 
@@ -177,45 +175,6 @@ def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(
     shipped.verify_imports("counting_job", PROCESSINGS["sessions"].packages)
     with pytest.raises(JobError, match=r"transform\.py:1 imports pandas"):
         shipped.verify_imports("counting_job", PROCESSINGS["map"].packages)
-
-
-def test_the_command_names_the_cluster_and_holds_no_token(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("YT_TOKEN", "secret-of-the-shell")
-    connection = unconnected("transactional")
-    settings = replace(
-        connection.settings,
-        proxy="https://cluster.example.net",
-        pool="research",
-        spark={"spark": {"executor": {"cores": 2}}},
-    )
-    line = submit.command(
-        replace(connection, settings=settings),
-        Path("main.py"),
-        Path("config/production.toml"),
-        tmp_path / "job.zip",
-        ["--num-executors", "2"],
-    )
-    assert "secret-of-the-shell" not in " ".join(line)
-    assert line[:5] == [
-        *("spark-submit", "--master", "ytsaurus://cluster.example.net"),
-        *("--deploy-mode", "cluster"),
-    ]
-    assert line[line.index("--queue") + 1] == "research"
-    assert line[line.index("--name") + 1] == "map-of-bids"
-    assert "spark.yt.streaming.transactional=true" in line
-    assert "spark.task.maxFailures=1" in line
-    assert "spark.executor.cores=2" in line
-    assert line[line.index("--num-executors") :][2:] == [
-        *("main.py", "--config", "production.toml"),
-    ]
-
-
-def test_a_minicluster_is_not_submitted_to() -> None:
-    settings = unconnected("transactional").settings
-    assert "runs no operations" in refusal(lambda: submit.verify_target(settings))
-    submit.verify_target(replace(settings, proxy="cluster.example.net"))
 
 
 def test_versions_are_written_once() -> None:

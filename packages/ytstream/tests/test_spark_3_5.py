@@ -42,6 +42,8 @@ SAMPLE = (
     "test_left_out.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
     "test_left_out.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
+    "test_first_look.py::test_a_start_that_finds_nothing_says_so_once",
+    "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
 
 

@@ -6,13 +6,15 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
-from . import blame, capacity, describe, log, provision, retention, shipped, submit
-from .cluster import connect, explained
+from . import blame, capacity, describe, log, own_operation, provision, retention, shipped
+from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
 from .errors import JobError, OutageError, RestartableError, SupersededError
@@ -23,6 +25,9 @@ from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .status import status
+from .submitting import logs
+from .submitting.look import verify_operations
+from .submitting.submit import rehearse, submit
 from .version import __version__
 
 
@@ -102,8 +107,14 @@ def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
-    """Start the job on the cluster; words after -- go to spark-submit."""
-    submit.submit(provision.sized(connection), given.config, given.words)
+    """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
+    print(submit(connection, given.config, given.words, partial(print, flush=True)))
+
+
+def _logs(connection: Connection, given: argparse.Namespace) -> None:
+    """Show what driver and executors of the job's operation have written."""
+    for line in (logs.follow if given.follow else logs.logs)(connection):
+        print(line, flush=True)
 
 
 def _rows(connection: Connection, given: argparse.Namespace) -> None:
@@ -141,6 +152,7 @@ def _confs(job: Job, settings: Settings) -> int:
 
 _ON_THE_CLUSTER = (
     _provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected, _submit,
+    _logs,
 )  # fmt: skip
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
@@ -164,6 +176,7 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
 
 def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
     log.set_up()
+    settings: Settings | None = None
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
             signal.signal(number, signal.default_int_handler)
@@ -177,15 +190,19 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
-        if given.command == "submit":
-            submit.verify_target(settings)
+        if given.command == "submit" and given.dry_run:
+            offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
+            print(rehearse(offline, given.config, given.words))
+            return 0
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            if given.command == "submit":
+                verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
             # is told at once.
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
-            if given.command not in ("provision", "check", "stop"):
+            if given.command not in ("provision", "check", "stop", "submit", "logs"):
                 # The job that runs may be older than the tables.py that is edited here.
                 provision.require(connection, declared=given.command != "status")
             ON_THE_CLUSTER[given.command](connection, given)
@@ -197,6 +214,8 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             )
             hint = f"\n  -> {remedy}"
         log.fail(f"{error}{hint}")
+        if isinstance(error, JobError) and given.command == "run":
+            own_operation.end(error, settings.proxy if settings is not None else None)
         return 3 if isinstance(error, SupersededError) else 1
     except KeyboardInterrupt:
         print(
@@ -241,6 +260,11 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
+        if name == "logs":
+            command.add_argument("--follow", action="store_true", help="until the operation ends")
         if name == "submit":
+            command.add_argument(
+                "--dry-run", action="store_true", help="show command and files; asks no cluster"
+            )
             command.add_argument("words", nargs="*", metavar="-- WORD")
     return parser

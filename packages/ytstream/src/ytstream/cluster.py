@@ -1,6 +1,7 @@
 """The client of the cluster: the one place that knows ytsaurus-client's settings and errors."""
 
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,21 @@ class Client(Protocol):
         self, consumer: str, queue: str, partition: int, old_offset: int | None, new_offset: int
     ) -> Any: ...
     def trim_rows(self, path: str, tablet_index: int, trimmed_row_count: int) -> Any: ...
+    def check_permission(self, user: str, permission: str, path: str) -> Any: ...
+    def get_user_name(self) -> Any: ...
+    def get_operation(
+        self,
+        operation_id: str | None = None,
+        operation_alias: str | None = None,
+        attributes: Sequence[str] | None = None,
+        include_runtime: bool | None = None,
+    ) -> Any: ...
+    def list_operations(self, limit: int) -> Any: ...
+    def list_jobs(
+        self, operation_id: str, job_state: str | None = None, limit: int | None = None
+    ) -> Any: ...
+    def get_job_stderr(self, operation_id: str, job_id: str) -> Any: ...
+    def abort_operation(self, operation: str, message: str) -> Any: ...
 
 
 def connect(settings: Settings, *, patient: bool = True) -> Client:
@@ -65,28 +81,39 @@ def connect(settings: Settings, *, patient: bool = True) -> Client:
 
     Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
     """
+    client = client_of(settings.proxy, token(settings), patient=patient)
+    with explained(settings):
+        client.get("//sys/@cluster_name")
+    return client
+
+
+def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
+    """Return a client that has not asked the cluster yet."""
+    # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
+    # forbidden_inside_job).
+    os.environ.setdefault("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "1")
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)
     retries = {**_RETRIES, "enable": patient}
     client: Client = yt.YtClient(
-        proxy=settings.proxy,
-        token=token(settings),
+        proxy=proxy,
+        token=token,
         config={
             # The defaults try for two minutes before they report an unreachable cluster.
             "proxy": {
                 "retries": retries,
+                "operation_state_discovery_retry_count": retries["count"],
                 "connect_timeout": 5_000,
                 "request_timeout": 20_000,
                 # Heavy are select_rows and its like; here they read a few rows.
                 "heavy_request_timeout": 20_000,
             },
             "dynamic_table_retries": retries,
+            "get_operation_retries": retries,
             # A lost ping is reported to the supervisor, not raised in whichever thread runs.
             "ping_failed_mode": "pass",
         },
     )
-    with explained(settings):
-        client.get("//sys/@cluster_name")
     return client
 
 

@@ -1,50 +1,22 @@
 """The job's settings: one frozen value, read once, from one TOML file and the environment."""
 
-import difflib
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from . import toml_file
 from .addresses import is_loopback, is_path, is_proxy
 from .errors import JobError
+from .rules import FLAG, PATH, TEXT, TEXTS, one_of, problems_of, rule, seconds, whole
+from .submit_settings import Submit, submit_of
 
 DEFAULT_CONFIG = Path("config/local.toml")
 
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
-
-#: The metadata of a field of Settings: what is wanted, in words and as a function.
-Rule = Mapping[str, Any]
-
-
-def _rule(wanted: str, is_good: Callable[[Any], bool]) -> Rule:
-    return {"wanted": wanted, "is_good": is_good}
-
-
-def _one_of(*allowed: str) -> Rule:
-    return _rule(f"one of: {', '.join(allowed)}", lambda value: value in allowed)
-
-
-def _whole(low: int, high: int) -> Rule:
-    return _rule(
-        f"a whole number from {low} to {high}",
-        lambda value: type(value) is int and low <= value <= high,
-    )
-
-
-def _seconds(low: float, high: float, remark: str = "") -> Rule:
-    return _rule(
-        f"a number of seconds from {low} to {high}{remark}",
-        lambda value: type(value) in (int, float) and low <= value <= high,
-    )
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _is_conf(conf: tuple[str, object]) -> bool:
@@ -62,26 +34,23 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-_PROXY_RULE = _rule("a cluster's name, host, host:port or URL", is_proxy)
-_PART = _rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
-_TEXT = _rule("a text that is not empty", _is_text)
-_TEXTS = _rule("a list of texts", lambda value: type(value) is list and all(map(_is_text, value)))
-_FLAG = _rule("true or false", lambda value: isinstance(value, bool))
-_PATH = _rule('a plain Cypress path such as "//home/team/job"', is_path)
-_PATHS = _rule(
+_PROXY_RULE = rule("a cluster's name, host, host:port or URL", is_proxy)
+_PART = rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
+_PATHS = rule(
     "a list of one or more plain Cypress paths",
     lambda value: type(value) is list and bool(value) and all(map(is_path, value)),
 )
-_NAMED_PATHS = _rule(
+_NAMED_PATHS = rule(
     'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
     lambda value: type(value) is dict and bool(value) and all(map(is_path, value.values())),
 )
-_CONFS = _rule(
+_CONFS = rule(
     'Spark settings, such as spark.executor.memory = "8g"',
     lambda value: type(value) is dict and all(map(_is_conf, _flat(value).items())),
 )
+_SUBMIT = rule("a table: [submit]", lambda value: type(value) is dict)
 # More often, the driver would ask the cluster for the queues' ends in a tight loop.
-_TRIGGER = _seconds(
+_TRIGGER = seconds(
     0.1,
     3600,
     " (AvailableNow is not offered: SPYT's source then reads everything in one batch and never "
@@ -95,40 +64,41 @@ class Settings:
 
     proxy: str = field(metadata=_PROXY_RULE)
     queues: tuple[str, ...] = field(metadata=_PATHS)
-    consumer: str = field(metadata=_PATH)
-    checkpoint: str = field(metadata=_PATH)
-    ledger: str = field(metadata=_PATH)
+    consumer: str = field(metadata=PATH)
+    checkpoint: str = field(metadata=PATH)
+    ledger: str = field(metadata=PATH)
     #: Name of an output in tables.OUTPUTS -> its table.
     outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
     #: For a join: the table that rows are enriched from, and the seconds until it is read again.
-    reference: str | None = field(default=None, metadata=_PATH)
-    reference_refresh: float = field(default=3600.0, metadata=_seconds(1, 7 * 24 * 3600))
-    allow_env_proxy: bool = field(default=False, metadata=_FLAG)
-    create_queues: bool = field(default=False, metadata=_FLAG)
-    start_from: str = field(default="earliest", metadata=_one_of("earliest", "latest"))
-    on_data_loss: str = field(default="fail", metadata=_one_of("fail", "skip"))
+    reference: str | None = field(default=None, metadata=PATH)
+    reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
+    allow_env_proxy: bool = field(default=False, metadata=FLAG)
+    create_queues: bool = field(default=False, metadata=FLAG)
+    start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
+    on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
     trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
-    max_rows_per_partition: int = field(default=20_000, metadata=_whole(1, 10_000_000))
+    max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
     #: None: the guarantee chooses it for the queues' size.
     dyn_batch_size: int | None = field(
-        default=None, metadata=_whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
+        default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
     #: A query that finishes no batch for so long, though rows wait, is started anew.
-    stall_seconds: float = field(default=600.0, metadata=_seconds(60, 24 * 3600))
-    account: str | None = field(default=None, metadata=_TEXT)
-    tablet_cell_bundle: str | None = field(default=None, metadata=_TEXT)
-    medium: str | None = field(default=None, metadata=_TEXT)
+    stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
+    account: str | None = field(default=None, metadata=TEXT)
+    tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)
+    medium: str | None = field(default=None, metadata=TEXT)
     #: Milliseconds; the Queue Agent wants whole seconds.
-    output_retention: int | None = field(default=None, metadata=_whole(1_000, 10**13))
-    pool: str | None = field(default=None, metadata=_TEXT)
-    proxy_role: str | None = field(default=None, metadata=_TEXT)
-    spyt_version: str = field(default="2.11.2", metadata=_TEXT)
-    accept: tuple[str, ...] = field(default=(), metadata=_TEXTS)
+    output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
+    pool: str | None = field(default=None, metadata=TEXT)
+    proxy_role: str | None = field(default=None, metadata=TEXT)
+    spyt_version: str = field(default="2.11.2", metadata=TEXT)
+    accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
     #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
     #: the job.
     reject_limit: float = field(default=0.5, metadata=_PART)
     #: Spark settings of the user's own; those that a guarantee needs are refused.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
+    submit: Submit = field(default_factory=Submit, metadata=_SUBMIT)
 
     @property
     def spark_confs(self) -> dict[str, str]:
@@ -149,6 +119,16 @@ class Settings:
         return aside_of(self.ledger)
 
     @property
+    def files(self) -> str:
+        """The folder of the files that `submit` ships: a cleaner of //tmp does not reach it."""
+        return files_of(self.ledger)
+
+    @property
+    def alias(self) -> str:
+        """The alias of the job's operation; no two that run have the same."""
+        return self.submit.alias or f"*{self.ledger.removeprefix('//')}"
+
+    @property
     def checkpoint_uri(self) -> str:
         """The checkpoint's folder as Spark names it; below it is one for each epoch."""
         return f"yt:/{self.checkpoint}"
@@ -159,18 +139,14 @@ def aside_of(ledger: str) -> str:
     return f"{ledger}-aside"
 
 
+def files_of(ledger: str) -> str:
+    """Return the folder of the shipped files of the job with the ledger at this path."""
+    return f"{ledger}-files"
+
+
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Read ``path``. Raises JobError with all that is wrong with it, or with ``YT_PROXY``."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise JobError(
-            f"cannot read the configuration {path}: {error.strerror}",
-            "name an existing file with --config, e.g. --config config/production.toml",
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobError(f"{path} is not valid TOML: {error}", "correct that line") from None
-    values, problems = _checked(raw)
+    values, problems = _checked(toml_file.read(path).values)
     if problems:
         raise JobError(
             f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
@@ -208,36 +184,29 @@ def late_rows_of(queue: str) -> str:
 def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the values that are good, and what is wrong with the file."""
     keys = {key.name: key for key in fields(Settings)}
-    problems = [_unknown(name, list(keys)) for name in raw if name not in keys]
-    values: dict[str, Any] = {}
-    for name, key in keys.items():
-        if name not in raw:
-            problems += [f"missing key {name!r}"] if _is_needed(key) else []
-        elif key.metadata["is_good"](raw[name]):
-            # Sorted: a checkpoint knows its queues by their position alone, and a start has to
-            # move it for those in another order.
-            values[name] = tuple(sorted(raw[name])) if isinstance(raw[name], list) else raw[name]
-        else:
-            problems.append(f"{name} = {raw[name]!r}: wanted {key.metadata['wanted']}")
+    problems = list(problems_of(Settings, raw))
+    submit = raw.get("submit", {})
+    problems += problems_of(Submit, submit, "submit.") if isinstance(submit, dict) else ()
+    # Sorted: a checkpoint knows its queues by their position alone, and a start has to move it for
+    # those in another order.
+    values: dict[str, Any] = {
+        name: tuple(sorted(value)) if isinstance(value, list) else value
+        for name, value in raw.items()
+        if name in keys and keys[name].metadata["is_good"](value)
+    }
+    if not problems and "submit" in values:
+        values["submit"] = submit_of(submit)
     paths = [*values.get("queues", ()), *values.get("outputs", {}).values()]
-    paths += [values[name] for name in values if keys[name].metadata == _PATH]
+    paths += [values[name] for name in values if keys[name].metadata == PATH]
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
     pairs = ((path, other) for path in paths for other in paths)
     problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
-    own = aside_of(values["ledger"]) if "ledger" in values else "//"
+    owned = {aside_of: "tables of static outputs", files_of: "the files that `submit` ships"}
     problems += [
-        f"{path}: {own} is the job's own, for tables of static outputs"
+        f"{path}: {own} is the job's own, for {what}"
+        for of, what in owned.items()
+        for own in [of(values["ledger"]) if "ledger" in values else "//"]
         for path in paths
         if f"{path}/".startswith(f"{own}/")
     ]
     return values, problems
-
-
-def _is_needed(key: Field[Any]) -> bool:
-    return key.default is MISSING and key.default_factory is MISSING
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    nearest = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"known are: {', '.join(sorted(known))}"
-    return f"unknown key {name!r}; {hint}"

@@ -14,6 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
+class Size(NamedTuple):
+    """A size of driver or executors: its name under [submit], Spark's key, SPYT's default."""
+
+    name: str
+    key: str
+    default: str
+
+
 class Conf(NamedTuple):
     """One setting; ``since`` is the first Spark version that knows it."""
 
@@ -126,6 +134,32 @@ SUBMIT = (
          "The SPYT on the cluster; it need not be the one that is installed here."),
     Conf("spark.ytsaurus.redirect.stdout.to.stderr", "true",
          "YTsaurus discards the driver's stdout and keeps its stderr."),
+    Conf("spark.ytsaurus.driver.watch", "false",
+         "spark-submit would stay until the operation ends; `submit` waits for the first batch."),
+    Conf("spark.ytsaurus.driver.operation.alias", "{alias}",
+         "Unique among running operations: a second submit is refused; `logs`, `status` and `stop` "
+         "find the job by it."),
+    Conf("spark.ytsaurus.remote.temp.files.directory", "{files}",
+         "The job's own folder: executors of a restarted driver take these files again, and a "
+         "cleaner of //tmp, SPYT's default, would have removed them."),
+    Conf("spark.ytsaurus.driver.maxFailures", "10000",
+         "The most that YTsaurus takes: it counts failures of the operation's whole life, and "
+         "starts the next attempt at once. The attempt itself waits, and gives up in time."),
+    Conf("spark.ytsaurus.executor.maxFailures", "{executor_failures}",
+         "As the driver's: SPYT multiplies it by the number of executors."),
+    Conf("spark.pyspark.python", "{python}",
+         "The Python of driver and executors; without it the node's `python3`. PYSPARK_PYTHON "
+         "reaches only the machine that submits."),
+    Conf("spark.ytsaurus.java.home", "{java}",
+         "Java on the nodes; without it /opt/jdk and the number of the Java that submits."),
+)
+#: What driver and executors get; a user may write each under [submit] or under [spark].
+SIZES = (
+    Size("driver_cores", "spark.driver.cores", "1"),
+    Size("driver_memory", "spark.driver.memory", "1g"),
+    Size("executors", "spark.executor.instances", "2"),
+    Size("executor_cores", "spark.executor.cores", "1"),
+    Size("executor_memory", "spark.executor.memory", "4g"),
 )
 #: Options of SPYT's reader, one for each queue.
 READER = (

@@ -163,6 +163,9 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
     for name in settings.spark_confs:
         if confs.is_protected(name):
             yield f"[spark] sets {name}: `make confs` shows its reason"
+    for size in confs.SIZES:
+        if size.key in settings.spark_confs and getattr(settings.submit, size.name) is not None:
+            yield f"{size.key} is given twice: under [spark], and as {size.name} under [submit]"
     if job.kind.has_reference and settings.reference is None:
         yield "a join needs the key `reference`"
     elif settings.reference is not None and not job.kind.has_reference:

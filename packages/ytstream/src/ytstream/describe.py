@@ -10,6 +10,7 @@ from .columns import Column
 from .config import Settings
 from .job import Job, conf_values
 from .schema import table_schema
+from .sizes import sizes_of
 from .table import table
 
 
@@ -45,6 +46,11 @@ def conf_table(job: Job, settings: Settings) -> str:
         for part, listed in parts.items()
         for conf in listed
         if (value := confs.filled(iter([conf]), values).get(conf.key)) is not None
+    ]
+    sizes = sizes_of(settings).given
+    rows += [
+        ("spark-submit", size.key, sizes[size.name].value, f"Given by {sizes[size.name].where}.")
+        for size in confs.SIZES
     ]
     return table(("of", "setting", "value", "reason"), rows)
 

@@ -43,4 +43,11 @@ class StalledError(RestartableError):
 
 
 class SupersededError(JobError):
-    """Another process has started the job: this one must not write any more."""
+    """Another process has started the job: this one must not write any more.
+
+    ``by`` is that process, as the ledger names it.
+    """
+
+    def __init__(self, message: str, remedy: str = "", by: str = "") -> None:
+        super().__init__(message, remedy)
+        self.by = by

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .config import Settings
+from .sizes import sizes_of
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -38,6 +39,8 @@ PROCESSINGS: Mapping[str, Processing] = {
     "aggregate": Processing(is_stateful=True, is_grouping=True, output_mode="update"),
     "sessions": Processing(is_stateful=True, is_grouping=True, packages=("pandas", "pyarrow")),
 }
+#: `max_failed_job_count` of an operation may not be more (YTsaurus, scheduler/config.cpp).
+MOST_FAILURES = 10_000
 #: The output of the rows that REJECT of transform.py keeps out of transform().
 REJECTED = "rejected"
 
@@ -193,4 +196,9 @@ def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
         **vars(settings),
         **vars(job),
         "checkpoint_uri": settings.checkpoint_uri,
+        "alias": settings.alias,
+        "files": settings.files,
+        "python": settings.submit.python,
+        "java": settings.submit.java,
+        "executor_failures": MOST_FAILURES // sizes_of(settings).executors,
     }

@@ -3,8 +3,9 @@
 The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
 folder, the last batch that happened and the row where each partition stands after it. Below it is a
 row for each batch, written in the same transaction. A start that skips trimmed rows and `rewind`
-leave a row of their moves. Two more say that a person asks the job to stop, and how its last
-process ended. Values only: recovery/ and query/ read and write them.
+leave a row of their moves. Three more say that a person asks the job to stop, how its last process
+ended, and that a start has found nothing to read. Values only: recovery/ and query/ read and write
+them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -244,6 +245,16 @@ def stop_row(epoch: int) -> dict[str, Any]:
         "batch": -1,
         "ended": _microseconds(datetime.now(UTC)),
     }
+
+
+def look_row(epoch: int) -> dict[str, Any]:
+    """Return the row that says that the start of ``epoch`` has looked and found nothing to read."""
+    return {**stop_row(epoch), "kind": "look"}
+
+
+def look_query(ledger: str) -> str:
+    """Return the query that reads the epoch of the last start that has found nothing to read."""
+    return f'epoch from [{ledger}] where kind = "look"'
 
 
 def end_row(epoch: int, owner: str, how: str) -> dict[str, Any]:

@@ -1,15 +1,15 @@
-"""The tables of `status`: queues, consumer and ledger, the lag, and what the last batches did."""
+"""The tables of `status`: queues, consumer and ledger, the lag, the last batches, the operation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from . import ledger
+from . import ledger, operation
 from .cluster import cluster_name
 from .job import Connection
 from .recovery import aside, snapshot
 from .recovery.snapshot import Snapshot
-from .recovery.stopping import how_it_ended
+from .recovery.stopping import how_it_ended, of_job
 from .table import Cell, counted, table
 
 #: Batches that are shown, and whose rows per second are counted: the last ones.
@@ -22,7 +22,12 @@ def status(connection: Connection) -> str:
     """Return the tables of partitions and of batches, the lag, and how the last process ended."""
     found = snapshot.read(connection.client, connection.settings)
     return "\n".join(
-        (*_queues(connection, found), *_batches(connection), *_state(connection, found))
+        (
+            *_queues(connection, found),
+            *_batches(connection),
+            *_state(connection, found),
+            *_operation(connection),
+        )
     )
 
 
@@ -116,3 +121,25 @@ def _state(connection: Connection, found: Snapshot) -> Iterator[str]:
             others = {table for table in written if table.epoch < head.epoch} - named.keys()
             for table in sorted(aside.forgotten(client, settings, others, head.number)):
                 yield f"{table.path_in(settings)}: {aside.FORGOTTEN}"
+
+
+def _operation(connection: Connection) -> Iterator[str]:
+    """Yield what the cluster says of the job's operation; nothing for a job that has none."""
+    client, found = connection.client, of_job(connection)
+    if found is None:
+        return
+    runs = operation.runs(client, found.id)
+    failed = sum(run.state == "failed" for run in runs)
+    note = found.note
+    yield (
+        f"operation {found.id} ({connection.settings.alias}): {found.state} since "
+        f"{found.ended or found.started}; {counted(len(runs), 'attempt')}, {failed} failed"
+    )
+    yield f"version {note.get('version') or '?'}, commit {note.get('commit') or '?'}" + (
+        f"; executors: operation {found.executors}" if found.executors else ""
+    )
+    for address in (operation.address(client, found.id), found.description.get("Web UI")):
+        if address:
+            yield str(address)
+    if found.error:
+        yield f"its end: {found.error}"

@@ -54,7 +54,7 @@ def open_session(connection: Connection) -> SparkSession:
     # Set by spark-submit, which has started a JVM already.
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
     if local:
-        _require_java()
+        require_java()
         _prepare_local_environment(connection.settings)
     # It logs the whole trace of a batch that fails; the supervisor says why in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -109,7 +109,7 @@ def open_tablets(connection: Connection) -> Tablets:
 
     Raises JobError without Java.
     """
-    _require_java()
+    require_java()
     _prepare_local_environment(connection.settings)
     return Tablets(jvm.started(), connection.settings)
 
@@ -149,7 +149,8 @@ def _version(text: str) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def _require_java() -> None:
+def require_java() -> None:
+    """Raise JobError unless there is a Java here that Spark runs on."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else "java"
     hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"

@@ -32,6 +32,7 @@ from ..recovery.stopping import tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
+from .first_look import FirstLook
 from .monitor import Monitor
 from .outage import Outage
 from .overflow import Overflow, judged, overflow_of
@@ -93,6 +94,8 @@ class Life:
     queues: tuple[Queue, ...] = ()
     #: What the log has said of figures that grow.
     said: Said = field(default_factory=Said)
+    #: Tells `submit` that nothing was there to read; None until the first query runs.
+    first_look: FirstLook | None = None
     #: Tries once, so that this process hears of an outage, and a stop, soon.
     impatient: Client | None = None
 
@@ -174,10 +177,13 @@ class Life:
             self.said,
             Room(impatient, self.said).warnings,
         )
+        first_look = self.first_look = self.first_look or FirstLook(impatient)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
             watch.look(time.monotonic())
+            first_look.is_over |= self.has_progressed
+            first_look.look(query, self.epoch, time.monotonic())
             self.is_idle = watch.is_idle
             batch.shelf.publish(client, settings, time.monotonic())
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():

@@ -93,4 +93,5 @@ def superseded(head: Head | None) -> SupersededError:
     return SupersededError(
         f"another instance of this job has started: {by}",
         "this one ends; let one instance run",
+        head.owner if head is not None else "",
     )

@@ -4,8 +4,6 @@ No guarantee hangs on it, the epoch decides who may write. The lock makes a seco
 refuse, instead of ending the first one.
 """
 
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +15,8 @@ from ..cluster import Client, connect
 from ..errors import JobError
 from ..job import Connection
 from ..log import warn
+from ..operation import is_own
+from .epoch import this_process
 
 #: The cluster releases the lock after this long without a ping: a restart after a crash may have to
 #: wait that long.
@@ -39,7 +39,10 @@ class InstanceLock:
     def acquire(self, say: Callable[[str], None]) -> None:
         """Take the lock, or wait for a dead holder to expire.
 
-        Raises JobError when one pings, or when another lock on the folder does not go away.
+        YTsaurus starts one attempt of an operation after the other: it takes the lock from the one
+        before, which may live on a node that is cut off, and can write nothing more once the epoch
+        is raised. Raises JobError when any other holder pings, or when another lock on the folder
+        does not go away.
         """
         transaction = self._begun()
         pings: dict[str, str] = {}  # of each transaction that is seen holding the lock
@@ -47,7 +50,10 @@ class InstanceLock:
         try:
             while not self._try_lock(transaction):
                 for id_, owner, ping in self.holders():
-                    if id_ not in pings:
+                    if is_own(owner):
+                        say(f"the lock is taken from a former attempt of this operation: {owner}")
+                        self._abort(id_)
+                    elif id_ not in pings:
                         say(
                             f"another instance ({owner}) holds the lock; "
                             f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
@@ -123,7 +129,7 @@ class InstanceLock:
     def _begun(self) -> str:
         attributes = {
             "title": f"one instance of {self._folder}/{self._key}",
-            "job": f"process {os.getpid()} on {socket.gethostname()}",
+            "job": this_process(),
         }
         return str(
             self._client.start_transaction(timeout=LOCK_SECONDS * 1000, attributes=attributes)

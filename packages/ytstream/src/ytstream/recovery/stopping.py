@@ -1,7 +1,8 @@
 """`stop`: asks the running job, wherever it runs, to finish its batch and end.
 
 The request is a row of the ledger beside the head. The job reads both before every batch, and every
-few seconds while it is idle.
+few seconds while it is idle. On a cluster its operation has to end, too: YTsaurus starts a driver
+again that has failed, and one that waits for a node has no epoch that a row could name.
 """
 
 import time
@@ -11,21 +12,64 @@ from typing import Any
 
 from yt.common import YtError
 
-from .. import ledger
+from .. import ledger, operation
 from ..errors import JobError
 from ..job import Connection
+from ..operation import Operation
 from .epoch import Epoch
 from .lock import InstanceLock
 from .snapshot import read_head
 
 _POLL_SECONDS = 0.5
+#: How long an operation may take to end after its driver: SPYT gives executors 10 s.
+END_SECONDS = 90.0
 
 
 def stop(connection: Connection, say: Callable[[str], None]) -> str:
-    """Ask the job to stop, wait until it has ended, and return how.
+    """Ask the job to stop, wait until it and its operation have ended, and return how.
 
-    Raises JobError when it ends without a word.
+    Raises JobError when a job without an operation ends without a word.
     """
+    found = of_job(connection)
+    if found is None or found.is_final:
+        return _stop_process(connection, say)
+    try:
+        line = _stop_process(connection, say)
+    except JobError as error:
+        line = error.message
+    return f"{line}; {_await_end(connection, found, say)}"
+
+
+def of_job(connection: Connection) -> Operation | None:
+    """Return the job's newest operation; None where the cluster runs none."""
+    client, settings = connection.client, connection.settings
+    with suppress(YtError):
+        head = read_head(settings.ledger, client.select_rows)
+        return operation.of_job(client, settings.alias, settings.ledger, head)
+    return None
+
+
+def _await_end(connection: Connection, found: Operation, say: Callable[[str], None]) -> str:
+    """Wait until the operation is final; end it when no driver of it is there to do so."""
+    client, end = connection.client, time.monotonic() + END_SECONDS
+    lock = InstanceLock(client, connection.settings.consumer)
+    said = False
+    while True:
+        now = operation.get(client, found.id)
+        if now is None or now.is_final:
+            return f"operation {found.id} is {now.state if now is not None else 'gone'}"
+        ended = _end(connection)
+        is_over = ended is not None and operation.id_in(ended["state"]["owner"]) == found.id
+        if (not is_over and not list(lock.holders())) or time.monotonic() > end:
+            return "ended: " + ", ".join(operation.abort(client, now, "`stop` was called"))
+        if not said:
+            say(f"waiting for the end of operation {found.id}")
+            said = True
+        time.sleep(_POLL_SECONDS)
+
+
+def _stop_process(connection: Connection, say: Callable[[str], None]) -> str:
+    """Ask the process that holds the lock to stop; return how it ended."""
     client, settings = connection.client, connection.settings
     lock = InstanceLock(client, settings.consumer)
     if not list(lock.holders()):

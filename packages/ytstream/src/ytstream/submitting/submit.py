@@ -1,0 +1,136 @@
+"""Starts the job as a YTsaurus operation through spark-submit (SPYT's direct submit)."""
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from yt.common import YtError
+
+from .. import operation, provision
+from ..cluster import explained
+from ..errors import JobError
+from ..job import Connection
+from ..operation import Operation
+from ..recovery.snapshot import read_head
+from . import command, plan
+from .look import look
+from .plan import Plan
+from .wait import Wait
+
+#: What the Java client and SPYT throw, in the trace that spark-submit prints.
+_REASON = re.compile(r"^.*?(?:YTsaurusError|Exception|Error): (.*)$", re.MULTILINE)
+
+
+def rehearse(connection: Connection, config: Path, words: Sequence[str]) -> str:
+    """Return what a submit would start, and its call; asks no cluster, writes nothing."""
+    made = plan.plan_of(connection, config, words)
+    line = command.printed(command.command(made, made.folder / "operation.id"))
+    return f"{plan.shown(made)}\n\n{line}"
+
+
+def submit(
+    connection: Connection, config: Path, words: Sequence[str], say: Callable[[str], None]
+) -> str:
+    """Start the job, and return what shows that it works.
+
+    Raises JobError for what a look before finds, a submit that fails, or a driver that does not
+    come to its first batch; then nothing runs that did not run before.
+    """
+    made = plan.plan_of(connection, config, words)
+    look(made)
+    connection = provision.sized(connection)
+    made = plan.plan_of(connection, config, words)
+    plan.build(made, config)
+    say(plan.shown(made))
+    head = read_head(connection.settings.ledger, connection.client.select_rows)
+    id_: str | None = None
+    try:
+        id_ = _hand_over(made, say)
+        say(f"operation {id_}, alias {connection.settings.alias}")
+        if address := operation.address(connection.client, id_):
+            say(address)
+        wait = Wait(connection, id_, head.epoch if head is not None else 0, say)
+        return wait.first_batch()
+    except KeyboardInterrupt:
+        say(_interrupted(made, id_ or _started(made)))
+        raise
+    except JobError as error:
+        ended = _undo(made, id_ or _started(made), error.message)
+        raise JobError("\n".join((error.message, *ended)), error.remedy) from error
+
+
+def _hand_over(made: Plan, say: Callable[[str], None]) -> str:
+    """Call spark-submit and return the operation's id. Raises JobError with its reason."""
+    dump, log = made.folder / "operation.id", made.folder / "submit.log"
+    dump.unlink(missing_ok=True)
+    say(f"spark-submit uploads the files and starts the operation; its log is {log}")
+    with log.open("w", encoding="utf-8") as out:
+        code = subprocess.run(
+            command.command(made, dump),
+            env=command.environment(made),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+    found = dump.read_text(encoding="utf-8").strip() if dump.exists() else ""
+    if code == 0 and found:
+        return found
+    said = log.read_text(encoding="utf-8", errors="replace")
+    raise JobError(
+        f"spark-submit failed: {reason(said) or f'it ended with code {code} and no reason'}",
+        f"correct it and submit again; the whole log is {log}",
+    )
+
+
+def reason(said: str) -> str:
+    """Return the innermost reason that a trace of spark-submit gives, in one line."""
+    found = _REASON.findall(said)
+    if not found:
+        return next((line for line in reversed(said.splitlines()) if line.startswith("Error")), "")
+    line = str(found[-1]).partition("; full error: ")[0]
+    return line.rpartition("<== ")[2].strip("' ")
+
+
+def _started(made: Plan) -> str | None:
+    """Return the id of an operation that was started though spark-submit has not said so."""
+    dump = made.folder / "operation.id"
+    if dump.exists():
+        return dump.read_text(encoding="utf-8").strip() or None
+    found = _of_this_submit(made)
+    return found.id if found is not None else None
+
+
+def _of_this_submit(made: Plan) -> Operation | None:
+    """Return the operation under the alias, if it is one that runs: none did before."""
+    with suppress(YtError, OSError):
+        found = operation.get(made.connection.client, alias=made.settings.alias)
+        is_ours = found is not None and found.note.get("ledger") == made.settings.ledger
+        return found if found is not None and is_ours and not found.is_final else None
+    return None
+
+
+def _undo(made: Plan, id_: str | None, why: str) -> list[str]:
+    """End what was started; return what was, a line each."""
+    client = made.connection.client
+    if id_ is None:
+        return []
+    try:
+        with explained(made.settings):
+            found = operation.get(client, id_)
+            line = f"submit has ended it: {why.splitlines()[0]}"
+            ended = [*operation.abort(client, found, line)] if found is not None else []
+    except Exception as error:
+        return [f"operation {id_} could not be ended: {error}; end it by `make stop`"]
+    return [f"ended: {one}" for one in ended]
+
+
+def _interrupted(made: Plan, id_: str | None) -> str:
+    if id_ is None:
+        return "interrupted: nothing was started"
+    return (
+        f"interrupted: operation {id_} runs on, alias {made.settings.alias}; `make status` shows "
+        "it, `make stop` ends it"
+    )

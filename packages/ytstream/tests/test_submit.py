@@ -1,0 +1,771 @@
+"""Submit, logs, status and stop against a minicluster that runs operations; no Spark."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from yt import yson
+from yt.wrapper.driver import make_formatted_request
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.examples import example, settings_of
+from packages.ytstream.tests.helpers import refusal, unconnected
+from ytstream import ledger, operation, own_operation, provision, status, toml_file
+from ytstream.cluster import connect
+from ytstream.errors import JobError, SupersededError
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.ledger import Head
+from ytstream.recovery import stopping
+from ytstream.recovery.lock import InstanceLock
+from ytstream.sizes import sizes_of
+from ytstream.submit_settings import Submit
+from ytstream.submitting import command, logs, look, plan
+from ytstream.submitting import submit as submitting
+from ytstream.submitting.plan import Plan
+from ytstream.submitting.wait import Wait
+
+ME = "//home/spark"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[minicluster.Running]:
+    """Start a minicluster that runs operations."""
+    with minicluster.start(operations=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def connection(
+    running: minicluster.Running, request: pytest.FixtureRequest
+) -> Iterator[Connection]:
+    """Connect a job whose objects all exist, on a cluster with SPYT."""
+    job = example("transactional", "map").job
+    root = f"//home/{abs(hash(request.node.name))}"
+    settings = settings_of(job, root, proxy=running.http)
+    made = Connection(connect(settings), settings, job, guarantee_of(job))
+    provision.provision(made)
+    _publish_spyt(made)
+    yield made
+    running.client.faults.clear()
+    for found in made.client.list_operations(limit=100)["operations"]:
+        if found["state"] not in operation.FINAL:
+            made.client.abort_operation(found["id"], message="the test is over")
+
+
+@pytest.fixture(autouse=True)
+def _of_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example's package has no files of its own, whose imports would be looked at."""
+    monkeypatch.setattr(look, "_imports", lambda _: None)
+
+
+def eventually(look: Callable[[], Any]) -> Any:
+    """Return what ``look`` returns as soon as it is true; fail after a while."""
+    deadline = time.monotonic() + 20
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # the jobs are processes
+    return found
+
+
+def ended(connection: Connection, id_: str) -> operation.Operation:
+    """Wait for the end of an operation."""
+
+    def final() -> operation.Operation | None:
+        found = operation.get(connection.client, id_)
+        return found if found is not None and found.is_final else None
+
+    return cast(operation.Operation, eventually(final))
+
+
+def _publish_spyt(made: Connection) -> None:
+    """Make what a submit looks for: configurations, a release, a distribution."""
+    client: Any = made.client
+    version = plan.spark_version(made.settings).replace(".", "/")
+    package = f"{ME}/spyt/releases/2.11.2/spyt-package.zip"
+    release = f"{ME}/conf/releases/{made.settings.spyt_version}/spark-launch-conf"
+    for path in (package, f"{ME}/distrib/{version}/spark.tgz"):
+        client.create("file", path, recursive=True, ignore_existing=True)
+    for path, value in (
+        (f"{ME}/conf/global", {"environment": {}}),
+        (release, {"file_paths": [package]}),
+    ):
+        client.create("document", path, recursive=True, ignore_existing=True)
+        client.set(path, value)
+
+
+def plan_of(connection: Connection, folder: Path, *words: str) -> Plan:
+    """Plan a submit from a repository in ``folder``."""
+    config = folder / "config" / "production.toml"
+    config.parent.mkdir(exist_ok=True)
+    (folder / "main.py").touch()
+    sizes = sizes_of(connection.settings, words)
+    dist = folder / "dist"
+    dist.mkdir(exist_ok=True)
+    package = dist / "job.zip"
+    return Plan(
+        connection,
+        sizes,
+        dist,
+        folder / "main.py",
+        dist / config.name,
+        package,
+        words,
+        "1.2",
+        "abc",
+    )
+
+
+def start(connection: Connection, script: str, *, executors: str | None = None, **spec: Any) -> str:
+    """Start an operation as SPYT would, with this shell script as the driver."""
+    note = {operation.NOTE: {"ledger": connection.settings.ledger, "version": "1", "commit": "c"}}
+    if executors is not None:
+        note["description"] = {"Executors operation ID": executors}
+    given = {
+        "tasks": {"driver": {"command": script, "job_count": 1}},
+        "alias": connection.settings.alias,
+        "annotations": note,
+        "max_failed_job_count": 10_000,
+        **spec,
+    }
+    parameters = {"operation_type": "vanilla", "spec": given}
+    answer = make_formatted_request(
+        "start_operation", parameters, format=None, client=connection.client
+    )
+    return str(answer["operation_id"])
+
+
+def waiting(connection: Connection, id_: str, **given: Any) -> tuple[Wait, list[str]]:
+    """Return a wait for the first batch, and what it says."""
+    said: list[str] = []
+    wait = Wait(connection, id_, 0, said.append, **given)
+    return wait, said
+
+
+def problems(connection: Connection, folder: Path) -> str:
+    """Return everything that a look finds, except what is of this test's repository."""
+    return refusal(lambda: look.look(plan_of(connection, folder)))
+
+
+# The command
+
+
+def test_the_command_is_detached_and_holds_no_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YT_TOKEN", "secret-of-the-shell")
+    offline = unconnected("transactional")
+    submit = Submit(
+        python="python3.12",
+        java="/opt/jdk21",
+        executors=4,
+        acl=({"subjects": ["team"], "permissions": ["read"]},),
+        title="bids",
+        annotations={"cost": "0.1"},
+        image="spark:1",
+        stderr_table="//home/e",
+    )
+    settings = replace(
+        offline.settings, proxy="https://cluster.example.net", pool="research", submit=submit
+    )
+    made = plan_of(replace(offline, settings=settings), tmp_path, "--conf", "a=b")
+    line = command.command(made, tmp_path / "id")
+    confs = dict(word.split("=", 1) for word in line[line.index("--conf") :] if "=" in word)
+    assert "secret-of-the-shell" not in " ".join(line)
+    assert line[1:5] == ["--master", "ytsaurus://cluster.example.net", "--deploy-mode", "cluster"]
+    assert confs["spark.ytsaurus.driver.watch"] == "false"  # row 6 of ship.md's table
+    assert confs["spark.ytsaurus.driver.operation.dump.path"] == str(tmp_path / "id")
+    assert confs["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"  # row 7
+    assert confs["spark.ytsaurus.remote.temp.files.directory"] == "//home/job/ledger-files"  # 5
+    assert confs["spark.pyspark.python"] == "python3.12"  # row 2
+    assert confs["spark.ytsaurus.java.home"] == "/opt/jdk21"
+    assert confs["spark.ytsaurus.driver.maxFailures"] == "10000"  # row 3
+    assert confs["spark.ytsaurus.executor.maxFailures"] == "2500"  # times four
+    assert confs["spark.executor.instances"] == "4"  # row 10
+    assert confs["spark.ytsaurus.redirect.stdout.to.stderr"] == "true"  # row 16
+    assert confs["spark.ytsaurus.rpc.job.proxy.enabled"] == "false"
+    assert confs["spark.ytsaurus.driverEnv.BASH_ENV"] == "./attempt.sh"
+    drivers = yson.loads(confs["spark.ytsaurus.driver.operation.parameters"].encode())
+    assert drivers["annotations"]["cost"] == "0.1"  # row 13: a text stays one
+    assert drivers["annotations"]["ytstream"]["commit"] == "abc"
+    assert drivers["annotations"]["ytstream"]["version"] == "1.2"
+    assert drivers["acl"] == [{"action": "allow", "subjects": ["team"], "permissions": ["read"]}]
+    assert (drivers["title"], drivers["stderr_table_path"]) == ("bids", "//home/e")
+    executors = yson.loads(confs["spark.ytsaurus.executor.operation.parameters"].encode())
+    assert "stderr_table_path" not in executors  # two operations cannot write one table
+    for task in ("driver", "executor"):
+        assert confs[f"spark.ytsaurus.{task}.task.parameters"] == '{"docker_image"="spark:1";}'
+    assert line[-5:] == ["--conf", "a=b", str(tmp_path / "main.py"), "--config", "production.toml"]
+
+
+def test_files_of_a_person_go_beside_the_jobs_own(tmp_path: Path) -> None:
+    """spark-submit takes the last of several --files: the configuration would be gone."""
+    made = plan_of(unconnected("transactional"), tmp_path, "--files", "more.txt")
+    line = command.command(made, tmp_path / "id")
+    assert line.count("--files") == 1
+    files = line[line.index("--files") + 1].split(",")
+    assert [Path(file).name for file in files] == [
+        *("production.toml", "attempt.sh", "attempt.py", "more.txt"),
+    ]
+
+
+def test_nothing_of_the_shell_leaks_into_the_job(tmp_path: Path) -> None:
+    """Row 8: SPYT makes a setting of every SPARK_* of the submitter."""
+    made = plan_of(unconnected("transactional"), tmp_path)
+    shell = {"SPARK_YT_TOKEN": "x", "SPARK_DRIVER_MEMORY": "9g", "PYSPARK_PYTHON": "/here/python",
+             "PATH": "/bin", "YT_PROXY": "other", "YT_TOKEN": "secret"}  # fmt: skip
+    found = command.environment(made, shell)
+    assert found.keys() == {"PATH", "YT_TOKEN", "SPARK_CONF_DIR", "SPARK_HOME"}
+    assert (Path(found["SPARK_CONF_DIR"]) / "spark-defaults.conf").is_file()  # row 14
+    given = command.given(made, tmp_path / "id")
+    assert given["spark.home"] == given["spark.conf.dir"] == "-"
+
+
+@pytest.mark.spark
+def test_spark_submit_itself_takes_nothing_else_from_the_shell(
+    running: minicluster.Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real one, on a cluster without SPYT's configuration (row 9), which `look` would name."""
+    monkeypatch.setenv("SPARK_LEAKED_HERE", "secret-of-the-shell")
+    monkeypatch.setenv("YT_TOKEN", "token-of-the-shell")
+    offline = unconnected("transactional")
+    at = replace(offline, settings=replace(offline.settings, proxy=running.http))
+    made = plan_of(at, tmp_path, "--conf", "spark.ytsaurus.config.global.path=//none")
+    made.package.touch()
+    made.config.touch()
+    line = command.command(made, tmp_path / "id")
+    done = subprocess.run(
+        [line[0], "--verbose", *line[1:]],
+        env=command.environment(made),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "of-the-shell" not in said
+    config = said.partition("Spark config:")[2].partition("Classpath elements:")[0]
+    found = dict(re.findall(r"^\((spark\.[^,]+),(.*)\)$", config, re.MULTILINE))
+    assert found["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"
+    assert {key for key, value in found.items() if "site-packages" in value} <= {
+        *("spark.files", "spark.redaction.regex"),
+    }
+    assert submitting.reason(said) == "Key not found: environment"
+
+
+def test_a_rehearsal_needs_no_cluster_and_writes_nothing(
+    repository: Path,
+) -> None:
+    before = sorted(repository.rglob("*"))
+    plan_of(unconnected("transactional"), repository)  # the repository itself
+    made = sorted(repository.rglob("*"))
+    text = submitting.rehearse(unconnected("transactional"), Path("production.toml"), ())
+    assert "spark-submit \\\n  --master ytsaurus://" in text
+    assert "job.zip" in text
+    assert sorted(repository.rglob("*")) == made != before
+
+
+def test_the_shipped_configuration_is_resolved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 12: YT_PROXY does not reach the job, and the file that is extended is not shipped."""
+    monkeypatch.setattr(plan, "archive", lambda package, folder: folder / "job.zip")
+    made = plan_of(unconnected("transactional"), tmp_path)
+    base, own = tmp_path / "config" / "production.toml", tmp_path / "config" / "staging.toml"
+    base.write_text('proxy = "cluster"\npool = "a"\nqueues = ["//home/a"]\n'
+                    'consumer = "//home/j/consumer"\ncheckpoint = "//home/j/checkpoint"\n'
+                    'ledger = "//home/j/ledger"\nallow_env_proxy = true\n'
+                    '[outputs]\noutput = "//home/j/output"\n[spark]\nspark.sql.x = "1"\n'
+                    '[submit]\nexecutors = 3\n'
+                    'acl = [{subjects = ["a"], permissions = ["read"]}]\n')  # fmt: skip
+    own.write_text('extends = "production.toml"\npool = "b"\n[submit]\nexecutor_memory = "8g"\n')
+    assert toml_file.read(own).origins["submit.executors"] == base
+    assert toml_file.read(own).origins["pool"] == own
+    made = replace(made, connection=replace(
+        made.connection, settings=replace(made.settings, proxy="127.0.0.1:5")))  # fmt: skip
+    plan.build(made, own)
+    from ytstream.config import load
+
+    shipped = load(made.config, {})
+    assert (shipped.proxy, shipped.pool, shipped.allow_env_proxy) == ("127.0.0.1:5", "b", False)
+    assert (shipped.submit.executors, shipped.submit.executor_memory) == (3, "8g")
+    assert shipped.submit.acl == ({"subjects": ["a"], "permissions": ["read"]},)
+    assert shipped.spark_confs == {"spark.sql.x": "1"}
+    assert "extends = " not in made.config.read_text()
+
+
+def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
+    """Row 10."""
+    made = plan_of(unconnected("transactional"), tmp_path, "--num-executors", "5")
+    text = plan.shown(made)
+    lines = {tuple(line.split()[:5]) for line in text.splitlines()}
+    assert {("driver", "1", "1", "1g", "1434"), ("executor", "5", "1", "4g", "4506")} <= lines
+    assert "1.2, commit abc" in text
+    assert "attempt.sh" in text
+
+
+# The look
+
+
+def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
+    connection: Connection, tmp_path: Path
+) -> None:
+    look.look(plan_of(connection, tmp_path))
+
+
+def _remove(path: str) -> Callable[[Any], None]:
+    return lambda client: client.remove(path, recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_remove(f"{ME}/conf/global"), "//home/spark/conf/global is missing"),
+        (_remove(f"{ME}/conf/releases"), "SPYT 2.11.2 is not on the cluster"),
+        (_remove(f"{ME}/spyt"), "SPYT 2.11.2 is not complete: no //home/spark/spyt/"),
+        (_remove(f"{ME}/distrib"), "is not on the cluster: no .tgz in //home/spark/distrib/"),
+    ],
+)
+def test_what_the_cluster_lacks_is_named_before_anything_is_uploaded(
+    connection: Connection, tmp_path: Path, change: Callable[[Any], None], said: str
+) -> None:
+    """Row 9."""
+    change(connection.client)
+    assert said in problems(connection, tmp_path)
+
+
+def test_all_problems_come_at_once(connection: Connection, tmp_path: Path) -> None:
+    client: Any = connection.client
+    client.remove(f"{ME}/conf/global")
+    client.remove(connection.settings.output)
+    submit = Submit(python="python3.9", archive="gone.tar.gz", stderr_table="//home/none")
+    text = problems(
+        replace(connection, settings=replace(connection.settings, submit=submit)), tmp_path
+    )
+    assert "since 5 things must be corrected first" in text
+    for said in ("conf/global is missing", "'python3.9' is too old", "gone.tar.gz is not there",
+                 "output: missing", "yt create table //home/none"):  # fmt: skip
+        assert said in text.replace(connection.settings.output, "output") or said in text
+
+
+@pytest.mark.parametrize("what", ["ledger", "consumer", "output", "checkpoint", "queue"])
+def test_each_right_that_is_missing_is_named(
+    connection: Connection, tmp_path: Path, what: str
+) -> None:
+    settings, client = connection.settings, connection.client
+    path = settings.queues[0] if what == "queue" else getattr(settings, what)
+    right = "read" if what == "queue" else "write"
+    answer = type(client).check_permission
+
+    class Denying:
+        """The client, for which this right is denied: root itself may everything."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(client, name)
+
+        def check_permission(self, user: str, permission: str, at: str) -> Any:
+            if (permission, at) == (right, path):
+                return {"action": "deny"}
+            return answer(client, user, permission, at)
+
+    denied = replace(connection, client=Denying())
+    assert f"has no right to {right} {path}" in problems(denied, tmp_path)
+
+
+def test_a_pool_is_looked_for(connection: Connection, tmp_path: Path) -> None:
+    client: Any = connection.client
+    client.create("map_node", "//sys/pool_trees/default/team/research", recursive=True,
+                  ignore_existing=True)  # fmt: skip
+    client.set("//sys/pool_trees/@default_tree", "default")
+    client.set("//sys/pool_trees/default/team/research/@resource_limits", {"cpu": 2})
+    at = replace(connection, settings=replace(connection.settings, pool="reserch"))
+    assert "there is no pool 'reserch'\n  -> did you mean research?" in problems(at, tmp_path)
+    at = replace(connection, settings=replace(connection.settings, pool="research"))
+    assert "'research' has 2 cores, and the job takes 3" in problems(at, tmp_path)
+
+
+def test_a_full_quota_is_named(connection: Connection, tmp_path: Path) -> None:
+    client: Any = connection.client
+    client.create("account", attributes={
+        "name": "full", "resource_limits": {"node_count": 0},
+    })  # fmt: skip
+    at = replace(connection, settings=replace(connection.settings, account="full"))
+    assert "the quota of the account 'full' is full: 1 of 0 node_count" in problems(at, tmp_path)
+
+
+def test_a_job_that_runs_is_not_started_again(connection: Connection, tmp_path: Path) -> None:
+    id_ = start(connection, "sleep 100")
+    text = problems(connection, tmp_path)
+    assert f"the job runs already: operation {id_}, version 1, commit c" in text
+
+
+def test_an_alias_of_another_job_is_named(connection: Connection, tmp_path: Path) -> None:
+    id_ = start(connection, "sleep 100", annotations={})
+    assert f"belongs to operation {id_} of root, which is another job's" in problems(
+        connection, tmp_path
+    )
+
+
+def test_a_job_that_runs_elsewhere_is_found_by_its_lock(
+    connection: Connection, tmp_path: Path
+) -> None:
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock.acquire(print)
+    try:
+        assert "the job runs already: process" in problems(connection, tmp_path)
+    finally:
+        lock.release()
+
+
+# Waiting
+
+
+def _batch(connection: Connection, kind: str) -> None:
+    row = ledger.look_row(1)
+    if kind == "batch":
+        row = {**row, "kind": "batch", "number": 1, "batch": 0, "rows_read": 7, "started": 1}
+    connection.client.insert_rows(connection.settings.ledger, [row])
+
+
+def test_a_submit_returns_with_the_first_batch(connection: Connection) -> None:
+    id_ = start(connection, "sleep 100")
+    wait, said = waiting(connection, id_, pause=lambda _: _batch(connection, "batch"))
+    assert wait.first_batch() == "the first batch is in the ledger: 1-0, 7 rows read"
+    assert said  # progress
+
+
+def test_a_batch_of_a_former_epoch_is_none(connection: Connection) -> None:
+    _batch(connection, "batch")
+    wait, _ = waiting(connection, start(connection, "sleep 100"))
+    wait = replace(wait, epoch=1, clock=iter([0.0, *[1e6] * 9]).__next__)
+    with pytest.raises(JobError, match="no batch within"):
+        wait.first_batch()
+
+
+def test_a_first_look_counts_once_an_executor_runs(connection: Connection) -> None:
+    _batch(connection, "look")
+    id_ = start(connection, "sleep 100")
+    wait, said = waiting(connection, id_, clock=iter([0.0, *[1e6] * 9]).__next__)
+    with pytest.raises(JobError, match="no batch within"):
+        wait.first_batch()
+    connection.client.abort_operation(id_, message="next")
+    executors = start(connection, "sleep 100", alias="*executors")
+    id_ = start(connection, "sleep 100", executors=executors)
+    wait, said = waiting(connection, id_)
+    assert wait.first_batch() == "the job runs, and there is nothing to read yet"
+    assert said == [] or "wait" in said[-1]
+
+
+def test_a_driver_that_fails_first_ends_the_submit_with_its_stderr(connection: Connection) -> None:
+    """An import that fails on the node, for example."""
+    id_ = start(connection, "echo 'ModuleNotFoundError: no rich' >&2; exit 1")
+    wait, _ = waiting(connection, id_)
+    text = refusal(wait.first_batch)
+    assert "the driver did not come to its first batch: " in text
+    assert "ModuleNotFoundError: no rich" in text
+
+
+def test_a_job_that_ends_itself_gives_its_reason(connection: Connection) -> None:
+    id_ = start(connection, "sleep 100")
+    token = {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
+    own_operation.end(JobError("this processing needs pandas"), None, token)
+    wait, _ = waiting(connection, id_)
+    assert "the job has ended itself: this processing needs pandas" in refusal(wait.first_batch)
+
+
+def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
+    connection: Connection, running: minicluster.Running
+) -> None:
+    id_ = start(connection, "sleep 100")
+    fault = running.client.faults.add(method="get_operation", times=None, action="fail",
+                                      error={"code": 105, "message": "away"})  # fmt: skip
+
+    def back(_: float) -> None:
+        running.client.faults.remove(fault)
+        _batch(connection, "batch")
+
+    wait, said = waiting(connection, id_, pause=back)
+    assert "the first batch" in wait.first_batch()
+    assert "does not answer" in said[0]
+
+
+# The whole submit, with a spark-submit of our own
+
+
+def _fake(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let ``script``, Python, be spark-submit: it finds the file for the id in ``DUMP``."""
+
+    def line(_: Plan, dump: Path) -> list[str]:
+        return [sys.executable, "-c", f"DUMP = {str(dump)!r}\n{script}"]
+
+    monkeypatch.setattr(command, "command", line)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let every plan be one of a repository in this folder."""
+
+    def planned(connection: Connection, config: Path, words: Any) -> Plan:
+        return plan_of(connection, tmp_path, *words)
+
+    monkeypatch.setattr(plan, "plan_of", planned)
+    monkeypatch.setattr(plan, "build", lambda made, config: None)
+    return tmp_path
+
+
+def test_a_driver_that_fails_leaves_nothing_running(
+    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executors = start(connection, "sleep 100", alias="*executors")
+    id_ = start(connection, "exit 1", executors=executors, alias="*other")
+    _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
+    said: list[str] = []
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), said.append))
+    assert f"ended: the driver's operation {id_}" in text
+    states = {found["id"]: found["state"]
+              for found in connection.client.list_operations(limit=100)["operations"]}  # fmt: skip
+    assert (states[id_], states[executors]) == ("aborted", "aborted")
+    assert any(id_ in line for line in said)
+
+
+def test_a_spec_that_the_cluster_refuses_is_one_line(
+    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = (
+        "26/11/23 WARN x\nException in thread main java.util.concurrent.CompletionException: "
+        "tech.ytsaurus.core.common.YTsaurusError: 'Error parsing operation spec' <== "
+        "'Pool \"a\" is forbidden'; full error: {...}\n\tat a.b(C.java:1)\n"
+    )
+    _fake(monkeypatch, f"import sys; sys.stderr.write({trace!r}); sys.exit(1)")
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print))
+    assert text.splitlines()[0] == 'spark-submit failed: Pool "a" is forbidden'
+    assert not connection.client.list_operations(limit=100)["operations"] or "ended" not in text
+
+
+def test_an_interrupted_submit_says_what_runs(
+    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = start(connection, "sleep 100", alias="*other")
+    _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
+
+    def interrupt(_: Wait) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Wait, "first_batch", interrupt)
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        submitting.submit(connection, Path("c.toml"), (), said.append)
+    assert said[-1].startswith(f"interrupted: operation {id_} runs on")
+    assert "make stop" in said[-1]
+
+
+# Logs, status, stop
+
+
+def test_logs_show_the_newest_attempt_and_the_executors(connection: Connection) -> None:
+    executors = start(connection, "echo executed >&2; sleep 100", alias="*executors")
+    id_ = start(connection, "echo drove >&2; sleep 100", executors=executors)
+    text = eventually(
+        lambda: (
+            (said := "\n".join(logs.logs(connection)))
+            and "drove" in said
+            and "executed" in said
+            and said
+        )
+    )
+    assert "=== driver, job " in text
+    assert "=== executor 0, job " in text
+    connection.client.abort_operation(id_, message="enough")
+    lines = list(logs.follow(connection))
+    assert lines[-1] == f"=== operation {id_} is aborted: enough"
+
+
+def test_added_lines_survive_a_cut_in_the_middle() -> None:
+    assert logs.added("", "a\nb") == ["a"]
+    assert logs.added("a\nb", "a\nbc\n") == ["bc"]
+    assert logs.added("a\nb\n", "x\nb\nc\n") == ["c"]  # YTsaurus has dropped lines
+
+
+def test_the_operation_is_found_by_the_ledgers_owner(connection: Connection) -> None:
+    id_ = start(connection, "sleep 100", alias="*by hand", annotations={})
+    head = Head(1, f"process 1 on node, operation {id_}, abc", None)
+    connection.client.insert_rows(connection.settings.ledger, [ledger.head_row(head)])
+    assert logs.job_operation(connection).id == id_
+
+
+def test_without_an_operation_logs_say_so(connection: Connection) -> None:
+    assert "no operation of this job" in refusal(lambda: logs.job_operation(connection))
+
+
+def test_status_shows_the_operation(connection: Connection) -> None:
+    id_ = start(connection, "sleep 100")
+    text = status.status(connection)
+    assert f"operation {id_} (*" in text
+    assert "1 attempt, 0 failed\nversion 1, commit c" in text
+
+
+def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> None:
+    """No process holds the lock, and YTsaurus would start the next one."""
+    id_ = start(connection, "sleep 100")
+    assert f"ended: the driver's operation {id_}" in stopping.stop(connection, print)
+    found = operation.get(connection.client, id_)
+    assert found is not None
+    assert (found.state, found.error) == ("aborted", "`stop` was called")
+
+
+# A job that ends its own operation
+
+
+def _environment(connection: Connection, id_: str) -> dict[str, str]:
+    return {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
+
+
+def test_a_superseded_driver_ends_its_own_operation(connection: Connection) -> None:
+    """Row 4: its exit code 3 is lost, and YTsaurus would start it again."""
+    id_ = start(connection, "sleep 100")
+    by = "process 2 on b, operation 1-2-3-4, abc"
+    own_operation.end(SupersededError("another", "", by), None, _environment(connection, id_))
+    found = operation.get(connection.client, id_)
+    assert found is not None
+    assert found.is_final
+
+
+def test_an_attempt_that_a_later_one_has_superseded_leaves_it_alone(connection: Connection) -> None:
+    """Of a node that was cut off: the later one is of the same operation."""
+    id_ = start(connection, "sleep 100")
+    by = f"process 2 on b, operation {id_}, abc"
+    own_operation.end(SupersededError("another", "", by), None, _environment(connection, id_))
+    found = operation.get(connection.client, id_)
+    assert found is not None
+    assert not found.is_final
+
+
+def test_an_attempt_takes_the_lock_from_the_one_before(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one may live on a node that is cut off, and ping for ever."""
+    monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
+    first = InstanceLock(connection.client, connection.settings.consumer)
+    second = InstanceLock(connection.client, connection.settings.consumer)
+    first.acquire(print)
+    said: list[str] = []
+    second.acquire(said.append)
+    first.keep()
+    ((_, owner, _),) = second.holders()
+    assert "operation 1-2-3-4" in owner
+    assert "taken from a former attempt" in said[0]
+    second.release()
+
+
+# The pause before an attempt
+
+
+def _attempt(connection: Connection, tmp_path: Path, **environment: str) -> str:
+    """Return the command of a driver whose first bash reads attempt.sh."""
+    for file in (plan.ATTEMPT, plan.ATTEMPT_PYTHON):
+        (tmp_path / file.name).write_text(file.read_text())
+    given = {"BASH_ENV": "./attempt.sh", "YTSTREAM_PROXY": connection.settings.proxy,
+             "YTSTREAM_PYTHON": sys.executable, "YT_SECURE_VAULT_YT_TOKEN": "t",
+             **environment}  # fmt: skip
+    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
+    inner = f"env {words} bash -c 'echo begun; bash -c \"echo inner\"'"
+    return f"cp {shlex.quote(str(tmp_path))}/attempt.* . && {inner} >&2"
+
+
+def _said(connection: Connection, id_: str) -> str:
+    ended(connection, id_)
+    (run,) = operation.runs(connection.client, id_)
+    return operation.stderr(connection.client, id_, run.id)
+
+
+def test_a_first_attempt_begins_at_once(connection: Connection, tmp_path: Path) -> None:
+    id_ = start(connection, _attempt(connection, tmp_path))
+    assert _said(connection, id_) == "begun\ninner\n"
+
+
+def test_a_python_that_is_not_there_ends_the_operation(
+    connection: Connection, tmp_path: Path
+) -> None:
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    driver = _attempt(connection, tmp_path, YTSTREAM_PYTHON="python3.99", PATH=path)
+    id_ = start(connection, driver)
+    found = ended(connection, id_)
+    assert "there is no python3.99 on this node" in found.error
+
+
+def _module() -> Any:
+    """Import attempt.py as a node runs it: a file, not a part of the package."""
+    spec = spec_from_file_location("attempt", plan.ATTEMPT_PYTHON)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Failed:
+    """A client whose operation has failed attempts, some long ago."""
+
+    def __init__(self, recent: int, old: int) -> None:
+        now = datetime.now(UTC)
+        times = [now] * recent + [now - timedelta(days=1)] * old
+        self._jobs = [{"finish_time": f"{time:%Y-%m-%dT%H:%M:%S.%fZ}"} for time in times]
+        self.ended: list[str] = []
+
+    def list_jobs(self, **_: Any) -> Any:
+        return {"jobs": self._jobs}
+
+    def abort_operation(self, id_: str, message: str) -> None:
+        self.ended.append(message)
+
+
+@pytest.mark.parametrize(
+    ("recent", "old", "waits"),
+    [(0, 0, []), (1, 0, [5]), (3, 500, [20]), (9, 0, [300]), (0, 9_000, [])],
+)
+def test_the_pause_grows_and_failures_of_a_year_do_not_add_up(
+    recent: int, old: int, waits: list[int]
+) -> None:
+    """Row 3."""
+    client, waited = _Failed(recent, old), list[float]()
+    assert _module().begin({"YT_OPERATION_ID": "1"}, client, waited.append) == 0
+    assert (waited, client.ended) == (waits, [])
+
+
+def test_too_many_failures_within_an_hour_end_the_operation() -> None:
+    client, waited = _Failed(10, 0), list[float]()
+    assert _module().begin({"YT_OPERATION_ID": "1"}, client, waited.append) == 3
+    assert client.ended == ["gave up: the driver has failed 10 times within an hour"]
+    assert waited == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"NEEDED": (3, 99)}, r"the Python of this node, p, is 3\.\d+, and the job needs 3\.99"),
+        ({"PACKAGES": ("packaging", "gone.x")}, "lacks gone: ask the administrators"),
+    ],
+)
+def test_a_python_that_does_not_do_is_named(change: dict[str, Any], said: str) -> None:
+    """Row 11."""
+    module = _module()
+    vars(module).update(change)
+    assert re.search(said, module.problem("p", "p"))
+    assert module.problem("./environment/bin/python", "python3") is None
+
+
+def test_the_pause_is_for_any_python_that_a_node_may_have() -> None:
+    tree = ast.parse(plan.ATTEMPT_PYTHON.read_text(), feature_version=(3, 7))
+    assert isinstance(tree, ast.Module)
