@@ -60,7 +60,7 @@ _MODULES = """
     pygments pyproject_hooks python_discovery pytz requests setuptools shellingham simplejson
     slugify smmap sortedcontainers spyt text_unidecode tomlkit tqdm trove_classifiers typer
     typing_extensions typing_inspection tzdata urllib3 virtualenv wheel xdist yaml yarl yt
-    yt_yson_bindings
+    yt_driver_rpc_bindings yt_yson_bindings
 """
 _INSTALLED = frozenset(_MODULES.split()) | {
     entry.name.lower().replace("-", "_") for entry in versions.PINS if entry.scope != "ci"

@@ -57,6 +57,14 @@ RAN = {
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
     r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
     "::test_the_transcript_holds",
+    r"python -m ytstream doctor PATH": f"{YTSTREAM}/test_doctor.py"
+    "::test_a_planted_fault_is_named_alone_and_its_correction_is_not",
+    r"python -m ytstream doctor PATH --accept RULE": f"{YTSTREAM}/test_doctor.py"
+    "::test_a_rule_that_was_looked_into_can_be_accepted",
+    r"python -m ytstream doctor PATH --json": f"{YTSTREAM}/test_doctor.py"
+    "::test_json_has_each_finding_complete",
+    r"python -m ytstream doctor PATH --proxy CLUSTER": f"{YTSTREAM}/test_doctor_tables.py"
+    "::test_a_fault_of_the_tables_is_named_and_its_correction_is_not",
     r"pip install ('minicluster\[rpc\]'|minicluster)": f"{MINICLUSTER}/test_installed.py"
     "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
     r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"
@@ -76,7 +84,7 @@ class LeftOut(NamedTuple):
 _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
-    r"make (provision rows status|tables|run|submit|(provision|check|migrate|stop|status) +CONFIG.*"
+    r"make (provision rows status|tables|run|submit|logs FOLLOW=1|(provision|check|migrate|stop|status) +CONFIG.*"
     r"|rewind .*|lint test demo)"
 )
 OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist)"
@@ -100,12 +108,17 @@ LEFT_OUT = {
         "::test_its_commands_fill_the_queue_of_a_minicluster",
     ),
     r"export (CONFIG=config/production\.toml )?YT_TOKEN=\.\.\.": LeftOut(
-        "it names a secret", f"{YTSTREAM}/test_package.py"
-        "::test_the_command_names_the_cluster_and_holds_no_token",
+        "it names a secret", f"{YTSTREAM}/test_submit.py"
+        "::test_the_command_is_detached_and_holds_no_token",
     ),
     r"PYTHONPATH=src:\. .*-m bids_stream submit .*": LeftOut(
-        "it needs a cluster", f"{YTSTREAM}/test_package.py"
-        "::test_the_command_names_the_cluster_and_holds_no_token",
+        "it needs a cluster", f"{YTSTREAM}/test_submit.py"
+        "::test_the_command_is_detached_and_holds_no_token",
+    ),
+    r"pip install 'minicluster\[operations\]'": LeftOut(
+        "it downloads Spark, 450 MB, which `make setup` has done",
+        f"{MINICLUSTER}/test_release.py"
+        "::test_a_cluster_with_operations_has_a_release_and_nodes_for_it",
     ),
     r"yt select-rows 'reason, .*": LeftOut(
         "it shows rejected rows, whose number is the reader's own",

@@ -27,7 +27,7 @@ def test_the_page_shows_what_the_command_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for name, language in (("enrich.py", "python"), ("run.sh", "sh")):
+    for name, language in (("enrich.py", "python"), ("run.sh", "bash")):
         (block,) = re.findall(rf"`{name}`:\n\n```{language}\n(.*?)```", page, re.DOTALL)
         (tmp_path / name).write_text(block, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

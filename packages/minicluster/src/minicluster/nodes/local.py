@@ -72,8 +72,11 @@ class LocalNodes:
         self._numbers = itertools.count(1)
         self._runs: dict[str, _Run] = {}
         self._heir = _start_heir(self.root)
+        self._is_closed = False
 
     def start(self, launch: Launch) -> None:
+        if self._is_closed:  # the scheduler starts again what close() has killed
+            return
         slot = self._folders.slot(next(self._numbers))
         run = _Run(launch, slot, Kept(launch.task.stderr_bound))
         self._runs[run.id] = run
@@ -97,6 +100,7 @@ class LocalNodes:
 
     async def close(self) -> None:
         """Kill every job and remove all folders."""
+        self._is_closed = True
         self.clear()
         runs = list(self._runs.values())
         await asyncio.to_thread(lambda: [run.over.wait(processes.PATIENCE) for run in runs])
