@@ -311,7 +311,7 @@ def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
     made = plan_of(unconnected("transactional"), tmp_path, "--num-executors", "5")
     text = plan.shown(made)
     lines = {tuple(line.split()[:5]) for line in text.splitlines()}
-    assert {("driver", "1", "1", "1g", "1434"), ("executor", "5", "1", "4g", "4506")} <= lines
+    assert {("driver", "1", "1", "2g", "2867"), ("executor", "5", "1", "4g", "4506")} <= lines
     assert "1.2, commit abc" in text
     assert "attempt.sh" in text
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Size(NamedTuple):
-    """A size of driver or executors: its name under [submit], Spark's key, SPYT's default."""
+    """A size of driver or executors: its name under [submit], Spark's key, the default."""
 
     name: str
     key: str
@@ -147,16 +147,22 @@ SUBMIT = (
          "starts the next attempt at once. The attempt itself waits, and gives up in time."),
     Conf("spark.ytsaurus.executor.maxFailures", "{executor_failures}",
          "As the driver's: SPYT multiplies it by the number of executors."),
+    Conf("spark.shuffle.readHostLocalDisk", "false",
+         "Executors of one node take shuffle files from each other's disk by default, and with a "
+         "sandbox of its own each sees only its own: FetchFailed on shuffle_*.index. SPYT's own "
+         "test of shuffles sets it, too (YTsaurusShuffleTest)."),
     Conf("spark.pyspark.python", "{python}",
          "The Python of driver and executors; without it the node's `python3`. PYSPARK_PYTHON "
          "reaches only the machine that submits."),
     Conf("spark.ytsaurus.java.home", "{java}",
          "Java on the nodes; without it /opt/jdk and the number of the Java that submits."),
 )
-#: What driver and executors get; a user may write each under [submit] or under [spark].
+#: What driver and executors get; a user may write each under [submit] or under [spark]. The defaults
+#: are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver with 1g is
+#: 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it.
 SIZES = (
     Size("driver_cores", "spark.driver.cores", "1"),
-    Size("driver_memory", "spark.driver.memory", "1g"),
+    Size("driver_memory", "spark.driver.memory", "2g"),
     Size("executors", "spark.executor.instances", "2"),
     Size("executor_cores", "spark.executor.cores", "1"),
     Size("executor_memory", "spark.executor.memory", "4g"),

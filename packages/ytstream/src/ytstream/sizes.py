@@ -75,5 +75,5 @@ def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
         elif size.key in settings.spark_confs:
             found[size.name] = Given(settings.spark_confs[size.key], f"[spark] {size.key}")
         else:
-            found[size.name] = Given(size.default, "SPYT's default")
+            found[size.name] = Given(size.default, "the default")
     return Sizes(found)
