@@ -17,7 +17,7 @@ install-locked = $(call name-index,"$(1)/bin/python"); { \
 	  $(call installer,$(1)) --require-hashes -r "$(1)/backend.txt" && \
 	  $(call installer,$(1)) --require-hashes -r "$(2)"; } || { \
 	  $(call remove-half,$(1)); \
-	  echo "The packages were not installed; the reason is above. Without a network: call this where a package index can be" \
+	  echo "The packages were not installed; the reason is above (an environment takes 1 GB). Without a network: call this where a package index can be" \
 	    "reached, or name a mirror (pip config set global.index-url URL), then call it again." \
 	    $(if $(UV),"UV= takes pip instead of uv.") >&2; exit 1; }
 

@@ -186,7 +186,7 @@ def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment
     done = make(generate(), "setup", f"VENV={venv}", path=path)
     assert done.returncode == 2
     assert "ERROR: no network" in done.stderr
-    assert "The packages were not installed; the reason is above. Without a network:" in done.stderr
+    assert "The packages were not installed; the reason is above (an environment takes 1 GB). Without a network:" in done.stderr
     assert venv.exists() is had
 
 
