@@ -118,11 +118,14 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     assert len(found["probes"]) >= 3  # the driver, and workers of both executors
     assert found["unshipped"] == []
     shipped = {"bids_stream.zip", "main.py", "cluster.toml"}
+    # Bash reads it before the driver's Java and Python (BASH_ENV), and leaves the folder to know
+    # that it has. Executors have the driver's files, and do not use it.
+    attempt = {"attempt.sh"}
     release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
     unpacked = {"spark", "spyt-package"}
     for probe in found["probes"]:
         files = {name for name in probe["files"] if not MADE_BY_SPARK.fullmatch(name)}
-        assert files == shipped | release | unpacked
+        assert files - {"attempt.began"} == shipped | attempt | release | unpacked
         assert "YT_TOKEN" not in probe["variables"]
         assert "YT_SECURE_VAULT_YT_TOKEN" in probe["variables"]
 
@@ -175,6 +178,8 @@ def test_a_job_reads_its_queues_to_the_end(
         ("executors_operation_aborted", "transactional", "window"),
         ("executors_operation_completed", "transactional", "map"),
         ("scheduler_away", "transactional", "map"),
+        ("driver_killed_twice", "transactional", "map"),
+        ("driver_superseded", "transactional", "map"),
     ],
 )
 def test_no_fault_breaks_the_guarantee(
@@ -194,3 +199,19 @@ def test_no_fault_breaks_the_guarantee(
         assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
     if scene == "scheduler_away":
         assert found["attempts"] == 1
+    if scene == "driver_killed_twice":
+        assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
+    if scene == "driver_superseded":
+        assert (found["ended"], found["attempts"]) == ("aborted", 1)  # no other attempt
+        assert "the job has ended itself" in found["error"]
+
+
+@pytest.mark.journey
+def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    found = play(generate(), installed["4.1"], "import_fails")
+    assert found["exit"] == 1
+    assert "libbids.so.1: cannot open shared object file" in found["said"]
+    assert "Traceback" not in found["said"]
+    assert (found["states"], found["attempts"]) == (["aborted"], 1)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import pytest
 from yt import yson
@@ -38,6 +39,7 @@ from ytstream.submitting.plan import Plan
 from ytstream.submitting.wait import Wait
 
 ME = "//home/spark"
+MODULE = plan.ATTEMPT.with_name("attempt.py")
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +219,7 @@ def test_files_of_a_person_go_beside_the_jobs_own(tmp_path: Path) -> None:
     assert line.count("--files") == 1
     files = line[line.index("--files") + 1].split(",")
     assert [Path(file).name for file in files] == [
-        *("production.toml", "attempt.sh", "attempt.py", "more.txt"),
+        *("production.toml", "attempt.sh", "more.txt"),
     ]
 
 
@@ -674,10 +676,12 @@ def test_an_attempt_takes_the_lock_from_the_one_before(
 
 def _attempt(connection: Connection, tmp_path: Path, **environment: str) -> str:
     """Return the command of a driver whose first bash reads attempt.sh."""
-    for file in (plan.ATTEMPT, plan.ATTEMPT_PYTHON):
-        (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "attempt.sh").write_text(plan.ATTEMPT.read_text())
+    with ZipFile(tmp_path / "attempt.zip", "w") as package:
+        package.write(MODULE, f"{plan.ATTEMPT_MODULE}/attempt.py")
     given = {"BASH_ENV": "./attempt.sh", "YTSTREAM_PROXY": connection.settings.proxy,
              "YTSTREAM_PYTHON": sys.executable, "YT_SECURE_VAULT_YT_TOKEN": "t",
+             "YTSTREAM_ATTEMPT": f"./attempt.zip/{plan.ATTEMPT_MODULE}",
              **environment}  # fmt: skip
     words = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
     inner = f"env {words} bash -c 'echo begun; bash -c \"echo inner\"'"
@@ -707,7 +711,7 @@ def test_a_python_that_is_not_there_ends_the_operation(
 
 def _module() -> Any:
     """Import attempt.py as a node runs it: a file, not a part of the package."""
-    spec = spec_from_file_location("attempt", plan.ATTEMPT_PYTHON)
+    spec = spec_from_file_location("attempt", MODULE)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -767,5 +771,5 @@ def test_a_python_that_does_not_do_is_named(change: dict[str, Any], said: str) -
 
 
 def test_the_pause_is_for_any_python_that_a_node_may_have() -> None:
-    tree = ast.parse(plan.ATTEMPT_PYTHON.read_text(), feature_version=(3, 7))
+    tree = ast.parse(MODULE.read_text(), feature_version=(3, 7))
     assert isinstance(tree, ast.Module)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from .errors import JobError
 
-#: Packages that every cluster with SPYT has.
+#: Packages that a job may import without bringing them. The first three come with the operation's
+#: own files. The others are of the nodes' Python: the administrators have put them there, and the
+#: driver looks for them before it starts (submitting/node/attempt.py).
 _ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
 #: Parts of this folder that a running job does not need.
 NOT_SHIPPED = {"demo", "doctor", "testing"}

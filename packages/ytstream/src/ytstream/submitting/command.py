@@ -10,7 +10,7 @@ from .. import confs
 from ..config import token
 from ..job import MOST_FAILURES
 from ..query.session import settings_of
-from .plan import ATTEMPT, Plan, folder_of, parameters
+from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
 
 #: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
 #: the public command (SparkConfDecorators), and Spark's scripts read many others.
@@ -60,6 +60,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
         "spark.ytsaurus.driver.operation.dump.path": str(dump),
         # Every bash of the driver's job reads this file first: it waits after a failure.
         "spark.ytsaurus.driverEnv.BASH_ENV": f"./{ATTEMPT.name}",
+        "spark.ytsaurus.driverEnv.YTSTREAM_ATTEMPT": f"./{plan.package.name}/{ATTEMPT_MODULE}",
         "spark.ytsaurus.driverEnv.YTSTREAM_PROXY": plan.settings.proxy,
         "spark.ytsaurus.driverEnv.YTSTREAM_PYTHON": plan.submit.python,
     }
