@@ -39,7 +39,7 @@ class Fact(NamedTuple):
 FACTS = (
     Fact(
         "in a job the token is in YT_SECURE_VAULT_YT_TOKEN alone",
-        (SAMPLE, f"{LEAVING}::test_a_job_whose_token_is_in_the_vault_starts"),
+        (SAMPLE, f"{LEAVING}::test_a_driver_as_on_a_cluster_commits_and_stops"),
     ),
     Fact(
         "the driver's Python is spark.pyspark.python, else the node's; Java is /opt/jdk and the "
