@@ -39,7 +39,6 @@ executors = 1
 executor_cores = 2
 executor_memory = "768m"
 java = "{java}"
-alias = "{alias}"
 {more}
 
 [spark]
@@ -251,9 +250,12 @@ def site(package: str) -> Iterator[Site]:
         yield Site(package, cluster, root, connection, sample, config)
 
 
+def submit_part(*more: str) -> str:
+    """Return ``[submit]``, with these lines, and ``[spark]`` of a job that is quick to start."""
+    return SUBMIT.format(java=node.java_home(), options=jvm.OPTIONS, more="\n".join(more))
+
+
 def _configuration(root: Path, proxy: str, submit: str = "") -> str:
     local = (root / "config" / "local.toml").read_text()
     here = re.sub(r'^proxy = ".*?"', f'proxy = "{proxy}"', local, flags=re.M)
-    return here + SUBMIT.format(
-        java=node.java_home(), alias=ALIAS, options=jvm.OPTIONS, more=submit
-    )
+    return here + submit_part(f'alias = "{ALIAS}"', submit)

@@ -186,7 +186,7 @@ def driver_superseded(here: Site) -> dict[str, Any]:
     fault = Fault.now(here)
     here.signal(job, signal.SIGSTOP)
     here.send(ROWS)
-    log = here.root / "build" / "elsewhere.log"
+    log = here.root / "elsewhere.log"
     with running(here.package, here.cluster.http, log, here.root) as elsewhere:
         here.wait("a batch of the other process", lambda: fault.is_over(here, anew=True))
         seconds = fault.seconds()

@@ -16,7 +16,7 @@ from tests.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
-        "operations", "test-quick", "conformance", "fuzz", "bench", "lint", "audit", "site",
+        "operations", "test-quick", "conformance", "test-cluster", "fuzz", "bench", "lint", "audit", "site",
         "picture", "release", "locks",
     ],
     "project": [

@@ -22,7 +22,9 @@ RELEASE = "packages/minicluster/tests/test_release.py"
 SAMPLE = f"{OPERATIONS}::test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped"
 TO_THE_END = f"{OPERATIONS}::test_a_job_reads_its_queues_to_the_end"
 FAULTS = f"{OPERATIONS}::test_no_fault_breaks_the_guarantee"
-IMPORT = f"{OPERATIONS}::test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr"
+IMPORT = (
+    f"{OPERATIONS}::test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr"
+)
 COMMAND = f"{SUBMIT}::test_the_command_is_detached_and_holds_no_token"
 SHELL = f"{SUBMIT}::test_nothing_of_the_shell_leaks_into_the_job"
 REAL = f"{SUBMIT}::test_spark_submit_itself_takes_nothing_else_from_the_shell"
