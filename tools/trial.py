@@ -144,7 +144,7 @@ def _logs(trial: Trial) -> str:
 
 
 def _status(trial: Trial) -> str:
-    found = re.search(r"^operation \S+ \(\S+\): (\w+) ", trial.command("status"), re.MULTILINE)
+    found = re.search(r"^operation \S+: (\w+) ", trial.command("status"), re.MULTILINE)
     return found[1] if found else "no operation"
 
 

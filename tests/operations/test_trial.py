@@ -1,4 +1,4 @@
-"""`make test-cluster`, on a minicluster: nothing may differ from what it says of the minicluster."""
+"""`make test-cluster` on a minicluster: nothing differs from what it says of one."""
 
 from __future__ import annotations
 

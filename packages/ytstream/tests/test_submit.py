@@ -276,6 +276,7 @@ def test_a_rehearsal_needs_no_cluster_and_writes_nothing(
     text = submitting.rehearse(unconnected("transactional"), Path("production.toml"), ())
     assert "spark-submit \\\n  --master ytsaurus://" in text
     assert "job.zip" in text
+    assert text.endswith("main.py --config production.toml")
     assert sorted(repository.rglob("*")) == made != before
 
 
@@ -315,7 +316,11 @@ def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
     lines = {tuple(line.split()[:5]) for line in text.splitlines()}
     assert {("driver", "1", "1", "1g", "1434"), ("executor", "5", "1", "4g", "4506")} <= lines
     assert "1.2, commit abc" in text
-    assert "attempt.sh" in text
+    files = [line.split() for line in text.partition("file  ")[2].splitlines()[2:]]
+    assert [(file[0], file[-1]) for file in files] == [
+        *(("main.py", "."), ("job.zip", "dist"), ("production.toml", "dist")),
+        ("attempt.sh", "ytstream"),
+    ]
 
 
 # The look
@@ -614,8 +619,10 @@ def test_without_an_operation_logs_say_so(connection: Connection) -> None:
 def test_status_shows_the_operation(connection: Connection) -> None:
     id_ = start(connection, "sleep 100")
     text = status.status(connection)
-    assert f"operation {id_} (*" in text
-    assert "1 attempt, 0 failed\nversion 1, commit c" in text
+    assert re.search(
+        rf"^operation {id_}: running since \S+ \S+ UTC; 1 attempt, 0 failed$", text, re.M
+    )
+    assert re.search(r"^alias \*\S+, version 1, commit c$", text, re.M)
 
 
 def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> None:

@@ -79,9 +79,11 @@ def environment(plan: Plan, shell: Mapping[str, str] = os.environ) -> dict[str, 
 
 def printed(line: list[str]) -> str:
     """Return the call as a person would type it, an option a line."""
-    words = iter(line)
+    *options, main, config, name = line
+    words = iter(options)
     lines = [next(words)]
     for word in words:
-        pair = word.startswith("--") and word != "--config"
+        pair = word.startswith("--")
         lines.append(f"{word} {shlex.quote(next(words))}" if pair else shlex.quote(word))
+    lines.append(f"{shlex.quote(main)} {config} {shlex.quote(name)}")
     return " \\\n  ".join(lines)

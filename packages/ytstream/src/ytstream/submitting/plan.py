@@ -164,7 +164,7 @@ def shown(plan: Plan) -> str:
         "stderr table": submit.stderr_table,
     }
     header = ("process", "count", "cores", "memory", "limit", "memory is given by")
-    files = [(path.name, _size(path), str(path.parent)) for path in plan.shipped]
+    files = [(path.name, _size(path), _near(path, plan.folder.parent)) for path in plan.shipped]
     return "\n\n".join(
         (
             table(header, processes),
@@ -201,6 +201,14 @@ def _yson(value: Mapping[str, object]) -> str:
 
 def _size(path: Path) -> str:
     return f"{path.stat().st_size:,}" if path.exists() else "not built yet"
+
+
+def _near(path: Path, root: Path) -> str:
+    """Return the folder of a file as a person in the repository names it."""
+    if path == ATTEMPT:
+        return "ytstream"
+    folder = path.parent
+    return str(folder.relative_to(root)) if folder.is_relative_to(root) else str(folder)
 
 
 def _version(root: Path) -> str:
