@@ -634,6 +634,12 @@ def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> 
     assert (found.state, found.error) == ("aborted", "`stop` was called")
 
 
+def test_only_what_runs_is_ended(connection: Connection) -> None:
+    """A job that has ended itself is not said to be ended by the submit."""
+    found = ended(connection, start(connection, "exit 1", max_failed_job_count=1))
+    assert [*operation.abort(connection.client, found, "a test")] == []
+
+
 # A job that ends its own operation
 
 
