@@ -74,7 +74,7 @@ def added(before: str, now: str) -> list[str]:
 
 def _header(what: str, run: Run) -> str:
     began = operation.moment(run.started)
-    return f"=== {what}, job {run.id}, {run.state}, since {began}, on {run.host}"
+    return f"=== {what}, job {run.id}, {run.state}, began {began}, on {run.host}"
 
 
 def _newest(client: Client, found: Operation) -> Iterator[tuple[str, str, Run]]:
