@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -295,19 +295,20 @@ def main(proxy: str, parent: str, settings: Path | None) -> int:
     return 1 if found else 0
 
 
-def _parsed() -> argparse.Namespace:
+def run(words: Sequence[str]) -> None:
+    """Do what the words of the command line say."""
     parser = argparse.ArgumentParser(prog="python -m tools.trial", description=__doc__)
     parser.add_argument("proxy", help="the cluster's name, host or URL")
     parser.add_argument("--folder", default="//tmp", help="where the trial makes its own folder")
     parser.add_argument(
         "--settings", type=Path, help="a TOML file with keys that the cluster needs"
     )
-    return parser.parse_args()
-
-
-if __name__ == "__main__":
-    given = _parsed()
+    given = parser.parse_args(words)
     try:
         sys.exit(main(given.proxy, given.folder, given.settings))
     except (JobError, YtError, OSError) as error:
         sys.exit(f"error: {error if isinstance(error, JobError) else first_line(error)}")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

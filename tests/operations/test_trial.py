@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from yt.wrapper import YtClient
 
 from minicluster import testing
 from tests.operations.cluster import submit_part
@@ -27,6 +29,45 @@ def test_a_step_that_gives_something_else_is_a_difference() -> None:
 def test_steps_that_were_not_tried_are_named() -> None:
     [line] = differences([Seen(step, step.expected, 1) for step in STEPS[:-2]], [])
     assert line == "not tried after that: stop, rows"
+
+
+@pytest.mark.slow
+def test_a_cluster_that_runs_no_operations_differs_from_the_submit_on() -> None:
+    with testing.start() as cluster:
+        done = _tried(cluster.http)
+        assert YtClient(cluster.http, token="any").list("//tmp") == []
+    assert done.returncode == 1
+    assert "  provision: done\n" in done.stdout
+    assert "submit: failed: `submit` ended with 1" in done.stdout
+    assert "not tried after that: attempts at the end of the queue, " in done.stdout
+
+
+def test_without_a_token_nothing_is_asked() -> None:
+    done = _tried("cluster.example.com")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no token for cluster.example.com")
+    assert "Traceback" not in done.stderr
+
+
+#: Without the conformance suite, which takes minutes.
+_ALONE = """
+import sys
+from tools import trial
+trial.conformance = lambda proxy: []
+trial.run(sys.argv[1:])
+"""
+
+
+def _tried(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _ALONE, *words],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("YT_")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.slow
