@@ -436,6 +436,21 @@ def test_a_job_that_runs_elsewhere_is_found_by_its_lock(
         lock.release()
 
 
+def test_the_lock_of_an_operation_that_has_ended_keeps_nothing_from_starting(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver leaves it behind whose executors' operation was completed; it expires."""
+    id_ = start(connection, "exit 1", max_failed_job_count=1)
+    ended(connection, id_)
+    monkeypatch.setenv("YT_OPERATION_ID", id_)
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock.acquire(print)
+    try:
+        look.look(plan_of(connection, tmp_path))
+    finally:
+        lock.release()
+
+
 # Waiting
 
 

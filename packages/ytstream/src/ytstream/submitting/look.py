@@ -247,7 +247,13 @@ def _running(plan: Plan) -> Iterator[Problem]:
     if not client.exists(settings.consumer):
         return
     for _, owner, _ in InstanceLock(client, settings.consumer).holders():
-        yield f"the job runs already: {owner}", "`make stop` first, or wait for its lock to expire"
+        # A driver whose executors' operation was completed leaves its lock to expire (SPYT exits
+        # at once): the new driver waits for that, half a minute at most.
+        id_ = operation.id_in(owner)
+        former = operation.get(client, id_) if id_ is not None else None
+        if former is None or not former.is_final:
+            remedy = "`make stop` first, or wait for its lock to expire"
+            yield f"the job runs already: {owner}", remedy
 
 
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
