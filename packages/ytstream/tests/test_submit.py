@@ -326,6 +326,11 @@ def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
 # The look
 
 
+def test_imports_are_left_to_the_nodes_where_the_job_brings_packages() -> None:
+    given: list[dict[str, Any]] = [{}, {"archive": "a.zip"}, {"image": "spark:1"}]
+    assert [Submit(**one).brings_packages for one in given] == [False, True, True]
+
+
 def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
     connection: Connection, tmp_path: Path
 ) -> None:

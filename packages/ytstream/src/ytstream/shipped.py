@@ -46,10 +46,11 @@ def verify_imports(package: str, more: Sequence[str] = ()) -> None:
     ]
     if missing:
         raise JobError(
-            "the cluster has only the standard library, "
+            "a job has only the standard library, "
             f"{', '.join(('pyspark', 'spyt', *more))} and ytsaurus-client:\n  "
             + "\n  ".join(missing),
-            "put its sources into the package, which travels whole, or do without it",
+            "put its sources into the package, which travels whole, or bring it by archive, under "
+            "[submit]",
         )
 
 

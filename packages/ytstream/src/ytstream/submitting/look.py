@@ -78,7 +78,7 @@ def _here(plan: Plan) -> Iterator[Problem]:
 
 
 def _imports(plan: Plan) -> None:
-    if plan.submit.archive is None and plan.submit.image is None:
+    if not plan.submit.brings_packages:
         job = plan.connection.job
         verify_imports(job.package, job.kind.packages)
 
