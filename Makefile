@@ -4,6 +4,7 @@
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
 #   make operations [ONLY=...]    likewise, of its tests
+#   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
 #   PYTHON=FILE   the interpreter new environments are made with
 #   UV=           pip installs them, though uv is there
 QUEUES ?= 1
@@ -11,6 +12,8 @@ SPARK ?= 4.1
 GUARANTEE ?=
 PROCESSING ?=
 PROXY ?=
+FOLDER ?= //tmp
+SETTINGS ?=
 SECONDS ?= 120
 SEED ?= 1
 ONLY ?=
@@ -45,7 +48,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix outages operations conformance fuzz bench lint audit site picture locks dist release
+  test-quick journeys crash-matrix outages operations conformance test-cluster fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -116,6 +119,10 @@ test-quick: setup-4.1 installed-tools ## what runs without Spark
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance
+
+test-cluster: setup-4.1 ## a whole submit and the conformance suite on the cluster PROXY (YT_TOKEN): where it differs
+	$(if $(PROXY),,$(error PROXY is missing: the name, host or URL of a cluster))
+	@$(BIN)/python -m tools.trial "$(PROXY)" --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # ONLY=requests or ONLY=sequences: one of the two.
 fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each

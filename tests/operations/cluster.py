@@ -11,11 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +22,29 @@ from minicluster import testing
 from minicluster.client_operations import Job, Operation
 from minicluster.release import node, publish
 from tests import jvm
-from ytstream import confs, shipped
 from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables
-from ytstream.demo.process import run_command
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.provision import sized
-from ytstream.query.session import settings_of
 
 #: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
 PATIENCE_SECONDS = 600.0
 #: Small, and quick to start: a test has one executor for two queue tablets at a time.
-RESOURCES = {
-    "spark.driver.memory": "768m",
-    "spark.executor.memory": "768m",
-    "spark.executor.instances": "1",
-    "spark.executor.cores": "2",
-    "spark.driver.extraJavaOptions": jvm.OPTIONS,
-    "spark.executor.extraJavaOptions": jvm.OPTIONS,
-}
+SUBMIT = """
+[submit]
+driver_memory = "768m"
+executors = 1
+executor_cores = 2
+executor_memory = "768m"
+java = "{java}"
+{more}
+
+[spark]
+spark.driver.extraJavaOptions = "{options}"
+spark.executor.extraJavaOptions = "{options}"
+"""
 ALIAS = "*bids-stream"
 FINAL = ("failed", "aborted", "completed")
 
@@ -70,7 +70,9 @@ class Site:
         return self.connection.client
 
     def provision(self) -> None:
-        run_command(self.package, self.cluster.http, self.root, "provision")
+        done = self.command("provision")
+        if done.returncode:
+            raise NotDoneError(done.stdout)
         tables.fill_reference(self.connection, self.sample)
 
     def send(self, count: int) -> None:
@@ -98,49 +100,30 @@ class Site:
 
     # What runs
 
-    def submit(self, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> str:
-        """Call spark-submit, unmodified; return the id of the driver's operation."""
-        archive = shipped.archive(self.package, self.root / "dist")
-        dump = self.root / "build" / "operation"
-        dump.parent.mkdir(exist_ok=True)
-        connection = sized(self.connection)
-        given = {
-            **confs.filled(iter(confs.SUBMIT), connection.values),
-            **settings_of(connection),
-            **RESOURCES,
-            "spark.ytsaurus.java.home": str(node.java_home()),
-            "spark.ytsaurus.driver.watch": "false",
-            "spark.ytsaurus.driver.operation.dump.path": str(dump),
-            "spark.ytsaurus.driver.operation.alias": ALIAS,
-            **(more or {}),
-        }
-        home, spyt = _folder("pyspark"), _folder("spyt")
-        line = [str(home / "bin" / "spark-submit"), "--master", f"ytsaurus://{self.cluster.http}"]
-        line += ["--deploy-mode", "cluster", "--name", self.connection.job.name]
-        for key, value in given.items():
-            line += ["--conf", f"{key}={value}"]
-        line += ["--py-files", str(archive), "--files", str(self.config), *words]
-        line += [str(self.root / "main.py"), "--config", self.config.name]
-        done = subprocess.run(
-            line,
+    def configure(self, submit: str = "") -> None:
+        """Write the configuration of this cluster, with more lines for its ``[submit]``."""
+        self.config.write_text(_configuration(self.root, self.cluster.http, submit))
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Call a command of the job as `make` does; return what it said, both streams in one."""
+        [name, *more] = words
+        return subprocess.run(
+            [sys.executable, "-m", self.package, name, "--config", str(self.config), *more],
             cwd=self.root,
-            env={
-                **_clean(os.environ),
-                "YT_TOKEN": "any",
-                "SPARK_CONF_DIR": str(spyt / "conf"),
-                "SPARK_HOME": str(home),
-                "PYSPARK_PYTHON": sys.executable,
-            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=PATIENCE_SECONDS,
+            timeout=2 * PATIENCE_SECONDS,
         )
+
+    def submit(self, *words: str) -> str:
+        """Submit the job until its first batch; return what the command said."""
+        done = self.command("submit", *words)
         if done.returncode:
-            raise NotDoneError(f"spark-submit ended with {done.returncode}:\n{done.stdout}")
-        return dump.read_text()
+            raise NotDoneError(f"submit ended with {done.returncode}:\n{done.stdout}")
+        return done.stdout
 
     def operations(self) -> list[Operation]:
         """Return all operations, in the order of their starts."""
@@ -231,8 +214,9 @@ class Site:
 
     def stop(self) -> None:
         """Ask the job to stop, as `make stop` does; wait for the end of the driver's operation."""
-        run_command(self.package, self.cluster.http, self.root, "stop")
-        self.wait("the end of the operation", lambda: self.driver().state == "completed", 90)
+        done = self.command("stop")
+        if done.returncode or self.driver().state != "completed":
+            raise NotDoneError(f"stop ended with {done.returncode}:\n{done.stdout}\n{self.said()}")
 
     def counted(self) -> dict[str, Any]:
         """Count rows from the tables."""
@@ -260,21 +244,18 @@ def site(package: str) -> Iterator[Site]:
     sample = import_module("sample").SAMPLE
     with testing.start(operations=True) as cluster:
         config = root / "config" / "cluster.toml"
-        local = (root / "config" / "local.toml").read_text()
-        config.write_text(re.sub(r'^proxy = ".*?"', f'proxy = "{cluster.http}"', local, flags=re.M))
+        config.write_text(_configuration(root, cluster.http))
         settings = load(config, {})
         connection = Connection(connect(settings), settings, job, guarantee_of(job))
         yield Site(package, cluster, root, connection, sample, config)
 
 
-def _folder(package: str) -> Path:
-    spec = find_spec(package)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
+def submit_part(*more: str) -> str:
+    """Return ``[submit]``, with these lines, and ``[spark]`` of a job that is quick to start."""
+    return SUBMIT.format(java=node.java_home(), options=jvm.OPTIONS, more="\n".join(more))
 
 
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what SPYT would make settings of the job from."""
-    left_out = ("SPARK_", "PYSPARK_", "PYTHON", "YT_")
-    return {name: value for name, value in environment.items() if not name.startswith(left_out)}
+def _configuration(root: Path, proxy: str, submit: str = "") -> str:
+    local = (root / "config" / "local.toml").read_text()
+    here = re.sub(r'^proxy = ".*?"', f'proxy = "{proxy}"', local, flags=re.M)
+    return here + submit_part(f'alias = "{ALIAS}"', submit)

@@ -11,13 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minicluster.client_operations import Job
 from minicluster.release import node
 from tests.operations.cluster import FINAL, Site
+from ytstream.demo.process import running
+from ytstream.demo.scenario import drained
 
 ROWS = 4_000
 #: How long the cluster takes to declare a lost node, and the scheduler is away.
 UNNOTICED_SECONDS = 20.0
 AWAY_SECONDS = 120.0
+#: As of a package whose library the nodes lack.
+FAILS_ON_A_NODE = """
+
+import os
+
+if "YT_OPERATION_ID" in os.environ:
+    raise ImportError("libbids.so.1: cannot open shared object file")
+"""
 Scene = Callable[[Site], dict[str, Any]]
 
 
@@ -142,29 +153,89 @@ def scheduler_away(here: Site) -> dict[str, Any]:
     return {"seconds": seconds, "attempts": attempts, **_end(here)}
 
 
-def packages_in_an_archive(here: Site) -> dict[str, Any]:
-    """pandas and pyarrow come with the job: the nodes have neither."""
-    archive = here.root / "build" / "packages.tar.gz"
-    archive.parent.mkdir(exist_ok=True)
-    with tarfile.open(archive, "w:gz") as tar:
-        for source in node.sources(["pandas", "pyarrow", "numpy"]):
-            entry = tarfile.TarInfo(source.name)  # a link: the packages are 200 MB
-            entry.type, entry.linkname = tarfile.SYMTYPE, str(source)
-            tar.addfile(entry)
-    path = "$(SandboxPath)/spyt-package/python:$(SandboxPath)/packages"
-    confs = {
-        "spark.ytsaurus.driverEnv.PYTHONPATH": path,
-        "spark.executorEnv.PYTHONPATH": path,
+def driver_killed_twice(here: Site) -> dict[str, Any]:
+    """The driver's process dies in a batch, and its second attempt while it waits to begin."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    [first] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(first, signal.SIGKILL)
+    here.cluster.client.faults.remove(logged)
+    second = here.wait("a second attempt that waits", lambda: _waiting(here, first))
+    here.signal(second, signal.SIGKILL)
+    found = _recovered(here, fault, anew=True)
+    driver = here.driver()
+    said = [line for job in driver.jobs for line in here.stderr(driver, job).splitlines()]
+    return {"pauses": [line for line in said if line.startswith("attempt: ")], **found}
+
+
+def _waiting(here: Site, former: Job) -> Job | None:
+    driver = here.driver()
+    for job in driver.running():
+        if job.id != former.id and "waiting" in here.stderr(driver, job):
+            return job
+    return None
+
+
+def driver_superseded(here: Site) -> dict[str, Any]:
+    """The driver hangs until its lock expires; when it wakes, a process elsewhere has its place."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(job, signal.SIGSTOP)
+    here.send(ROWS)
+    log = here.root / "elsewhere.log"
+    with running(here.package, here.cluster.http, log, here.root) as elsewhere:
+        here.wait("a batch of the other process", lambda: fault.is_over(here, anew=True))
+        seconds = fault.seconds()
+        here.signal(job, signal.SIGCONT)
+        here.wait("the driver's end", lambda: here.driver().state in FINAL)
+        here.wait("the executors' end", lambda: here.executors().state in FINAL)
+        here.send(ROWS)
+        here.wait("the end of the queues", drained(here.connection))
+        elsewhere.stop()
+    return {
+        "seconds": seconds,
+        "ended": here.driver().state,
+        "error": json.dumps(here.driver().error),
+        "attempts": len(here.driver().jobs),
+        **here.counted(),
     }
-    _start(here, confs, "--archives", f"{archive}#packages")
+
+
+def import_fails(here: Site) -> dict[str, Any]:
+    """The package can be imported here, and on no node: the submit says why, and leaves nothing."""
+    with (here.root / "src" / here.package / "transform.py").open("a") as file:
+        file.write(FAILS_ON_A_NODE)
+    here.provision()
+    here.send(ROWS)
+    done = here.command("submit")
+    return {
+        "exit": done.returncode,
+        "said": done.stdout,
+        "states": [operation.state for operation in here.operations()],
+        "attempts": len(here.driver().jobs),
+    }
+
+
+def packages_in_an_archive(here: Site) -> dict[str, Any]:
+    """A Python with pandas and pyarrow comes with the job: that of the nodes has neither."""
+    build = here.root / "build"
+    made = node.make(build / "environment", more=["pandas", "pyarrow"])
+    with tarfile.open(build / "environment.tar.gz", "w:gz") as tar:
+        tar.add(made.parent, ".")  # its packages are links: they are 200 MB
+    here.configure('archive = "build/environment.tar.gz"\npython = "./environment/bin/python"')
+    _start(here)
     here.wait_drained()
     return _end(here)
 
 
-def _start(here: Site, confs: dict[str, str] | None = None, *words: str) -> None:
+def _start(here: Site, *words: str) -> None:
     here.provision()
     here.send(ROWS)
-    here.submit(confs, words)
+    here.submit(*words)
 
 
 def _held(here: Site, method: str, when: str, **where: str) -> Any:
@@ -244,6 +315,9 @@ SCENES: dict[str, Scene] = {
         executors_operation_aborted,
         executors_operation_completed,
         scheduler_away,
+        driver_killed_twice,
+        driver_superseded,
+        import_fails,
         packages_in_an_archive,
     )
 }

@@ -118,11 +118,14 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     assert len(found["probes"]) >= 3  # the driver, and workers of both executors
     assert found["unshipped"] == []
     shipped = {"bids_stream.zip", "main.py", "cluster.toml"}
+    # Bash reads it before the driver's Java and Python (BASH_ENV), and leaves the folder to know
+    # that it has. Executors have the driver's files, and do not use it.
+    attempt = {"attempt.sh"}
     release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
     unpacked = {"spark", "spyt-package"}
     for probe in found["probes"]:
         files = {name for name in probe["files"] if not MADE_BY_SPARK.fullmatch(name)}
-        assert files == shipped | release | unpacked
+        assert files - {"attempt.began"} == shipped | attempt | release | unpacked
         assert "YT_TOKEN" not in probe["variables"]
         assert "YT_SECURE_VAULT_YT_TOKEN" in probe["variables"]
 
@@ -160,21 +163,25 @@ def test_a_job_reads_its_queues_to_the_end(
 
 @pytest.mark.journey
 @pytest.mark.parametrize(
-    ("scene", "guarantee", "processing"),
+    ("scene", "guarantee", "processing", "spark"),
     [
-        ("executor_aborted", "transactional", "map"),
-        ("executor_preempted", "transactional", "window"),
-        ("executor_preempted", "idempotent", "map"),
-        ("executor_preempted", "at_least_once", "map"),
-        ("executor_node_lost", "transactional", "map"),
-        ("driver_preempted", "transactional", "map"),
-        ("driver_preempted", "transactional", "window"),
-        ("driver_preempted", "at_least_once", "map"),
-        ("driver_node_lost", "transactional", "map"),
-        ("driver_node_lost", "transactional", "window"),
-        ("executors_operation_aborted", "transactional", "window"),
-        ("executors_operation_completed", "transactional", "map"),
-        ("scheduler_away", "transactional", "map"),
+        ("executor_aborted", "transactional", "map", "4.1"),
+        ("executor_preempted", "transactional", "map", "3.5"),
+        ("executor_preempted", "transactional", "window", "4.1"),
+        ("executor_preempted", "idempotent", "map", "4.1"),
+        ("executor_preempted", "at_least_once", "map", "4.1"),
+        ("executor_node_lost", "transactional", "map", "4.1"),
+        ("driver_preempted", "transactional", "map", "4.1"),
+        ("driver_preempted", "transactional", "window", "3.5"),
+        ("driver_preempted", "transactional", "window", "4.1"),
+        ("driver_preempted", "at_least_once", "map", "4.1"),
+        ("driver_node_lost", "transactional", "map", "4.1"),
+        ("driver_node_lost", "transactional", "window", "4.1"),
+        ("executors_operation_aborted", "transactional", "window", "4.1"),
+        ("executors_operation_completed", "transactional", "map", "4.1"),
+        ("scheduler_away", "transactional", "map", "4.1"),
+        ("driver_killed_twice", "transactional", "map", "4.1"),
+        ("driver_superseded", "transactional", "map", "4.1"),
     ],
 )
 def test_no_fault_breaks_the_guarantee(
@@ -184,13 +191,30 @@ def test_no_fault_breaks_the_guarantee(
     scene: str,
     guarantee: str,
     processing: str,
+    spark: str,
 ) -> None:
-    project = generate(guarantee=guarantee, processing=processing)
+    project = generate(guarantee=guarantee, processing=processing, spark_version=spark)
     smaller(project)
-    found = play(project, installed["4.1"], scene)
+    found = play(project, installed[spark], scene)
     assert found["lost"] == 0
     assert found["repeated"] == 0 or guarantee == "at_least_once"
     if scene == "executors_operation_completed":
         assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
     if scene == "scheduler_away":
         assert found["attempts"] == 1
+    if scene == "driver_killed_twice":
+        assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
+    if scene == "driver_superseded":
+        assert (found["ended"], found["attempts"]) == ("aborted", 1)  # no other attempt
+        assert "the job has ended itself" in found["error"]
+
+
+@pytest.mark.journey
+def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    found = play(generate(), installed["4.1"], "import_fails")
+    assert found["exit"] == 1
+    assert "libbids.so.1: cannot open shared object file" in found["said"]
+    assert "Traceback" not in found["said"]
+    assert (found["states"], found["attempts"]) == (["aborted"], 1)

@@ -16,8 +16,8 @@ from tests.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
-        "operations", "test-quick", "conformance", "fuzz", "bench", "lint", "audit", "site",
-        "picture", "release", "locks",
+        "operations", "test-quick", "conformance", "test-cluster", "fuzz", "bench", "lint",
+        "audit", "site", "picture", "release", "locks",
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",

@@ -231,9 +231,10 @@ MISTAKES = (
             "the job cannot start:\nqueue //home/nowhere/bids: missing", "run `provision`",
             command="run"),
     Mistake("import the cluster lacks", TRANSFORM, "EUR_PER", "import hypothesis\n\nEUR_PER",
-            "the cluster has only the standard library, pyspark, spyt and ytsaurus-client:\n"
+            "a job has only the standard library, pyspark, spyt and ytsaurus-client:\n"
             "  transform.py:7 imports hypothesis",
-            "put its sources into the package, which travels whole, or do without it",
+            "put its sources into the package, which travels whole, or bring it by archive, under "
+            "[submit]",
             command="check"),
     Mistake("text for a number", ROWS, '"bidder": 1 + source.randrange(10_000)', '"bidder": "x"',
             "rows() in sample/rows.py, row 0: bidder = 'x', wanted int64", SAMPLED, command="rows"),

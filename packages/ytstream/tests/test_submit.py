@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import pytest
 from yt import yson
@@ -38,6 +39,7 @@ from ytstream.submitting.plan import Plan
 from ytstream.submitting.wait import Wait
 
 ME = "//home/spark"
+MODULE = plan.ATTEMPT.with_name("attempt.py")
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +219,7 @@ def test_files_of_a_person_go_beside_the_jobs_own(tmp_path: Path) -> None:
     assert line.count("--files") == 1
     files = line[line.index("--files") + 1].split(",")
     assert [Path(file).name for file in files] == [
-        *("production.toml", "attempt.sh", "attempt.py", "more.txt"),
+        *("production.toml", "attempt.sh", "more.txt"),
     ]
 
 
@@ -274,6 +276,7 @@ def test_a_rehearsal_needs_no_cluster_and_writes_nothing(
     text = submitting.rehearse(unconnected("transactional"), Path("production.toml"), ())
     assert "spark-submit \\\n  --master ytsaurus://" in text
     assert "job.zip" in text
+    assert text.endswith("main.py --config production.toml")
     assert sorted(repository.rglob("*")) == made != before
 
 
@@ -313,10 +316,19 @@ def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
     lines = {tuple(line.split()[:5]) for line in text.splitlines()}
     assert {("driver", "1", "1", "2g", "2867"), ("executor", "5", "1", "4g", "4506")} <= lines
     assert "1.2, commit abc" in text
-    assert "attempt.sh" in text
+    files = [line.split() for line in text.partition("file  ")[2].splitlines()[2:]]
+    assert [(file[0], file[-1]) for file in files] == [
+        *(("main.py", "."), ("job.zip", "dist"), ("production.toml", "dist")),
+        ("attempt.sh", "ytstream"),
+    ]
 
 
 # The look
+
+
+def test_imports_are_left_to_the_nodes_where_the_job_brings_packages() -> None:
+    given: list[dict[str, Any]] = [{}, {"archive": "a.zip"}, {"image": "spark:1"}]
+    assert [Submit(**one).brings_packages for one in given] == [False, True, True]
 
 
 def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
@@ -425,6 +437,21 @@ def test_a_job_that_runs_elsewhere_is_found_by_its_lock(
     lock.acquire(print)
     try:
         assert "the job runs already: process" in problems(connection, tmp_path)
+    finally:
+        lock.release()
+
+
+def test_the_lock_of_an_operation_that_has_ended_keeps_nothing_from_starting(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver leaves it behind whose executors' operation was completed; it expires."""
+    id_ = start(connection, "exit 1", max_failed_job_count=1)
+    ended(connection, id_)
+    monkeypatch.setenv("YT_OPERATION_ID", id_)
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock.acquire(print)
+    try:
+        look.look(plan_of(connection, tmp_path))
     finally:
         lock.release()
 
@@ -612,8 +639,10 @@ def test_without_an_operation_logs_say_so(connection: Connection) -> None:
 def test_status_shows_the_operation(connection: Connection) -> None:
     id_ = start(connection, "sleep 100")
     text = status.status(connection)
-    assert f"operation {id_} (*" in text
-    assert "1 attempt, 0 failed\nversion 1, commit c" in text
+    assert re.search(
+        rf"^operation {id_}: running since \S+ \S+ UTC; 1 attempt, 0 failed$", text, re.M
+    )
+    assert re.search(r"^alias \*\S+, version 1, commit c$", text, re.M)
 
 
 def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> None:
@@ -623,6 +652,12 @@ def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> 
     found = operation.get(connection.client, id_)
     assert found is not None
     assert (found.state, found.error) == ("aborted", "`stop` was called")
+
+
+def test_only_what_runs_is_ended(connection: Connection) -> None:
+    """A job that has ended itself is not said to be ended by the submit."""
+    found = ended(connection, start(connection, "exit 1", max_failed_job_count=1))
+    assert [*operation.abort(connection.client, found, "a test")] == []
 
 
 # A job that ends its own operation
@@ -674,10 +709,12 @@ def test_an_attempt_takes_the_lock_from_the_one_before(
 
 def _attempt(connection: Connection, tmp_path: Path, **environment: str) -> str:
     """Return the command of a driver whose first bash reads attempt.sh."""
-    for file in (plan.ATTEMPT, plan.ATTEMPT_PYTHON):
-        (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "attempt.sh").write_text(plan.ATTEMPT.read_text())
+    with ZipFile(tmp_path / "attempt.zip", "w") as package:
+        package.write(MODULE, f"{plan.ATTEMPT_MODULE}/attempt.py")
     given = {"BASH_ENV": "./attempt.sh", "YTSTREAM_PROXY": connection.settings.proxy,
              "YTSTREAM_PYTHON": sys.executable, "YT_SECURE_VAULT_YT_TOKEN": "t",
+             "YTSTREAM_ATTEMPT": f"./attempt.zip/{plan.ATTEMPT_MODULE}",
              **environment}  # fmt: skip
     words = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
     inner = f"env {words} bash -c 'echo begun; bash -c \"echo inner\"'"
@@ -707,7 +744,7 @@ def test_a_python_that_is_not_there_ends_the_operation(
 
 def _module() -> Any:
     """Import attempt.py as a node runs it: a file, not a part of the package."""
-    spec = spec_from_file_location("attempt", plan.ATTEMPT_PYTHON)
+    spec = spec_from_file_location("attempt", MODULE)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -767,5 +804,5 @@ def test_a_python_that_does_not_do_is_named(change: dict[str, Any], said: str) -
 
 
 def test_the_pause_is_for_any_python_that_a_node_may_have() -> None:
-    tree = ast.parse(plan.ATTEMPT_PYTHON.read_text(), feature_version=(3, 7))
+    tree = ast.parse(MODULE.read_text(), feature_version=(3, 7))
     assert isinstance(tree, ast.Module)

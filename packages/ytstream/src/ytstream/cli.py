@@ -44,7 +44,8 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
         print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")
-    shipped.verify_imports(connection.job.package, connection.job.kind.packages)
+    if not connection.settings.submit.brings_packages:
+        shipped.verify_imports(connection.job.package, connection.job.kind.packages)
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         flow = pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))

@@ -109,6 +109,11 @@ def get(client: Client, id_: str | None = None, alias: str | None = None) -> Ope
     )
 
 
+def moment(given: str) -> str:
+    """Return a time of the cluster's, 2026-11-23T20:00:00.5Z, as people read it."""
+    return f"{given[:19].replace('T', ' ')} UTC"
+
+
 def is_unknown(error: YtError) -> bool:
     """Return whether the cluster has no such operation."""
     has_code = error.contains_code(_NO_SUCH_OPERATION) or error.is_resolve_error()
@@ -205,9 +210,12 @@ def refusal_of_an_empty_one(client: Client) -> str:
 
 
 def abort(client: Client, found: Operation, why: str) -> Iterator[str]:
-    """End an operation and that of its executors; yield what was ended."""
+    """End an operation and that of its executors, if they run; yield what was ended."""
     for what, id_ in ((DRIVER, found.id), ("executors", found.executors)):
-        if id_ is not None:
-            with suppress(YtError, OSError):
+        if id_ is None:
+            continue
+        with suppress(YtError, OSError):
+            now = get(client, id_)
+            if now is not None and not now.is_final:
                 client.abort_operation(id_, message=why)
                 yield f"the {what}'s operation {id_}"

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from .errors import JobError
 
-#: Packages that every cluster with SPYT has.
+#: Packages that a job may import without bringing them. The first three come with the operation's
+#: own files. The others are of the nodes' Python: the administrators have put them there, and the
+#: driver looks for them before it starts (submitting/node/attempt.py).
 _ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
 #: Parts of this folder that a running job does not need.
 NOT_SHIPPED = {"demo", "doctor", "testing"}
@@ -44,10 +46,11 @@ def verify_imports(package: str, more: Sequence[str] = ()) -> None:
     ]
     if missing:
         raise JobError(
-            "the cluster has only the standard library, "
+            "a job has only the standard library, "
             f"{', '.join(('pyspark', 'spyt', *more))} and ytsaurus-client:\n  "
             + "\n  ".join(missing),
-            "put its sources into the package, which travels whole, or do without it",
+            "put its sources into the package, which travels whole, or bring it by archive, under "
+            "[submit]",
         )
 
 

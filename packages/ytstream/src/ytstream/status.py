@@ -131,15 +131,22 @@ def _operation(connection: Connection) -> Iterator[str]:
     runs = operation.runs(client, found.id)
     failed = sum(run.state == "failed" for run in runs)
     note = found.note
+    began, ended = map(operation.moment, (found.started, found.ended))
+    when = f"at {ended}" if found.is_final else f"since {began}"
+    yield ""
     yield (
-        f"operation {found.id} ({connection.settings.alias}): {found.state} since "
-        f"{found.ended or found.started}; {counted(len(runs), 'attempt')}, {failed} failed"
+        f"operation {found.id}: {found.state} {when}; {counted(len(runs), 'attempt')}, "
+        f"{failed} failed"
     )
-    yield f"version {note.get('version') or '?'}, commit {note.get('commit') or '?'}" + (
-        f"; executors: operation {found.executors}" if found.executors else ""
-    )
-    for address in (operation.address(client, found.id), found.description.get("Web UI")):
-        if address:
-            yield str(address)
     if found.error:
         yield f"its end: {found.error}"
+    yield (
+        f"alias {connection.settings.alias}, version {note.get('version') or '?'}, "
+        f"commit {note.get('commit') or '?'}"
+    )
+    if found.executors:
+        yield f"executors: operation {found.executors}"
+    if address := operation.address(client, found.id):
+        yield f"web interface: {address}"
+    if not found.is_final and (own := found.description.get("Web UI")):
+        yield f"Spark's own: {own}"

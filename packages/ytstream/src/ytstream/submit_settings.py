@@ -88,6 +88,11 @@ class Submit:
     #: How long `submit` waits for the first batch before it ends what it has started.
     wait_seconds: float = field(default=900.0, metadata=seconds(10, 24 * 3600))
 
+    @property
+    def brings_packages(self) -> bool:
+        """Whether the job may have packages that the nodes lack; which ones, the nodes will see."""
+        return self.archive is not None or self.image is not None
+
 
 def submit_of(raw: Mapping[str, Any]) -> Submit:
     """Return the value of a table that was found good."""

@@ -37,7 +37,7 @@ def stop(connection: Connection, say: Callable[[str], None]) -> str:
         line = _stop_process(connection, say)
     except JobError as error:
         line = error.message
-    return f"{line}; {_await_end(connection, found, say)}"
+    return f"{line}\n{_await_end(connection, found, say)}"
 
 
 def of_job(connection: Connection) -> Operation | None:

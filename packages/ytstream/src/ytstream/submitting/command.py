@@ -10,7 +10,7 @@ from .. import confs
 from ..config import token
 from ..job import MOST_FAILURES
 from ..query.session import settings_of
-from .plan import ATTEMPT, Plan, folder_of, parameters
+from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
 
 #: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
 #: the public command (SparkConfDecorators), and Spark's scripts read many others.
@@ -60,6 +60,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
         "spark.ytsaurus.driver.operation.dump.path": str(dump),
         # Every bash of the driver's job reads this file first: it waits after a failure.
         "spark.ytsaurus.driverEnv.BASH_ENV": f"./{ATTEMPT.name}",
+        "spark.ytsaurus.driverEnv.YTSTREAM_ATTEMPT": f"./{plan.package.name}/{ATTEMPT_MODULE}",
         "spark.ytsaurus.driverEnv.YTSTREAM_PROXY": plan.settings.proxy,
         "spark.ytsaurus.driverEnv.YTSTREAM_PYTHON": plan.submit.python,
     }
@@ -78,9 +79,11 @@ def environment(plan: Plan, shell: Mapping[str, str] = os.environ) -> dict[str, 
 
 def printed(line: list[str]) -> str:
     """Return the call as a person would type it, an option a line."""
-    words = iter(line)
+    *options, main, config, name = line
+    words = iter(options)
     lines = [next(words)]
     for word in words:
-        pair = word.startswith("--") and word != "--config"
+        pair = word.startswith("--")
         lines.append(f"{word} {shlex.quote(next(words))}" if pair else shlex.quote(word))
+    lines.append(f"{shlex.quote(main)} {config} {shlex.quote(name)}")
     return " \\\n  ".join(lines)

@@ -30,7 +30,7 @@ def job_operation(connection: Connection) -> Operation:
 def logs(connection: Connection) -> Iterator[str]:
     """Yield the newest attempt of the driver, then of each executor, a header before each."""
     for what, id_, run in _newest(connection.client, job_operation(connection)):
-        yield f"=== {what}, job {run.id}, {run.state}, since {run.started}, on {run.host}"
+        yield _header(what, run)
         yield operation.stderr(connection.client, id_, run.id).rstrip("\n")
 
 
@@ -46,7 +46,7 @@ def follow(connection: Connection, pause: Callable[[float], None] = time.sleep) 
         runs = operation.runs(connection.client, found.id)
         for run in runs[:1]:
             if run.id not in seen:
-                yield f"=== {DRIVER}, job {run.id}, {run.state}, since {run.started}, on {run.host}"
+                yield _header(DRIVER, run)
             said = operation.stderr(connection.client, found.id, run.id)
             said += "\n" * (run.state in operation.FINAL and not said.endswith("\n"))
             yield from added(seen.get(run.id, ""), said)
@@ -70,6 +70,11 @@ def added(before: str, now: str) -> list[str]:
     lines = whole.splitlines()
     at = len(lines) - lines[::-1].index(last[0]) if last and last[0] in lines else 0
     return lines[at:]
+
+
+def _header(what: str, run: Run) -> str:
+    began = operation.moment(run.started)
+    return f"=== {what}, job {run.id}, {run.state}, began {began}, on {run.host}"
 
 
 def _newest(client: Client, found: Operation) -> Iterator[tuple[str, str, Run]]:

@@ -78,7 +78,7 @@ def _here(plan: Plan) -> Iterator[Problem]:
 
 
 def _imports(plan: Plan) -> None:
-    if plan.submit.archive is None and plan.submit.image is None:
+    if not plan.submit.brings_packages:
         job = plan.connection.job
         verify_imports(job.package, job.kind.packages)
 
@@ -247,7 +247,13 @@ def _running(plan: Plan) -> Iterator[Problem]:
     if not client.exists(settings.consumer):
         return
     for _, owner, _ in InstanceLock(client, settings.consumer).holders():
-        yield f"the job runs already: {owner}", "`make stop` first, or wait for its lock to expire"
+        # A driver whose executors' operation was completed leaves its lock to expire (SPYT exits
+        # at once): the new driver waits for that, half a minute at most.
+        id_ = operation.id_in(owner)
+        former = operation.get(client, id_) if id_ is not None else None
+        if former is None or not former.is_final:
+            remedy = "`make stop` first, or wait for its lock to expire"
+            yield f"the job runs already: {owner}", remedy
 
 
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (

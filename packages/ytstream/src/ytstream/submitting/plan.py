@@ -23,9 +23,11 @@ from ..submit_settings import Submit
 from ..table import table
 from ..version import __version__
 
-_NODE = Path(__file__).with_name("node")
-#: What the driver's job runs before Java and Python, and what that asks the cluster.
-ATTEMPT, ATTEMPT_PYTHON = _NODE / "attempt.sh", _NODE / "attempt.py"
+#: What the driver's job runs before Java and Python.
+ATTEMPT = Path(__file__).with_name("node") / "attempt.sh"
+#: Where, in the package's archive, the module is that it calls. Among the job's files, Spark would
+#: copy it into a folder of its own and put that on the driver's sys.path (PythonRunner).
+ATTEMPT_MODULE = "ytstream/submitting/node"
 #: The folder beside the job's files that the archive of packages is unpacked into.
 ENVIRONMENT = "environment"
 
@@ -61,7 +63,7 @@ class Plan:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that go into the job's folder beside main.py and the package."""
-        return (self.config, ATTEMPT, ATTEMPT_PYTHON)
+        return (self.config, ATTEMPT)
 
     @property
     def archive(self) -> str | None:
@@ -162,7 +164,7 @@ def shown(plan: Plan) -> str:
         "stderr table": submit.stderr_table,
     }
     header = ("process", "count", "cores", "memory", "limit", "memory is given by")
-    files = [(path.name, _size(path), str(path.parent)) for path in plan.shipped]
+    files = [(path.name, _size(path), _near(path, plan.folder.parent)) for path in plan.shipped]
     return "\n\n".join(
         (
             table(header, processes),
@@ -199,6 +201,14 @@ def _yson(value: Mapping[str, object]) -> str:
 
 def _size(path: Path) -> str:
     return f"{path.stat().st_size:,}" if path.exists() else "not built yet"
+
+
+def _near(path: Path, root: Path) -> str:
+    """Return the folder of a file as a person in the repository names it."""
+    if path == ATTEMPT:
+        return "ytstream"
+    folder = path.parent
+    return str(folder.relative_to(root)) if folder.is_relative_to(root) else str(folder)
 
 
 def _version(root: Path) -> str:

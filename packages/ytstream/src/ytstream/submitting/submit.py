@@ -43,7 +43,7 @@ def submit(
     connection = provision.sized(connection)
     made = plan.plan_of(connection, config, words)
     plan.build(made, config)
-    say(plan.shown(made))
+    say(f"{plan.shown(made)}\n")
     head = read_head(connection.settings.ledger, connection.client.select_rows)
     id_: str | None = None
     try:
@@ -65,7 +65,8 @@ def _hand_over(made: Plan, say: Callable[[str], None]) -> str:
     """Call spark-submit and return the operation's id. Raises JobError with its reason."""
     dump, log = made.folder / "operation.id", made.folder / "submit.log"
     dump.unlink(missing_ok=True)
-    say(f"spark-submit uploads the files and starts the operation; its log is {log}")
+    name = log.relative_to(made.folder.parent)
+    say(f"spark-submit uploads the files and starts the operation; its log is {name}")
     with log.open("w", encoding="utf-8") as out:
         code = subprocess.run(
             command.command(made, dump),

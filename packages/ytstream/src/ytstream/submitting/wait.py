@@ -104,11 +104,12 @@ class Wait:
     def _failed(self, found: Operation, runs: Sequence[operation.Run]) -> JobError:
         why = self._why(found) or next((run.error for run in runs if run.error), "")
         state = f"its operation is {found.state}" if found.is_final else "its first attempt failed"
+        lines = [f"the driver did not come to its first batch: {state}", *filter(None, [why])]
+        lines += stderr_of_newest(self._client, found.id, SHOWN)
         return JobError(
-            "\n".join((f"the driver did not come to its first batch: {state}: {why}",
-                       *stderr_of_newest(self._client, found.id, SHOWN))),
+            "\n".join(lines),
             "correct the cause and submit again; `make logs` has all that the driver said",
-        )  # fmt: skip
+        )
 
     def _why(self, found: Operation) -> str:
         """Return the reason that the job has given, or the cluster."""

@@ -9,7 +9,7 @@ if mkdir attempt.began 2> /dev/null; then
   index=$((${YT_TASK_JOB_INDEX:-0} > 6 ? 6 : ${YT_TASK_JOB_INDEX:-0}))
   code=0
   if test -n "$python"; then
-    "$python" attempt.py "$python" 1>&2 || code=$?
+    PYTHONPATH="$YTSTREAM_ATTEMPT${PYTHONPATH:+:$PYTHONPATH}" "$python" -m attempt "$python" 1>&2 || code=$?
   else
     echo "attempt: no Python on this node: neither $YTSTREAM_PYTHON nor python3" 1>&2
     code=4
