@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .. import ids
 from ..clock import Clock
@@ -219,16 +219,18 @@ class Tables:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
-        indexes = dict.fromkeys([index for _, index, _ in modifications])
+        indexes = {index for _, index, _ in modifications}
         for index in indexes:
             tablet = tablet_at(table, drawn if index is None else index, node.path)
             if tablet.state != MOUNTED:
                 raise not_mounted(tablet, node.path)
         buffered = tx.buffer(node, table).appended
+        is_split = len(indexes) > 1
         for index in indexes:
-            buffered.setdefault(drawn if index is None else index, []).extend(
-                [row for _, at, row in modifications if at == index and isinstance(row, bytes)]
-            )
+            rows = [row for _, at, row in modifications if not is_split or at == index]
+            # What is appended is written whole.
+            stored = cast("list[bytes]", rows)
+            buffered.setdefault(drawn if index is None else index, []).extend(stored)
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]
