@@ -78,9 +78,7 @@ class OrderedData:
         """Timestamp of the last commit; 0 when there was none."""
         return self.commits[-1][0] if self.commits else 0
 
-    def spans(
-        self, offset: int, count: int, weight: int | None = None
-    ) -> tuple[int, list[Span]]:
+    def spans(self, offset: int, count: int, weight: int | None = None) -> tuple[int, list[Span]]:
         """Return (first index, rows) from `offset` on, or from the first untrimmed row.
 
         With a `weight`, as many rows as fit into so many bytes.
