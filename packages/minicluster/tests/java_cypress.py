@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from packages.minicluster.tests.java_values import ROWS, Java, joined
 
+Names = list[str]
+Rows = list[dict[str, Any]]
 PERMISSIONS = {"read": 1, "write": 2}
 """Bits of EPermission (core/ytree/permission.h)."""
 
@@ -60,10 +62,10 @@ class JavaCypress:
             ).toBuilder(),
         )
 
-    def get(self, path: str, *, attributes: list[str] | None = None) -> Any:
+    def get(self, path: str, *, attributes: Names | None = None) -> Any:
         return self._java.value(self._ask("getNode", self._look("GetNode", path, attributes)))
 
-    def list(self, path: str, *, attributes: list[str] | None = None) -> list[Any]:
+    def list(self, path: str, *, attributes: Names | None = None) -> list[Any]:
         found: list[Any]
         found = self._java.value(self._ask("listNode", self._look("ListNode", path, attributes)))
         return found
@@ -155,12 +157,12 @@ class JavaCypress:
         writer.write([self._java.row(schema, row) for row in rows], schema)
         joined(writer.close())
 
-    def read_table(self, path: Any) -> list[dict[str, Any]]:
+    def read_table(self, path: Any) -> Rows:
         given = self._java.find(f"{ROWS}.UnversionedRowDeserializer")()
         context = self._java.request("ReadSerializationContext")(given)
         request = self._java.builder("ReadTable").setPath(self._java.rich(path))
         reader = self._ask("readTable", request.setSerializationContext(context))
-        found: list[dict[str, Any]] = []
+        found: Rows = []
         while reader.canRead():
             if (part := reader.read()) is not None:
                 schema = reader.getCurrentReadSchema()
@@ -212,7 +214,7 @@ class JavaCypress:
 
     # Requests
 
-    def _look(self, request: str, path: str, attributes: list[str] | None) -> Any:
+    def _look(self, request: str, path: str, attributes: Names | None) -> Any:
         made = self._java.builder(request).setPath(self._java.path(path))
         return made if attributes is None else made.setAttributes(attributes)
 

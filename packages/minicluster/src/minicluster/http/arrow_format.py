@@ -9,7 +9,7 @@ It takes pyarrow, which is no dependency of this package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -21,27 +21,24 @@ from ..rows import wire
 from ..rows.schema import Column
 from .options import Options, refuse
 
-_TYPES: dict[str, Callable[[Any], Any]] = {
-    **{
-        name: lambda pa, name=name: getattr(pa, name)()
-        for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-    },
-    "interval": lambda pa: pa.int64(),
-    "date": lambda pa: pa.date32(),
-    "datetime": lambda pa: pa.timestamp("s"),
-    "timestamp": lambda pa: pa.timestamp("us"),
-    "double": lambda pa: pa.float64(),
-    "float": lambda pa: pa.float32(),
-    "boolean": lambda pa: pa.bool_(),
-    "string": lambda pa: pa.binary(),
-    "any": lambda pa: pa.binary(),
-    "utf8": lambda pa: pa.string(),
-    "json": lambda pa: pa.string(),
-    "null": lambda pa: pa.null(),
-    "void": lambda pa: pa.null(),
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_TYPES: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _INTEGERS},
+    "interval": ("int64",),
+    "date": ("date32",),
+    "datetime": ("timestamp", "s"),
+    "timestamp": ("timestamp", "us"),
+    "double": ("float64",),
+    "float": ("float32",),
+    "boolean": ("bool_",),
+    "string": ("binary",),
+    "any": ("binary",),
+    "utf8": ("string",),
+    "json": ("string",),
+    "null": ("null",),
+    "void": ("null",),
 }
-"""By the older name of a type, which is any for every composite one; the others have no place in
-this format."""
+"""Older name of a type (any: every composite one) -> pyarrow's function for it, and an argument."""
 ROWS_OF_A_BATCH = 10_000
 
 
@@ -96,7 +93,9 @@ class Arrow:
     def _field(self, column: Column) -> Any:
         if column.type not in _TYPES:
             raise generic(f'Type "{column.type}" is not currently supported by Arrow encoder')
-        return self._pa.field(column.name, _TYPES[column.type](self._pa), not column.required)
+        name, *arguments = _TYPES[column.type]
+        kind = getattr(self._pa, name)(*arguments)
+        return self._pa.field(column.name, kind, not column.required)
 
 
 def _columns(rows: Typed, start: int, end: int) -> list[list[Any]]:
