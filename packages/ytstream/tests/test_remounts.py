@@ -95,6 +95,8 @@ def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
     assert entry.error is None or entry.error["code"] in REFUSED
     heard = [words for words in (WAITS, COUNTED) if words in caplog.text]
     assert "".join(heard) == said(guarantee, name)
+    named = "Invalid mount revision" in caplog.text or "is not known" in caplog.text
+    assert named == (heard == [WAITS])
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, repeated(guarantee, name))
 
