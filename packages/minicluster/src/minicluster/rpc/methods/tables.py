@@ -35,7 +35,7 @@ def modify_rows(call: Invocation) -> None:
     call.cluster.tables.modify_rowset(
         text(message.path),
         rowsets.joined(call.attachments),
-        message.row_modification_types,
+        [*message.row_modification_types],
         rowsets.names(message.rowset_descriptor),
         tx=transaction,
     )
