@@ -1,13 +1,23 @@
-"""The basics over each client, and what the native one alone sends."""
+"""The basics over each client, and row locks over those that have them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from minicluster import testing
-from packages.minicluster.tests.basics import BACKENDS, BASICS, KEYED, connect, refused, table
+from packages.minicluster.tests.basics import (
+    BACKENDS,
+    BASICS,
+    KEYED,
+    LACKED_BY_JAVA,
+    LacksError,
+    connect,
+    refused,
+    table,
+)
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
@@ -20,6 +30,26 @@ def test_basics(name: str, client: Any) -> None:
     root = f"//tmp/basics/{client.config['backend']}/{name}"
     client.create("map_node", root, recursive=True)
     BASICS[name](client, root)
+
+
+@pytest.fixture(scope="module")
+def java(running: testing.Running) -> Iterator[Any]:
+    from packages.minicluster.tests import java_client
+
+    with java_client.connect(running.http) as client:
+        yield client
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", BASICS)
+def test_basics_over_the_java_client(name: str, java: Any) -> None:
+    root = f"//tmp/basics/java/{name}"
+    java.create("map_node", root, recursive=True)
+    if name not in LACKED_BY_JAVA:
+        BASICS[name](java, root)
+        return
+    with pytest.raises(LacksError, match=LACKED_BY_JAVA[name]):
+        BASICS[name](java, root)
 
 
 @pytest.mark.parametrize("type", ["shared_weak", "shared_strong"])

@@ -14,7 +14,9 @@ from minicluster import persist, testing
 from minicluster.client import ControlError
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
+from minicluster.rows import wire
 from minicluster.tables import row_log
+from minicluster.tables.ordered import OrderedData, data_weight, numbered, within_weight
 from minicluster.tables.row_log import BLOCK, RowLog
 from packages.minicluster.tests.conftest import connect
 from packages.minicluster.tests.tables_lab import KEYED, PLAIN, lookup, select, table, write
@@ -50,6 +52,33 @@ def test_a_dropped_block_is_gone() -> None:
     log.drop(1)
     assert not log._blocks
     assert list(log) == [b"next"]
+
+
+@pytest.mark.parametrize("values", [1, 300], ids=["few", "more than a byte holds"])
+def test_rows_are_numbered_where_they_lie(monkeypatch: pytest.MonkeyPatch, values: int) -> None:
+    """In blocks and behind them, from any row on, in as many bytes as are asked for."""
+    monkeypatch.setattr(row_log, "BLOCK", 20_000)
+    data, plain = OrderedData(), list[bytes]()
+    for start in range(0, 60, 7):
+        rows = [wire.encode([(n, wire.INT64, n)] * values) for n in range(start, start + 7)]
+        data.append(rows, timestamp=start + 1)
+        plain += rows
+    data.trim(3)
+    for offset, count in ((0, 99), (3, 5), (17, 30), (60, 5), (99, 1)):
+        start = max(offset, 3)
+        wanted = [
+            wire.extended(
+                row, wire.encode([(values, wire.INT64, 4), (values + 1, 3, index)])[8:], 2
+            )
+            for index, row in enumerate(plain)
+            if start <= index < start + count
+        ]
+        first, spans = data.spans(offset, count)
+        assert (first, numbered(spans, values, 4, first)) == (start, wanted)
+        weight = sum(map(data_weight, plain[start : start + count])) // 2
+        first, spans = data.spans(offset, count, weight)
+        fitting = within_weight(plain[start : start + count], weight)
+        assert numbered(spans, values, 4, first) == wanted[:fitting]
 
 
 def memory(pid: int) -> float:

@@ -35,6 +35,7 @@ SAMPLE = (
     "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
     "test_large_batches.py::test_each_output_that_is_too_small_is_named",
     "test_unmounted.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
+    "test_remounts.py::test_a_table_is_mounted_anew_between_the_writes_and_the_commit[transactional-output-reshard]",
     "test_watch.py::test_a_task_that_finishes_is_seen",
     "test_leaving.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",

@@ -10,6 +10,7 @@ from yt import yson
 
 from ..errors import GENERIC, YtError, generic, not_supported
 from ..rows.conversions import NONE, Conversions
+from .arrow_format import Arrow
 from .dsv_format import Dsv
 from .json_format import Json
 from .options import Options, flag, one_of, refuse
@@ -75,6 +76,7 @@ _CODECS: dict[str, Callable[[Options], Codec]] = {
     "yson": Yson.parse,
     "json": Json.parse,
     "dsv": Dsv.parse,
+    "arrow": Arrow.parse,
 }
 
 

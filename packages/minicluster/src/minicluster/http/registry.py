@@ -221,7 +221,8 @@ class Command:
     volatile: bool = False
     heavy: bool = False
     schemaless: bool = False
-    """Whether the rows of its answer may differ in their columns: only such are written as DSV."""
+    """Whether the rows of its answer may differ in their columns: only such are written as DSV and
+    in Arrow."""
 
     def describe(self) -> dict[str, Any]:
         """Return the command as `GET /api/v4` lists it."""

@@ -57,11 +57,13 @@ def _of_table(query: Query, source: Source) -> Rowset:
     columns = source.named_columns
     scope = Scope(names(columns), {}, _aliases(query))
     condition = require_boolean(query.where, scope)
+    # Nothing looks at the values of `* from [table]`.
+    are_wanted = condition or query.projections is not None or query.order_by
     width = len(columns)
     rows = (
         (values, row)
         for row in source.rows(query.where)
-        for values in [decoded(row, width)]
+        for values in [decoded(row, width) if are_wanted else ()]
         if condition is None or condition.evaluate(values)
     )
     if query.projections is not None:

@@ -79,7 +79,7 @@ class Source:
         for index, tablet in wanted:
             data = tablet.data
             end = data.total if self.timestamp is None else data.end_at(self.timestamp)
-            first, found = data.slice(data.trimmed, max(0, end - data.trimmed))
+            first, found = data.spans(data.trimmed, max(0, end - data.trimmed))
             yield from numbered(found, width, index, first)
 
 

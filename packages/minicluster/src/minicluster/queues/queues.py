@@ -16,7 +16,7 @@ from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, WRITE
 from ..rows.from_yson import encode
 from ..rows.rowset import Rowset, RowsetColumn
 from ..tables.commands import Tables
-from ..tables.ordered import numbered, within_weight
+from ..tables.ordered import numbered
 from ..tables.table import require_readable, tablet_at
 from ..tables.transactions import TabletTransactions, Transaction
 from .agent import QueueAgent
@@ -84,9 +84,11 @@ class Queues:
         tablet = tablet_at(table, partition, node.path)
         require_readable(tablet, node.path)
         # A trimmed offset is answered with the first rows there are (documentation, "queues").
-        first, found = tablet.data.slice(offset, DEFAULT_MAX_ROWS if max_rows is None else max_rows)
-        weight = DEFAULT_MAX_WEIGHT if max_data_weight is None else max_data_weight
-        found = found[: within_weight(found, weight)]
+        first, found = tablet.data.spans(
+            offset,
+            DEFAULT_MAX_ROWS if max_rows is None else max_rows,
+            DEFAULT_MAX_WEIGHT if max_data_weight is None else max_data_weight,
+        )
         width = len(table.schema.columns)
         return QueueRowset(
             table.schema.rowset_columns() + _SYSTEM,

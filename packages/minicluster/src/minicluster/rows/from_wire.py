@@ -111,12 +111,12 @@ class RowReader:
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
         result: list[Modification] = []
-        position = 1
+        add, as_it_is, position = result.append, self.plain, 1
         for kind in kinds:
-            plain = self.plain(rowset, words, position) if kind == WRITE else None
+            plain = as_it_is(rowset, words, position) if kind == WRITE else None
             if plain is not None:
                 position, stored = plain
-                result.append((WRITE, None, stored))
+                add((WRITE, None, stored))
                 continue
             end = wire.row_end(words, position)
             if words[position] == wire.MISSING_ROW:

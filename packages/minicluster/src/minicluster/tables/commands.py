@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .. import ids
 from ..clock import Clock
@@ -190,7 +189,7 @@ class Tables:
 
     def _modified(self, path: str, kinds: Iterable[int]) -> tuple[Node, Table]:
         node, table = self.dynamic(path)
-        if not table.sorted and any(kind != WRITE for kind in kinds):
+        if not table.sorted and not {WRITE}.issuperset(kinds):
             raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
         return node, table
 
@@ -219,16 +218,17 @@ class Tables:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
-        added: dict[int | None, list[bytes]] = defaultdict(list)
-        for _, index, row in modifications:
-            assert isinstance(row, bytes)
-            added[index].append(row)
-        for index in added:
+        indexes = {index for _, index, _ in modifications}
+        for index in indexes:
             tablet = tablet_at(table, drawn if index is None else index, node.path)
             if tablet.state != MOUNTED:
                 raise not_mounted(tablet, node.path)
         buffered = tx.buffer(node, table).appended
-        for index, stored in added.items():
+        is_split = len(indexes) > 1
+        for index in indexes:
+            rows = [row for _, at, row in modifications if not is_split or at == index]
+            # What is appended is written whole.
+            stored = cast("list[bytes]", rows)
             buffered.setdefault(drawn if index is None else index, []).extend(stored)
 
     def _random_tablet(self, table: Table, path: str) -> int:

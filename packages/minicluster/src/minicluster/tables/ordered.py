@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 
 from ..rows import wire
-from .row_log import RowLog
+from .row_log import RowLog, Span
 
 _LENGTH = Struct("<I")
 
@@ -78,11 +78,20 @@ class OrderedData:
         """Timestamp of the last commit; 0 when there was none."""
         return self.commits[-1][0] if self.commits else 0
 
-    def slice(self, offset: int, count: int) -> tuple[int, list[bytes]]:
-        """Return (first index, rows) from `offset` on, or from the first untrimmed row."""
+    def spans(self, offset: int, count: int, weight: int | None = None) -> tuple[int, list[Span]]:
+        """Return (first index, rows) from `offset` on, or from the first untrimmed row.
+
+        With a `weight`, as many rows as fit into so many bytes.
+        """
         start = max(offset, self.trimmed)
         first = start - self.trimmed
-        return start, self.rows[first : first + count]
+        last = min(first + count, len(self.rows))
+        found = list(self.rows.spans(first, last)) if last > first else []
+        # A row has at least as many bytes as it weighs.
+        if weight is not None and sum(span.size for span in found) > weight:
+            rows = (row for span in found for row in span.rows())
+            return self.spans(start, within_weight(rows, weight))
+        return start, found
 
 
 def data_weight(row: bytes) -> int:
@@ -102,16 +111,15 @@ def data_weight(row: bytes) -> int:
     return weight
 
 
-def within_weight(rows: list[bytes], limit: int) -> int:
+def within_weight(rows: Iterable[bytes], limit: int) -> int:
     """Return how many leading rows fit into `limit` bytes; at least one, as on the server."""
-    if sum(map(len, rows)) <= limit:  # a row has at least as many bytes as it weighs
-        return len(rows)
-    total = 0
-    for count, row in enumerate(rows):
+    total = count = 0
+    for row in rows:
         if total >= limit:
             return max(count, 1)
         total += data_weight(row)
-    return len(rows)
+        count += 1
+    return count
 
 
 def stamped(
@@ -138,16 +146,23 @@ def stamped(
     return result, weight
 
 
-def numbered(found: list[bytes], width: int, partition: int, first: int) -> list[bytes]:
+_MORE = [(count + 2).to_bytes(8, "little") for count in range(wire.MAX_VALUES_PER_ROW + 1)]
+"""By the number of a row's values: how a row with two more of them begins."""
+
+
+def numbered(spans: Iterable[Span], width: int, partition: int, first: int) -> list[bytes]:
     """Return rows with tablet and row index, under the column ids `width` and `width + 1`."""
     head = (
         wire.encode_value(width, wire.INT64, partition)
         + wire.encode_value(width + 1, wire.INT64, 0)[:8]
     )
-    return [
-        (row[0] + 256 * row[1] + 2).to_bytes(8, "little")
-        + row[8:]
-        + head
-        + index.to_bytes(8, "little")
-        for index, row in enumerate(found, first)
-    ]
+    tail = Struct(f"<{len(head)}sQ").pack
+    found: list[bytes] = []
+    for span in spans:
+        data, start = span.data, first + len(found)
+        # The first two bytes are the number of values: there are no more than 1024.
+        found += [
+            _MORE[data[at] + 256 * data[at + 1]] + data[at + 8 : end] + tail(head, index)
+            for index, (at, end) in enumerate(zip(span.begins, span.ends, strict=True), start)
+        ]
+    return found

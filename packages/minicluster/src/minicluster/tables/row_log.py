@@ -10,11 +10,34 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import overload
 
 BLOCK = 1 << 18
 """Bytes from which on the last rows become a block."""
+
+
+@dataclass(slots=True)
+class Span:
+    """Rows that follow each other in the bytes of a block."""
+
+    data: bytes
+    begin: int
+    ends: list[int]
+
+    @property
+    def begins(self) -> list[int]:
+        """Return where each row begins: where the one before it ends."""
+        return [self.begin, *self.ends[:-1]]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all rows."""
+        return self.ends[-1] - self.begin if self.ends else 0
+
+    def rows(self) -> list[bytes]:
+        return list(map(self.data.__getitem__, map(slice, self.begins, self.ends)))
 
 
 class RowLog(Sequence[bytes]):
@@ -70,19 +93,16 @@ class RowLog(Sequence[bytes]):
         if isinstance(item, int):
             return self[range(len(self))[item] :][0]
         start, end, _ = item.indices(len(self))
-        found: list[bytes] = []
-        for rows in self._between(start, end):
-            found += rows
-        return found
+        return [row for span in self.spans(start, end) for row in span.rows()]
 
     def __iter__(self) -> Iterator[bytes]:
-        return chain.from_iterable(self._between(0, len(self)))
+        return chain.from_iterable(span.rows() for span in self.spans(0, len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowLog | list) and list(self) == list(other)
 
-    def _between(self, start: int, end: int) -> Iterator[list[bytes]]:
-        """Yield the rows of a slice block by block."""
+    def spans(self, start: int, end: int) -> Iterator[Span]:
+        """Yield the rows of a slice block by block, uncut."""
         base = self._starts[0] + self._dropped
         first, last = base + start, base + end
         for number in range(bisect_right(self._starts, first) - 1, len(self._blocks)):
@@ -92,9 +112,8 @@ class RowLog(Sequence[bytes]):
             data, packed = self._blocks[number]
             low, high = max(first - before, 0), min(last, self._starts[number + 1]) - before
             ends = memoryview(packed).cast("I")
-            begin = ends[low - 1] if low else 0
-            wanted = ends[low:high].tolist()
-            yield list(map(data.__getitem__, map(slice, [begin, *wanted], wanted)))
+            yield Span(data, ends[low - 1] if low else 0, ends[low:high].tolist())
         loose = self._starts[-1]
         if last > loose:
-            yield self._fresh[max(first - loose, 0) : last - loose]
+            fresh = self._fresh[max(first - loose, 0) : last - loose]
+            yield Span(b"".join(fresh), 0, list(accumulate(map(len, fresh))))

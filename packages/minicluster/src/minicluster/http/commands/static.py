@@ -11,6 +11,7 @@ from ...rows.rowset import Rowset
 from ...tables.ranges import read_table as read
 from ...tables.static import row_weight_limit
 from ...tables.upload import upload
+from ..arrow_format import Typed
 from ..registry import TABULAR, Invocation, WithParameters, command
 
 
@@ -26,7 +27,10 @@ def read_table(call: Invocation) -> Any:
         "start_row_index": reading.start_row_index,
         "approximate_row_count": len(reading.rows),
     }
-    return WithParameters(shown(rowset, positional=call.format("output").positional), parameters)
+    wanted = call.format("output")
+    if wanted.name == "arrow":
+        return WithParameters(Typed(reading.columns, reading.rows), parameters)
+    return WithParameters(shown(rowset, positional=wanted.positional), parameters)
 
 
 @command("write_table", input=TABULAR, volatile=True, heavy=True)

@@ -35,7 +35,7 @@ def modify_rows(call: Invocation) -> None:
     call.cluster.tables.modify_rowset(
         text(message.path),
         rowsets.joined(call.attachments),
-        message.row_modification_types,
+        [*message.row_modification_types],
         rowsets.names(message.rowset_descriptor),
         tx=transaction,
     )
@@ -45,6 +45,8 @@ def _locks(message: Any) -> list[Taken]:
     """Return the locks that the client takes on each row, beside those that a write takes."""
     read = [*message.row_legacy_read_locks]
     masks = [*message.row_legacy_locks]
+    if not (any(read) or any(masks)):  # the native client sends a zero for each row
+        return []
     count = max(len(read), len(masks))
     given = zip(read or [0] * count, masks or [0] * count, strict=False)
     return [from_bits(*bits) for bits in given]
