@@ -24,7 +24,6 @@ from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .status import status
 from .submitting import logs
 from .submitting.look import verify_operations
 from .submitting.submit import rehearse, submit
@@ -77,9 +76,19 @@ def _stop(connection: Connection, _: argparse.Namespace) -> None:
         raise
 
 
-def _status(connection: Connection, _: argparse.Namespace) -> None:
-    """Show queues, offsets, lag and the last batches as tables."""
-    print(status(connection))
+def _status(connection: Connection, given: argparse.Namespace) -> int:
+    """Show queues, offsets, lag and the last batches; needs no driver."""
+    from .operating import document, limits, live, screen, standing  # not on a cluster
+
+    if given.watch is not None:
+        live.watch(connection, given.watch)
+        return 0
+    found = standing.read(connection)
+    print((document if given.json else screen).text(connection, found))
+    over = list(limits.exceeded(found, given.max_lag, given.max_age))
+    for line in over:
+        log.fail(line)
+    return limits.EXCEEDED if over else 0
 
 
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
@@ -155,7 +164,7 @@ _ON_THE_CLUSTER = (
     _logs,
 )  # fmt: skip
 #: Commands that talk to the cluster, and those that need the configuration alone.
-ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
+ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
@@ -166,8 +175,8 @@ HERE: dict[str, Callable[[Job, Settings], int]] = {
 def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None = None) -> int:
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
-    Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since.
-    argparse exits with 2 for wrong usage.
+    Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
+    4 when a limit of `status` is exceeded. argparse exits with 2 for wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)
@@ -205,7 +214,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             if given.command not in ("provision", "check", "stop", "submit", "logs"):
                 # The job that runs may be older than the tables.py that is edited here.
                 provision.require(connection, declared=given.command != "status")
-            ON_THE_CLUSTER[given.command](connection, given)
+            return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
         hint = ""
         if isinstance(error, RestartableError):
@@ -230,6 +239,35 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not positive")
     return number
+
+
+def _most(text: str) -> object:
+    from .operating import limits  # not on a cluster
+
+    return limits.lag(text)
+
+
+def _oldest(text: str) -> float:
+    from .operating import limits
+
+    return limits.age(text)
+
+
+def _add_status(command: argparse.ArgumentParser) -> None:
+    show = command.add_mutually_exclusive_group()
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument(
+        "--watch", nargs="?", type=_positive, const=2, metavar="SECONDS",
+        help="renew a view of 80 columns so often, until Ctrl-C; default: 2",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-lag", type=_most, metavar="ROWS|SECONDS",
+        help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-age", type=_oldest, metavar="SECONDS",
+        help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
+    )  # fmt: skip
 
 
 def _parser(package: str) -> argparse.ArgumentParser:
@@ -262,6 +300,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "logs":
             command.add_argument("--follow", action="store_true", help="until the operation ends")
+        if name == "status":
+            _add_status(command)
         if name == "submit":
             command.add_argument(
                 "--dry-run", action="store_true", help="show command and files; asks no cluster"

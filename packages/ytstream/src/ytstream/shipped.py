@@ -12,7 +12,7 @@ from .errors import JobError
 #: Packages that every cluster with SPYT has.
 _ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
 #: Parts of this folder that a running job does not need.
-NOT_SHIPPED = {"demo", "doctor", "testing"}
+NOT_SHIPPED = {"demo", "doctor", "operating", "testing"}
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 
