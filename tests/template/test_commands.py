@@ -57,6 +57,8 @@ RAN = {
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
     r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
     "::test_the_transcript_holds",
+    r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
+    "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"
     "::test_the_exit_code_says_whether_a_limit_is_exceeded",
     r"python -m ytstream doctor PATH": f"{YTSTREAM}/test_doctor.py"

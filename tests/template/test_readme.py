@@ -324,10 +324,9 @@ def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: V
         package = project.name.replace("-", "_")
         shown = [said(sys.executable, "-m", package, word) for word in words.split()]
         # How long the rows have waited is the clock's affair.
-        printed, page = (
-            re.sub(r"\b\d+( s)?$", "N", text, flags=re.MULTILINE)
-            for text in (shown[-1].replace(cluster.http, LOCAL), (project / "README.md").read_text())
-        )
+        both = shown[-1].replace(cluster.http, LOCAL), (project / "README.md").read_text()
+        clock = re.compile(r"\b\d+( s)?$", re.MULTILINE)
+        printed, page = (clock.sub("N", text) for text in both)
         assert f"```text\n{printed}```\n" in page
 
         lines = own.replace(LOCAL, cluster.http).replace(". .venv/bin/activate", "set -e")

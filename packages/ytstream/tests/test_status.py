@@ -504,8 +504,8 @@ def test_the_view_outlives_an_outage(
 # -- the command
 
 
-def _command(connection: Connection, folder: Path, *words: str) -> int:
-    """Run `status` as the command line does; return its exit code."""
+def _command(connection: Connection, folder: Path, *words: str, command: str = "status") -> int:
+    """Run the command as the command line does; return its exit code."""
     settings = connection.settings
     lines = [
         f'proxy = "{settings.proxy}"',
@@ -515,7 +515,7 @@ def _command(connection: Connection, folder: Path, *words: str) -> int:
         *(f'{name} = "{path}"' for name, path in settings.outputs.items()),
     ]
     (folder / "local.toml").write_text("\n".join(lines))
-    given = ["status", "--config", str(folder / "local.toml"), *words]
+    given = [command, "--config", str(folder / "local.toml"), *words]
     return cli.run("bids", lambda: connection.job, given)
 
 

@@ -91,6 +91,16 @@ def _status(connection: Connection, given: argparse.Namespace) -> int:
     return limits.EXCEEDED if over else 0
 
 
+def _metrics(connection: Connection, given: argparse.Namespace) -> None:
+    """Serve lag, rows, batches and state for Prometheus; needs no driver."""
+    from .operating import metrics  # not on a cluster
+
+    if given.once:
+        print(metrics.once(connection), end="")
+    else:
+        metrics.serve(connection, given.address, given.port)
+
+
 def _migrate(connection: Connection, _: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
     with alone(connection), explained_jvm():
@@ -160,7 +170,7 @@ def _confs(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected, _submit,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _replay_rejected, _submit,
     _logs,
 )  # fmt: skip
 #: Commands that talk to the cluster, and those that need the configuration alone.
@@ -213,7 +223,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
                 supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop", "submit", "logs"):
                 # The job that runs may be older than the tables.py that is edited here.
-                provision.require(connection, declared=given.command != "status")
+                provision.require(connection, declared=given.command not in ("status", "metrics"))
             return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
         hint = ""
@@ -302,6 +312,11 @@ def _parser(package: str) -> argparse.ArgumentParser:
             command.add_argument("--follow", action="store_true", help="until the operation ends")
         if name == "status":
             _add_status(command)
+        if name == "metrics":
+            command.add_argument("--once", action="store_true", help="print them and end")
+            loopback = "default: this machine alone can ask"
+            command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
+            command.add_argument("--port", type=int, default=9464, help="default: 9464")
         if name == "submit":
             command.add_argument(
                 "--dry-run", action="store_true", help="show command and files; asks no cluster"

@@ -1,0 +1,15 @@
+"""promtool, which Debian has in the package prometheus."""
+
+from __future__ import annotations
+
+import shutil
+
+
+def promtool() -> str:
+    """Return its path. Raises FileNotFoundError with what to install."""
+    found = shutil.which("promtool")
+    if found is None:
+        raise FileNotFoundError(
+            "promtool is missing: apt-get install --no-install-recommends prometheus"
+        )
+    return found
