@@ -9,7 +9,6 @@ def promtool() -> str:
     """Return its path. Raises FileNotFoundError with what to install."""
     found = shutil.which("promtool")
     if found is None:
-        raise FileNotFoundError(
-            "promtool is missing: apt-get install --no-install-recommends prometheus"
-        )
+        command = "apt-get install --no-install-recommends prometheus"
+        raise FileNotFoundError(f"promtool is missing: {command}")
     return found

@@ -35,15 +35,13 @@ TOTALS = Totals(1200, {"output": 1180, "rejected": 20}, {"too old": 20}, 0, 30.0
 
 
 def _figures(text: str) -> dict[tuple[str, ...], float]:
-    """Return name and labels of each sample, without `job`, and its value."""
-    return {
-        (
-            sample.name,
-            *(value for name, value in sample.labels.items() if name != "job"),
-        ): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    """Return each sample by its name and its labels' values but `job`, in the labels' order."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = (sample.labels[name] for name in sorted(sample.labels) if name != "job")
+            found[(sample.name, *labels)] = sample.value
+    return found
 
 
 @pytest.fixture
@@ -60,8 +58,8 @@ def test_figures_are_those_of_ledger_and_queues(running: Connection) -> None:
     found, queue = _figures(metrics.once(running)), running.settings.queues[0]
     wanted: Mapping[tuple[str, ...], float] = {
         ("ytstream_up",): 1,
-        ("ytstream_lag_rows", queue, "3"): 20,
-        ("ytstream_queue_rows_total", queue, "3"): 20,
+        ("ytstream_lag_rows", "3", queue): 20,
+        ("ytstream_queue_rows_total", "3", queue): 20,
         ("ytstream_rows_read_total",): 1200,
         ("ytstream_rows_written_total", "output"): 1180,
         ("ytstream_rows_written_total", "rejected"): 20,
@@ -93,7 +91,7 @@ def _of_everything(connection: Connection) -> dict[str, Any]:
         state=standing.State(3, 10, 1_700_000_000_000),
         static=standing.Static(1, []),
     )
-    late = [("ytstream_rows_late_total", {}, 1.0)]
+    late: list[metrics.Sample] = [("ytstream_rows_late_total", {}, 1.0)]
     made = metrics.metrics_of("job", [*metrics.samples(connection, found), *late])
     return {family.name: family for family in made}
 
@@ -101,10 +99,8 @@ def _of_everything(connection: Connection) -> dict[str, Any]:
 def test_each_metric_has_its_line_on_the_page(running: Connection) -> None:
     named = dict(re.findall(r"^\| `(ytstream_\w+)` \| [^|]* \| ([^|]+) \|$", PAGE, re.MULTILINE))
     assert named == dict(metrics.HELP)
-    given = {
-        f"{f.name}_total" if f.type == "counter" else f.name
-        for f in _of_everything(running).values()
-    }
+    made = _of_everything(running).values()
+    given = {f"{one.name}_total" if one.type == "counter" else one.name for one in made}
     assert given == set(metrics.HELP)
 
 

@@ -170,8 +170,8 @@ def _confs(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _replay_rejected, _submit,
-    _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _replay_rejected,
+    _submit, _logs,
 )  # fmt: skip
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
