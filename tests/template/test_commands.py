@@ -57,6 +57,8 @@ RAN = {
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
     r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
     "::test_the_transcript_holds",
+    r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
+    "::test_the_command_prints_the_rules",
     r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
     "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"

@@ -35,11 +35,11 @@ TOTALS = Totals(1200, {"output": 1180, "rejected": 20}, {"too old": 20}, 0, 30.0
 
 
 def _figures(text: str) -> dict[tuple[str, ...], float]:
-    """Return each sample by its name and its labels' values but `job`, in the labels' order."""
+    """Return each sample by its name and its labels' values but `app`, in the labels' order."""
     found = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            labels = (sample.labels[name] for name in sorted(sample.labels) if name != "job")
+            labels = (sample.labels[name] for name in sorted(sample.labels) if name != "app")
             found[(sample.name, *labels)] = sample.value
     return found
 

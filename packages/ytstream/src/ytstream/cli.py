@@ -169,6 +169,14 @@ def _confs(job: Job, settings: Settings) -> int:
     return 0
 
 
+def _alerts(job: Job, settings: Settings) -> int:
+    """Print rules for Prometheus, for what `metrics` serves and what the cluster exports."""
+    from .operating import alerts  # not on a cluster
+
+    print(alerts.text(job, settings))
+    return 0
+
+
 _ON_THE_CLUSTER = (
     _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _replay_rejected,
     _submit, _logs,
@@ -178,7 +186,7 @@ ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
-    function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)
+    function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
 
 

@@ -3,7 +3,7 @@
     standing                            where everything is, as one value
     screen  document  live              that value as tables, as JSON, as a view that renews itself
     limits                              --max-lag and --max-age
-    metrics                             that value for Prometheus
+    metrics  alerts                     that value for Prometheus, and rules for it
 
 It needs no driver and no Spark, and is not shipped with a job.
 """

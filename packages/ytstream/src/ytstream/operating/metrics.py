@@ -18,7 +18,7 @@ from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..log import say, warn
 from . import standing
-from .standing import ENDED, KILLED, NEVER, RUNNING, Standing
+from .standing import STATES, Standing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -48,7 +48,7 @@ HELP: Mapping[str, str] = {
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
 }
-#: Labels besides `job`, and a value; several of a metric.
+#: Metric, labels besides `app`, and value. Prometheus itself gives every series a label `job`.
 Sample = tuple[str, Mapping[str, str], float]
 
 
@@ -61,7 +61,7 @@ def samples(connection: Connection, found: Standing) -> Iterator[Sample]:
         if not part.lag or part.seconds is not None:
             yield "ytstream_lag_seconds", where, part.seconds or 0.0
         yield "ytstream_queue_rows_total", where, part.end
-    for state in (NEVER, RUNNING, ENDED, KILLED):
+    for state in STATES:
         yield "ytstream_process_state", {"state": state}, float(found.process == state)
     if found.head is not None:
         yield from _of_batches(connection, found)
@@ -106,7 +106,7 @@ def metrics_of(job: str, found: Iterable[Sample]) -> "list[Metric]":
         if name not in made:
             is_counter = name.endswith("_total")
             kind = core.CounterMetricFamily if is_counter else core.GaugeMetricFamily
-            made[name] = kind(name, HELP[name], labels=["job", *labels])
+            made[name] = kind(name, HELP[name], labels=["app", *labels])
         made[name].add_metric([job, *labels.values()], value)  # type: ignore[attr-defined]
     return [*made.values()]
 

@@ -26,7 +26,9 @@ _DAY = timedelta(days=1)
 #: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
 _SECONDS_BIT = 30
 _TIMESTAMP = SERVICE_COLUMNS[0].name
-NEVER, RUNNING, ENDED, KILLED = "never started", "running", "ended", "killed"
+#: What may have become of a process: FAILED has said why, KILLED has not.
+NEVER, RUNNING, ENDED, FAILED, KILLED = "never started", "running", "ended", "failed", "killed"
+STATES = (NEVER, RUNNING, ENDED, FAILED, KILLED)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Standing:
     head: Head | None
     #: The last batches, the newest one last.
     batches: Sequence[Done]
-    #: One of NEVER, RUNNING, ENDED, KILLED.
+    #: One of STATES.
     process: str
     #: What the last process has said at its end.
     how: str
@@ -281,7 +283,7 @@ def _process(connection: Connection, head: Head | None) -> tuple[str, str, str]:
         return NEVER, "", holder
     how = stopping.how_it_ended(connection, head.owner)
     if how is not None:
-        return ENDED, how, holder
+        return FAILED if how.startswith(stopping.FAILED) else ENDED, how, holder
     is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
     return RUNNING if is_held else KILLED, "", holder
 
