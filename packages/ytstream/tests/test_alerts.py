@@ -52,7 +52,7 @@ def test_each_rule_has_a_twin_and_names_what_there_is(processing: str) -> None:
 
 
 def test_each_rule_has_its_line_on_the_page() -> None:
-    named = {name for name in re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0])}
+    named = set(re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0]))
     given = {*_rules("map"), *_rules("window")}
     assert named == {name for name in given if not name.endswith("Absent")}
 
@@ -125,9 +125,11 @@ class Play:
     def look(self) -> None:
         """Note what `metrics` gives now."""
         found = replace(standing.read(self.connection), time=self.now)
-        # The cluster stamps rows by a clock of its own: here they came when a batch left them.
-        waited = (self.now - (found.batches[-1].ended if found.batches else START)).total_seconds()
-        partitions = [replace(one, seconds=waited if one.lag else None) for one in found.partitions]
+        # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
+        partitions = [
+            replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
+            for one in found.partitions
+        ]
         found = replace(found, partitions=partitions)
         self.note({
             _name(name, {"app": self.connection.job.name, **labels}): value
@@ -205,6 +207,10 @@ def _gone(play: Play) -> None:
     return _healthy(play) if play.minute < 20 else play.note({})
 
 
+_TWINS = {
+    f"{rule.name}Absent"
+    for rule in alerts.alerts(example("transactional", "map", rejects=True).job)
+}
 #: What happens -> the rules that fire by the end of it.
 PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _healthy: set(),
@@ -215,10 +221,7 @@ PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _restarting: {"YtstreamRestarts"},
     _losing: {"YtstreamReadUnequalWritten"},
     _unreadable: {"YtstreamUnreadable"},
-    _gone: {
-        f"{rule.name}Absent"
-        for rule in alerts.alerts(example("transactional", "map", rejects=True).job)
-    },
+    _gone: _TWINS,
 }
 
 
@@ -272,6 +275,7 @@ def _fires(
 ) -> None:  # fmt: skip
     """Let promtool evaluate the rules; compare those that fire at that minute with ``wanted``."""
     (folder / "rules.yml").write_text(rules, encoding="utf-8")
+    firing = f'ALERTS{{alertstate="firing", alertname=~"{only}"}}'
     test = {
         "rule_files": ["rules.yml"],
         "evaluation_interval": "1m",
@@ -281,7 +285,7 @@ def _fires(
                 {"series": name, "values": " ".join(values)} for name, values in series.items()
             ],
             "promql_expr_test": [{
-                "expr": f'count by (alertname) (ALERTS{{alertstate="firing", alertname=~"{only}"}})',
+                "expr": f"count by (alertname) ({firing})",
                 "eval_time": f"{minute}m",
                 "exp_samples": [
                     {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)
