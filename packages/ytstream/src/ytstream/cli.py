@@ -30,8 +30,11 @@ from .submitting.submit import rehearse, submit
 from .version import __version__
 
 
-def _provision(connection: Connection, _: argparse.Namespace) -> None:
+def _provision(connection: Connection, given: argparse.Namespace) -> None:
     """Create, mount and register what the job needs; repeatable."""
+    if given.dry_run:
+        print(*provision.findings(connection), "nothing was changed", sep="\n")
+        return
     print(*provision.provision(connection) or ["everything is in place already"], sep="\n")
 
 
@@ -101,18 +104,37 @@ def _metrics(connection: Connection, given: argparse.Namespace) -> None:
         metrics.serve(connection, given.address, given.port)
 
 
-def _migrate(connection: Connection, _: argparse.Namespace) -> None:
+def _migrate(connection: Connection, given: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
+    if given.dry_run:
+        print(*operator.rehearse_migrate(connection), sep="\n")
+        return
     with alone(connection), explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
+    to, rows, options = given.to, given.rows, {"overwrite": given.overwrite}
+    if to == "to-time":
+        from .operating import at_time  # not on a cluster
+
+        to, (rows, said) = "rows", at_time.places(connection, at_time.parsed(rows))
+        print(*said, sep="\n")
+    if given.dry_run:
+        print(*operator.rehearse_rewind(connection, to, rows, **options), sep="\n")
+        return
     with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
-        done = operator.rewind(connection, tablets, given.to, given.rows, overwrite=given.overwrite)
-        print(*done, sep="\n")
+        print(*operator.rewind(connection, tablets, to, rows, **options), sep="\n")
+
+
+def _drain(connection: Connection, given: argparse.Namespace) -> None:
+    """Wait until the job has read the rows that are there now, and stop it."""
+    from .operating import drain  # not on a cluster
+
+    say = partial(print, flush=True)
+    print(drain.rehearse(connection) if given.dry_run else drain.drain(connection, say))
 
 
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
@@ -178,9 +200,11 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _replay_rejected,
-    _submit, _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
+    _replay_rejected, _submit, _logs,
 )  # fmt: skip
+#: These look at a job that may be older than the tables.py here.
+_OF_ANY_JOB = ("status", "metrics", "drain")
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
@@ -230,8 +254,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop", "submit", "logs"):
-                # The job that runs may be older than the tables.py that is edited here.
-                provision.require(connection, declared=given.command not in ("status", "metrics"))
+                provision.require(connection, declared=given.command not in _OF_ANY_JOB)
             return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
         hint = ""
@@ -257,6 +280,9 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not positive")
     return number
+
+
+_DRY_RUN = "show what would be done; changes nothing"
 
 
 def _most(text: str) -> object:
@@ -304,10 +330,10 @@ def _parser(package: str) -> argparse.ArgumentParser:
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
         )
         if name == "rewind":
-            to = ("earliest", "latest", "rows")
+            to = ("earliest", "latest", "rows", "to-time")
             command.add_argument("to", choices=to, metavar="|".join(to))
-            example = "e.g. rows //home/team/bids:0=42 //home/team/bids:1=40"
-            row = "QUEUE:PARTITION=ROW"
+            example = "e.g. rows //home/team/bids:0=42, or to-time 2026-11-21T10:00 (UTC)"
+            row = "QUEUE:PARTITION=ROW|TIME"
             command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
             command.add_argument(
                 "--overwrite",
@@ -325,6 +351,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
             loopback = "default: this machine alone can ask"
             command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
             command.add_argument("--port", type=int, default=9464, help="default: 9464")
+        if name in ("provision", "migrate", "rewind", "drain"):
+            command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
         if name == "submit":
             command.add_argument(
                 "--dry-run", action="store_true", help="show command and files; asks no cluster"

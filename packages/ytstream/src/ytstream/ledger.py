@@ -213,10 +213,17 @@ def rejected_of(row: Mapping[str, Any]) -> Mapping[str, int]:
 
 def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
     """Return the rows that a batch has read: queue -> partition -> first, and after the last."""
-    return {
-        str(queue["path"]): {int(p): (int(a), int(b)) for p, (a, b) in queue["rows"].items()}
-        for queue in row["queues"] or ()
-    }
+    return _pairs(row, "rows")
+
+
+def moves_query(ledger: str) -> str:
+    """Return the query that reads where starts and rewinds have moved the job."""
+    return f'kind, epoch, queues, ended from [{ledger}] where kind in ("skip", "rewind")'
+
+
+def moved_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
+    """Return where a move went: queue -> partition -> the row that came next, and that does."""
+    return _pairs(row, "moved")
 
 
 def time_of(value: Any) -> datetime:
@@ -371,6 +378,13 @@ def replay_row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
         "rows_written": dict(written),
         "started": _microseconds(started),
         "ended": _microseconds(now),
+    }
+
+
+def _pairs(row: Mapping[str, Any], name: str) -> dict[str, dict[int, tuple[int, int]]]:
+    return {
+        str(queue["path"]): {int(p): (int(a), int(b)) for p, (a, b) in queue[name].items()}
+        for queue in row["queues"] or ()
     }
 
 
