@@ -18,7 +18,7 @@ from ytstream import ledger
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, Move, batch_row, head_row
 from ytstream.operating import at_time, drain
-from ytstream.recovery import snapshot
+from ytstream.recovery import ownership, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.stopping import tell_end
@@ -43,7 +43,8 @@ def _ledger(connection: Connection, batches: int, *moves: tuple[float, Move]) ->
     for ago, move in moves:
         ended_at = int(_minutes(ago).timestamp() * 1_000_000)
         rows.append({**ledger.move_row(3, move), "ended": ended_at})
-    _write(connection, *rows, head_row(_head(connection, batches, ends={queue: ends})))
+    mine = {"ends": {queue: ends}, "marker": ownership.marker_of(connection)}
+    _write(connection, *rows, head_row(_head(connection, batches, **mine)))
 
 
 def _places(connection: Connection, time: datetime) -> list[int]:
