@@ -21,8 +21,8 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
-        "provision", "check", "run", "stop", "submit", "logs", "status", "rewind", "migrate",
-        "replay-rejected", "outdated",
+        "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "rewind",
+        "migrate", "replay-rejected", "outdated",
     ],
 }  # fmt: skip
 
@@ -200,9 +200,7 @@ def test_linters_need_no_java(generate: Generate, tmp_path: Path) -> None:
 
 def test_rewind_asks_where_to(generate: Generate) -> None:
     done = make(generate(), "rewind")
-    assert one_line(done).endswith(
-        'TO is missing: TO=earliest, TO=latest or TO="rows QUEUE:PARTITION=ROW ...".  Stop.'
-    )
+    assert one_line(done).endswith('TO="rows QUEUE:PARTITION=ROW ..." or TO="to-time TIME".  Stop.')
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_every_file_they_name_exists(project: Path) -> None:
 def test_every_command_they_name_exists(project: Path) -> None:
     package = project.name.replace("-", "_")
     named = set(re.findall(rf"python -m {package} (\w[\w-]+)", both(project)))
-    assert named == {"submit"}
+    assert named == {"submit", "status", "metrics", "alerts"}
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
 

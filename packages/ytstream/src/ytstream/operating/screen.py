@@ -44,21 +44,19 @@ def _queues(connection: Connection, found: Standing) -> Iterator[str]:
     ])  # fmt: skip
     yield ""
     where = f"cluster {found.cluster} at {connection.settings.proxy}"
-    yield f"{where}; lag: {counted(found.lag, 'row')}"
-    if line := lag_line(found):
-        yield line
+    yield f"{where}; lag: {counted(found.lag, 'row')}{_waiting(found)}"
     for path in sorted(found.head.removed) if found.head else ():
         yield f"{path} is not read any more; back, it continues where it was"
 
 
-def lag_line(found: Standing) -> str:
+def _waiting(found: Standing) -> str:
     """Return how long rows wait, and when none will; empty where that is not known."""
-    parts = []
-    if found.lag and found.lag_seconds is not None:
-        parts.append(f"the first row that waits has waited {duration(found.lag_seconds)}")
-    if found.lag and (left := found.seconds_left()) is not None:
-        parts.append(f"without new rows the job has caught up after {duration(left)} of work")
-    return "; ".join(parts)
+    waited, left = found.lag_seconds, found.seconds_left()
+    if not found.lag:
+        return ""
+    return ("" if waited is None else f", the first for {duration(waited)}") + (
+        "" if left is None else f"; without new rows caught up after {duration(left)} of work"
+    )
 
 
 def _batches(connection: Connection, found: Standing) -> Iterator[str]:
