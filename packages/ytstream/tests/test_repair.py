@@ -43,7 +43,7 @@ def _ledger(connection: Connection, batches: int, *moves: tuple[float, Move]) ->
     for ago, move in moves:
         ended_at = int(_minutes(ago).timestamp() * 1_000_000)
         rows.append({**ledger.move_row(3, move), "ended": ended_at})
-    mine = {"ends": {queue: ends}, "marker": ownership.marker_of(connection)}
+    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": ownership.marker_of(connection)}
     _write(connection, *rows, head_row(_head(connection, batches, **mine)))
 
 
