@@ -293,7 +293,7 @@ def test_status_asks_for_few_rows_of_a_long_ledger(
 ) -> None:
     """A query that sorts would read all of them."""
     since = len(cluster.client.journal())
-    standing.read(long)
+    assert len(standing.read(long).batches) == standing.LOOKED_AT
     asked = [
         entry for entry in cluster.client.journal()[since:]
         if entry.method in ("select_rows", "lookup_rows") and "/ledger" in str(entry.args)
