@@ -86,7 +86,8 @@ def version(clone: Path) -> str:
         tools = tomllib.loads((clone / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
         return str(tools["ytstream-template"]["version"])
     except (OSError, KeyError, tomllib.TOMLDecodeError):
-        raise CommandError("its newest commit has no version of the template in pyproject.toml") from None
+        why = "its newest commit has no version of the template in pyproject.toml"
+        raise CommandError(why) from None
 
 
 def described(repository: str, work: Path) -> Outcome:

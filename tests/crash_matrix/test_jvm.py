@@ -14,7 +14,7 @@ from tests.crash_matrix.cases import Variant
 from tests.crash_matrix.play import Stage, project_of, staged
 from tests.jvm import submit_args
 from ytstream.demo.process import Process
-from ytstream.status import status
+from ytstream.operating.screen import status
 
 VARIANT = Variant("transactional", "map", 1)
 REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"

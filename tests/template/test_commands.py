@@ -57,6 +57,12 @@ RAN = {
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
     r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
     "::test_the_transcript_holds",
+    r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
+    "::test_the_command_prints_the_rules",
+    r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
+    "::test_metrics_once_prints_and_ends",
+    r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"
+    "::test_the_exit_code_says_whether_a_limit_is_exceeded",
     r"python -m ytstream doctor PATH": f"{YTSTREAM}/test_doctor.py"
     "::test_a_planted_fault_is_named_alone_and_its_correction_is_not",
     r"python -m ytstream doctor PATH --accept RULE": f"{YTSTREAM}/test_doctor.py"

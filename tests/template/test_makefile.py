@@ -21,8 +21,8 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
-        "provision", "check", "run", "stop", "submit", "logs", "status", "rewind", "migrate",
-        "replay-rejected", "outdated",
+        "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "rewind",
+        "migrate", "replay-rejected", "outdated",
     ],
 }  # fmt: skip
 
@@ -186,7 +186,8 @@ def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment
     done = make(generate(), "setup", f"VENV={venv}", path=path)
     assert done.returncode == 2
     assert "ERROR: no network" in done.stderr
-    assert "The packages were not installed; the reason is above (an environment takes 1 GB). Without a network:" in done.stderr
+    assert "The packages were not installed; the reason is above" in done.stderr
+    assert "Without a network:" in done.stderr
     assert venv.exists() is had
 
 
@@ -200,9 +201,7 @@ def test_linters_need_no_java(generate: Generate, tmp_path: Path) -> None:
 
 def test_rewind_asks_where_to(generate: Generate) -> None:
     done = make(generate(), "rewind")
-    assert one_line(done).endswith(
-        'TO is missing: TO=earliest, TO=latest or TO="rows QUEUE:PARTITION=ROW ...".  Stop.'
-    )
+    assert one_line(done).endswith('TO="rows QUEUE:PARTITION=ROW ..." or TO="to-time TIME".  Stop.')
 
 
 @pytest.mark.parametrize(

@@ -389,6 +389,18 @@ def test_statistics_count_what_is_read_and_written(cluster: Cluster) -> None:
     assert (statistics.rows_read, statistics.rows_written) == (8, 2)
 
 
+@pytest.mark.parametrize(
+    ("where", "read"), [("k in (3, 1, 1)", 2), ("k in (3, 1) or s = 'zz'", len(ROWS)), ("k = 1", 1)]
+)
+def test_a_query_reads_the_rows_of_the_keys_that_it_names(
+    cluster: Cluster, where: str, read: int
+) -> None:
+    statistics = Statistics()
+    found = run_query(cluster.tables, f"k from [{T}] where {where}", statistics=statistics)
+    assert statistics.rows_read == read
+    assert len(found.rows) == min(read, 2)
+
+
 def test_an_unmounted_table_cannot_be_selected_from(cluster: Cluster) -> None:
     table(cluster, "//tmp/off", COLUMNS, mount=False)
     with pytest.raises(YtError, match="Cannot read from tablet") as caught:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from packages.ytstream.tests.helpers import refusal
-from ytstream.ledger import BatchRow, Head, batch_row, head_of, head_query, head_row, stop_row
+from ytstream.ledger import (
+    BatchRow,
+    Head,
+    Totals,
+    batch_row,
+    head_of,
+    head_query,
+    head_row,
+    ranges_of,
+    rejected_of,
+    stop_row,
+    time_of,
+)
+from ytstream.query.batch import write_head
+from ytstream.tablets import Transaction
 
 LEDGER = "//home/job/ledger"
 A, B = "//home/a", "//home/b-2.0~x=y+z/Q_"
@@ -29,6 +44,7 @@ HEADS = {
         removed=frozenset({A}),
         state_rows=41,
         state_since={B: {0: 2}, A: {0: 0}},
+        totals=Totals(7, {"output": 5, "rejected": 2}, {"имя": 2}, 1, 2.5),
     ),
 }
 
@@ -116,3 +132,35 @@ def test_a_batch_row_says_what_was_read_and_written() -> None:
 def test_the_head_says_when_it_was_written() -> None:
     written = datetime.fromtimestamp(head_row(Head())["ended"] / 1_000_000, UTC)
     assert abs(written - datetime.now(UTC)) < timedelta(hours=1)
+
+
+@dataclass
+class _Transaction:
+    """Keeps what a batch would commit."""
+
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def modify(self, path: str, columns: object, rows: Iterable[Any], deleted: object) -> None:
+        self.rows = [*rows]
+
+
+def test_each_batch_adds_to_the_totals_of_the_head() -> None:
+    """Its rows are removed one day; a counter made of them would go back."""
+    started = datetime(2024, 1, 1, tzinfo=UTC)
+    ended = started + timedelta(seconds=2.5)
+    head, transaction = HEADS["two queues"], _Transaction()
+    for number in (1, 2):
+        done = BatchRow(
+            {A: {0: (0, 10)}}, {"output": 9, "rejected": number}, started, ended, {}, 3,
+            {"old": number, "never": 0},
+        )  # fmt: skip
+        write_head(cast(Transaction, transaction), LEDGER, head, done)
+        found = head_of(LEDGER, iter(transaction.rows[:1]))
+        assert found is not None
+        head = found
+    assert head.totals == Totals(20, {"output": 18, "rejected": 3}, {"old": 3, "never": 0}, 6, 5.0)
+    row = transaction.rows[1]
+    assert rejected_of(row) == {"old": 2, "never": 0}
+    assert ranges_of(row) == {A: {0: (0, 10)}}
+    assert time_of(row["ended"]) == ended
+    assert rejected_of({"state": None}) == {}

@@ -25,10 +25,10 @@ from packages.ytstream.tests.helpers import (
 from ytstream import JobError, RestartableError
 from ytstream.demo.tables import row_count
 from ytstream.job import REJECTED
+from ytstream.operating.screen import status
 from ytstream.query import again, reject, sink
 from ytstream.query.left_out import FEW, LeftOut, verify_limit
 from ytstream.query.replay import replay
-from ytstream.status import status
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark

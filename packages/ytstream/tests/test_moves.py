@@ -13,8 +13,8 @@ from tests.sequences.world import Form as Kind
 from ytstream import ledger
 from ytstream.cluster import Client
 from ytstream.ledger import Move
+from ytstream.operating.screen import status
 from ytstream.recovery import operator, snapshot
-from ytstream.status import status
 
 A, B = QUEUES
 MOVES = ("skip", "rewind")

@@ -23,6 +23,7 @@ from ytstream import provision
 from ytstream.recovery import snapshot
 from ytstream.recovery.before_start import preview
 from ytstream.recovery.epoch import raise_epoch
+from ytstream.recovery.operator import rehearse_migrate, rehearse_rewind
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -97,6 +98,45 @@ def _twice(driver: Driver) -> list[str]:
             f"in {output} then; one that was open comes out once"
         ]
     return [f"what is read again comes out again: {output} will hold it twice"]
+
+
+def _everything(driver: Driver) -> tuple[Any, ...]:
+    """Return where ledger, consumer and checkpoint are."""
+    found = snapshot.read(driver.client, driver.settings)
+    return found, driver.client.get(driver.settings.checkpoint)
+
+
+@pytest.mark.parametrize("to", [("earliest",), ("latest",), ("rows", "{queue}:1=2")])
+def test_a_rehearsed_rewind_says_what_it_does_and_changes_nothing(
+    driver_of: DriverOf, to: tuple[str, ...]
+) -> None:
+    driver = driver_of("transactional", "window")
+    driver.run(4)
+    driver.send(2)
+    where, *rows = (word.format(queue=driver.settings.queues[0]) for word in to)
+    before = _everything(driver)
+    said = rehearse_rewind(driver.connection, where, rows)
+    assert _everything(driver) == before
+    counts = {
+        "earliest": "8 rows would be read again, 0 skipped",
+        "latest": "0 rows would be read again, 4 skipped",
+        "rows": "2 rows would be read again, 0 skipped",
+    }
+    assert said[-1] == "nothing was changed"
+    said.remove(counts[where])
+    assert said[:-1] == driver.rewind(where, *rows)
+
+
+def test_a_rehearsed_migration_says_what_it_does_and_changes_nothing(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "window")
+    driver.run(4)
+    assert rehearse_migrate(driver.connection)[0].startswith("nothing to do")
+    driver.redeclare(guarantee="at_least_once")
+    before = _everything(driver)
+    said = rehearse_migrate(driver.connection)
+    assert _everything(driver) == before
+    assert said[-1] == "nothing was changed"
+    assert [*said[:-1], MIGRATED] == driver.migrate()
 
 
 # -- rewind --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from yt.yson import YsonUint64
 
 from packages.ytstream.tests import all_types
 from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.helpers import ConnectionOf, adopt
+from packages.ytstream.tests.helpers import ConnectionOf, adopt, head_of
 from ytstream import Column, JobError, provision
 from ytstream.job import REJECTED
 from ytstream.query.left_out import FEW
@@ -140,6 +140,12 @@ def test_a_long_row_comes_back(rejecting: Rejecting) -> None:
     _send(stream, sent)
     stream.drain()
     assert [found["id"] for found in _rows(stream, "output")] == ["short"]
+    totals = head_of(stream).totals
+    assert (totals.read, totals.written, totals.rejected) == (
+        2,
+        {"output": 1, "rejected": 1},
+        {"too long": 1},
+    )
     stream.redeclare(reject=NEVER)
     assert _replayed(stream).startswith("1 rows went into the outputs; 0 stay")
     assert _differences(sent, _rows(stream, "output")) == {}

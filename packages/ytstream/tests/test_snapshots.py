@@ -37,6 +37,7 @@ from ytstream.declaration import verify, verify_configuration
 from ytstream.demo.tables import snapshots
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
+from ytstream.operating.screen import status
 from ytstream.query.replay import replay
 from ytstream.query.snapshots import PAUSE_SECONDS, Shelf
 from ytstream.query.supervisor import Life
@@ -44,7 +45,6 @@ from ytstream.recovery import aside
 from ytstream.recovery.aside import Table, TakenError
 from ytstream.recovery.epoch import Epoch
 from ytstream.schema import differences, table_schema
-from ytstream.status import status
 from ytstream.testing.stream import PATIENCE_SECONDS, Stream
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -23,12 +23,13 @@ from yt.wrapper.driver import make_formatted_request
 from minicluster import testing as minicluster
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import refusal, unconnected
-from ytstream import ledger, operation, own_operation, provision, status, toml_file
+from ytstream import ledger, operation, own_operation, provision, toml_file
 from ytstream.cluster import connect
 from ytstream.errors import JobError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.ledger import Head
+from ytstream.operating import screen
 from ytstream.recovery import stopping
 from ytstream.recovery.lock import InstanceLock
 from ytstream.sizes import sizes_of
@@ -638,7 +639,7 @@ def test_without_an_operation_logs_say_so(connection: Connection) -> None:
 
 def test_status_shows_the_operation(connection: Connection) -> None:
     id_ = start(connection, "sleep 100")
-    text = status.status(connection)
+    text = screen.status(connection)
     assert re.search(
         rf"^operation {id_}: running since \S+ \S+ UTC; 1 attempt, 0 failed$", text, re.M
     )

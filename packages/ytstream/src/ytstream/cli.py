@@ -24,15 +24,17 @@ from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .status import status
 from .submitting import logs
 from .submitting.look import verify_operations
 from .submitting.submit import rehearse, submit
 from .version import __version__
 
 
-def _provision(connection: Connection, _: argparse.Namespace) -> None:
+def _provision(connection: Connection, given: argparse.Namespace) -> None:
     """Create, mount and register what the job needs; repeatable."""
+    if given.dry_run:
+        print(*provision.findings(connection), "nothing was changed", sep="\n")
+        return
     print(*provision.provision(connection) or ["everything is in place already"], sep="\n")
 
 
@@ -78,23 +80,62 @@ def _stop(connection: Connection, _: argparse.Namespace) -> None:
         raise
 
 
-def _status(connection: Connection, _: argparse.Namespace) -> None:
-    """Show queues, offsets, lag and the last batches as tables."""
-    print(status(connection))
+def _status(connection: Connection, given: argparse.Namespace) -> int:
+    """Show queues, offsets, lag and the last batches; needs no driver."""
+    from .operating import document, limits, live, screen, standing  # not on a cluster
+
+    if given.watch is not None:
+        live.watch(connection, given.watch)
+        return 0
+    found = standing.read(connection)
+    print((document if given.json else screen).text(connection, found))
+    over = list(limits.exceeded(found, given.max_lag, given.max_age))
+    for line in over:
+        log.fail(line)
+    return limits.EXCEEDED if over else 0
 
 
-def _migrate(connection: Connection, _: argparse.Namespace) -> None:
+def _metrics(connection: Connection, given: argparse.Namespace) -> None:
+    """Serve lag, rows, batches and state for Prometheus; needs no driver."""
+    from .operating import metrics  # not on a cluster
+
+    if given.once:
+        print(metrics.once(connection), end="")
+    else:
+        metrics.serve(connection, given.address, given.port)
+
+
+def _migrate(connection: Connection, given: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
+    if given.dry_run:
+        print(*operator.rehearse_migrate(connection), sep="\n")
+        return
     with alone(connection), explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
 def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     """Move the job to other rows, with an empty checkpoint: rows are read again or skipped."""
+    to, rows, options = given.to, given.rows, {"overwrite": given.overwrite}
+    if to == "to-time":
+        from .operating import at_time  # not on a cluster
+
+        to, (rows, said) = "rows", at_time.places(connection, at_time.parsed(rows))
+        print(*said, sep="\n")
+    if given.dry_run:
+        print(*operator.rehearse_rewind(connection, to, rows, **options), sep="\n")
+        return
     with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
-        done = operator.rewind(connection, tablets, given.to, given.rows, overwrite=given.overwrite)
-        print(*done, sep="\n")
+        print(*operator.rewind(connection, tablets, to, rows, **options), sep="\n")
+
+
+def _drain(connection: Connection, given: argparse.Namespace) -> None:
+    """Wait until the job has read the rows that are there now, and stop it."""
+    from .operating import drain  # not on a cluster
+
+    say = partial(print, flush=True)
+    print(drain.rehearse(connection) if given.dry_run else drain.drain(connection, say))
 
 
 def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
@@ -151,24 +192,34 @@ def _confs(job: Job, settings: Settings) -> int:
     return 0
 
 
+def _alerts(job: Job, settings: Settings) -> int:
+    """Print rules for Prometheus, for what `metrics` serves and what the cluster exports."""
+    from .operating import alerts  # not on a cluster
+
+    print(alerts.text(job, settings))
+    return 0
+
+
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _migrate, _rewind, _replay_rejected, _submit,
-    _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
+    _replay_rejected, _submit, _logs,
 )  # fmt: skip
+#: These look at a job that may be older than the tables.py here.
+_OF_ANY_JOB = ("status", "metrics", "drain")
 #: Commands that talk to the cluster, and those that need the configuration alone.
-ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], None]] = {
+ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 }
 HERE: dict[str, Callable[[Job, Settings], int]] = {
-    function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs)
+    function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
 
 
 def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None = None) -> int:
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
-    Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since.
-    argparse exits with 2 for wrong usage.
+    Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
+    4 when a limit of `status` is exceeded. argparse exits with 2 for wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)
@@ -204,9 +255,8 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop", "submit", "logs"):
-                # The job that runs may be older than the tables.py that is edited here.
-                provision.require(connection, declared=given.command != "status")
-            ON_THE_CLUSTER[given.command](connection, given)
+                provision.require(connection, declared=given.command not in _OF_ANY_JOB)
+            return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
         hint = ""
         if isinstance(error, RestartableError):
@@ -233,6 +283,38 @@ def _positive(text: str) -> int:
     return number
 
 
+_DRY_RUN = "show what would be done; changes nothing"
+
+
+def _most(text: str) -> object:
+    from .operating import limits  # not on a cluster
+
+    return limits.lag(text)
+
+
+def _oldest(text: str) -> float:
+    from .operating import limits
+
+    return limits.age(text)
+
+
+def _add_status(command: argparse.ArgumentParser) -> None:
+    show = command.add_mutually_exclusive_group()
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument(
+        "--watch", nargs="?", type=_positive, const=2, metavar="SECONDS",
+        help="renew a view of 80 columns so often, until Ctrl-C; default: 2",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-lag", type=_most, metavar="ROWS|SECONDS",
+        help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-age", type=_oldest, metavar="SECONDS",
+        help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
+    )  # fmt: skip
+
+
 def _parser(package: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {package}",
@@ -249,10 +331,10 @@ def _parser(package: str) -> argparse.ArgumentParser:
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
         )
         if name == "rewind":
-            to = ("earliest", "latest", "rows")
+            to = ("earliest", "latest", "rows", "to-time")
             command.add_argument("to", choices=to, metavar="|".join(to))
-            example = "e.g. rows //home/team/bids:0=42 //home/team/bids:1=40"
-            row = "QUEUE:PARTITION=ROW"
+            example = "e.g. rows //home/team/bids:0=42, or to-time 2026-11-21T10:00 (UTC)"
+            row = "QUEUE:PARTITION=ROW|TIME"
             command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
             command.add_argument(
                 "--overwrite",
@@ -263,6 +345,15 @@ def _parser(package: str) -> argparse.ArgumentParser:
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name == "logs":
             command.add_argument("--follow", action="store_true", help="until the operation ends")
+        if name == "status":
+            _add_status(command)
+        if name == "metrics":
+            command.add_argument("--once", action="store_true", help="print them and end")
+            loopback = "default: this machine alone can ask"
+            command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
+            command.add_argument("--port", type=int, default=9464, help="default: 9464")
+        if name in ("provision", "migrate", "rewind", "drain"):
+            command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
         if name == "submit":
             command.add_argument(
                 "--dry-run", action="store_true", help="show command and files; asks no cluster"

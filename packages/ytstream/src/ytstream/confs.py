@@ -157,9 +157,9 @@ SUBMIT = (
     Conf("spark.ytsaurus.java.home", "{java}",
          "Java on the nodes; without it /opt/jdk and the number of the Java that submits."),
 )
-#: What driver and executors get; a user may write each under [submit] or under [spark]. The defaults
-#: are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver with 1g is
-#: 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it.
+#: What driver and executors get; a user may write each under [submit] or under [spark]. The
+#: defaults are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver
+#: with 1g is 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it.
 SIZES = (
     Size("driver_cores", "spark.driver.cores", "1"),
     Size("driver_memory", "spark.driver.memory", "2g"),

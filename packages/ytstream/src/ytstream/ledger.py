@@ -9,8 +9,8 @@ them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import yt.type_info as ti
@@ -21,6 +21,8 @@ from .errors import JobError
 #: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
 KEPT = 500_000
 RANGES_KEPT = 10_000_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 COLUMNS = (
     Column("kind", ti.Utf8, required=True, key=True),
@@ -36,6 +38,21 @@ COLUMNS = (
 )
 #: Rows are never removed by age (YTsaurus, "Dynamic tables: TTL"): the head may be old.
 ATTRIBUTES: Mapping[str, Any] = {"min_data_versions": 1, "max_data_versions": 1}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The rows of all batches since the ledger counts them; those of removed batch rows, too."""
+
+    read: int = 0
+    #: Output -> rows.
+    written: Mapping[str, int] = field(default_factory=dict)
+    #: Reason -> rows that REJECT has kept out.
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    #: Rows behind the watermark, by Spark's count.
+    late: int = 0
+    #: Seconds of work.
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,7 @@ class Head:
     state_rows: int | None = None
     #: Queue -> partition -> the first row that the state may have to do with: it was empty before.
     state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    totals: Totals = field(default_factory=Totals)
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -87,6 +105,8 @@ class BatchRow:
     tables: Mapping[str, str] = field(default_factory=dict)
     #: How many rows were behind the watermark, by Spark's count; they are in no output.
     late: int = 0
+    #: Reason -> rows that REJECT has kept out.
+    rejected: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -102,6 +122,17 @@ class Move:
     kind: str
     #: Queue -> partition -> the row that would have been read next, and the row that is.
     rows: Mapping[str, Mapping[int, tuple[int, int]]]
+
+
+def added(totals: Totals, done: BatchRow) -> Totals:
+    """Return the totals after a batch."""
+    return Totals(
+        totals.read + done.read,
+        _sums(totals.written, done.written),
+        _sums(totals.rejected, done.rejected),
+        totals.late + done.late,
+        totals.seconds + (done.ended - done.started).total_seconds(),
+    )
 
 
 def batch_name(epoch: int, batch: int) -> str:
@@ -174,6 +205,32 @@ def late_of(row: Mapping[str, Any]) -> int:
     return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
 
 
+def rejected_of(row: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many rows of a batch REJECT has kept out, by reason; empty for an old row."""
+    state = row["state"]
+    return _counts(state.get("rejected", {})) if isinstance(state, Mapping) else {}
+
+
+def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
+    """Return the rows that a batch has read: queue -> partition -> first, and after the last."""
+    return _pairs(row, "rows")
+
+
+def moves_query(ledger: str) -> str:
+    """Return the query that reads where starts and rewinds have moved the job."""
+    return f'kind, epoch, queues, ended from [{ledger}] where kind in ("skip", "rewind")'
+
+
+def moved_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
+    """Return where a move went: queue -> partition -> the row that came next, and that does."""
+    return _pairs(row, "moved")
+
+
+def time_of(value: Any) -> datetime:
+    """Return a time of the table."""
+    return _EPOCH + timedelta(microseconds=int(value))
+
+
 def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
     """Return the head out of the answer to ``head_query``; None before the first start.
 
@@ -197,6 +254,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             frozenset(str(q["path"]) for q in row["queues"] if q.get("removed")),
             None if state.get("rows") is None else int(state["rows"]),
             {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
+            _totals(state.get("totals", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -232,6 +290,7 @@ def head_row(head: Head) -> dict[str, Any]:
             "number": head.number,
             "marker": dict(head.marker),
             **({"rows": head.state_rows} if head.state_rows is not None else {}),
+            **({"totals": asdict(head.totals)} if head.totals != Totals() else {}),
         },
     }
 
@@ -273,6 +332,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     state = {
         **({"tables": dict(done.tables)} if done.tables else {}),
         **({"late": done.late} if done.late else {}),
+        **({"rejected": dict(done.rejected)} if any(done.rejected.values()) else {}),
     }
     return {
         "kind": "batch",
@@ -319,6 +379,31 @@ def replay_row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
         "started": _microseconds(started),
         "ended": _microseconds(now),
     }
+
+
+def _pairs(row: Mapping[str, Any], name: str) -> dict[str, dict[int, tuple[int, int]]]:
+    return {
+        str(queue["path"]): {int(p): (int(a), int(b)) for p, (a, b) in queue[name].items()}
+        for queue in row["queues"] or ()
+    }
+
+
+def _totals(found: Mapping[str, Any]) -> Totals:
+    return Totals(
+        int(found.get("read", 0)),
+        _counts(found.get("written", {})),
+        _counts(found.get("rejected", {})),
+        int(found.get("late", 0)),
+        float(found.get("seconds", 0.0)),
+    )
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+
+
+def _counts(found: Mapping[str, Any]) -> dict[str, int]:
+    return {str(name): int(count) for name, count in found.items()}
 
 
 def _rows(texts: Mapping[str, Any]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from .errors import JobError
 #: driver looks for them before it starts (submitting/node/attempt.py).
 _ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
 #: Parts of this folder that a running job does not need.
-NOT_SHIPPED = {"demo", "doctor", "testing"}
+NOT_SHIPPED = {"demo", "doctor", "operating", "testing"}
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 

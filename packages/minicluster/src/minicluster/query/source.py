@@ -13,7 +13,7 @@ from ..rows.rowset import RowsetColumn
 from ..tables.commands import Tables
 from ..tables.ordered import numbered
 from ..tables.table import Table, require_readable
-from .ast import Binary, Expression, Literal, Name, Row
+from .ast import Binary, Expression, In, Literal, Name, Row
 from .compile import Scope, compile
 from .statistics import Statistics
 from .typed import Typed
@@ -54,20 +54,23 @@ class Source:
 
     def _sorted(self, where: Expression | None) -> Iterator[bytes]:
         equal = dict(_equalities(where))
-        prefix: Key = ()
+        prefixes: list[Key] = [()]
         for column in self.table.schema.columns[: self.table.schema.key_count]:
-            literal = equal.get(self.name(column.name))
-            if literal is None:
+            literals = equal.get(self.name(column.name))
+            if literals is None:
                 break
-            if literal.value is None:
-                prefix += (wire.NULL, 0)
-            else:
-                prefix += (column.wire_type, literal.value)
-        end: Key = (*prefix, _AFTER)
-        for index in range(max(0, self.table.tablet_of(prefix)), self.table.tablet_of(end) + 1):
-            require_readable(self.table.tablets[index], self.path)
-        for _, row in self.table.data.scan(self.timestamp, prefix, end):
-            yield row
+            prefixes = [
+                (*prefix, *_key_part(column.wire_type, literal))
+                for prefix in prefixes
+                for literal in literals
+            ]
+        ranges = [(prefix, (*prefix, _AFTER)) for prefix in sorted({*prefixes})]
+        for prefix, end in ranges:
+            for index in range(max(0, self.table.tablet_of(prefix)), self.table.tablet_of(end) + 1):
+                require_readable(self.table.tablets[index], self.path)
+        for prefix, end in ranges:
+            for _, row in self.table.data.scan(self.timestamp, prefix, end):
+                yield row
 
     def _ordered(self, where: Expression | None) -> Iterator[bytes]:
         width = len(self.table.schema.columns)
@@ -83,16 +86,24 @@ class Source:
             yield from numbered(found, width, index, first)
 
 
-def _equalities(where: Expression | None) -> Iterator[tuple[str, Literal]]:
-    """Yield the conditions `column = constant` that must all hold."""
+def _key_part(kind: int, literal: Literal) -> Key:
+    return (wire.NULL, 0) if literal.value is None else (kind, literal.value)
+
+
+def _equalities(where: Expression | None) -> Iterator[tuple[str, tuple[Literal, ...]]]:
+    """Yield the columns that must be one of some constants, of conditions that must all hold."""
     match where:
         case Binary("and", left, right):
             yield from _equalities(left)
             yield from _equalities(right)
         case Binary("=", Name(name), Literal() as literal):
-            yield name, literal
+            yield name, (literal,)
         case Binary("=", Literal() as literal, Name(name)):
-            yield name, literal
+            yield name, (literal,)
+        case In(Name(name), options):
+            literals = tuple(option for option in options if isinstance(option, Literal))
+            if len(literals) == len(options):
+                yield name, literals
 
 
 # What holds of the first items of two rows when the sign holds of the rows.

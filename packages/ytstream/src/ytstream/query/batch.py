@@ -270,7 +270,10 @@ class Batch:
             for path, partitions in planned.items()
         }
         tables = self.shelf.tables(number)
-        done = BatchRow(pairs, written, batch.started, datetime.now(UTC), tables, found.late)
+        done = BatchRow(
+            pairs, written, batch.started, datetime.now(UTC), tables, found.late,
+            dict(found.rejected or {}),
+        )  # fmt: skip
         count = state_rows(batch.plan) if job.kind.is_stateful else None
         after = moved(head, number, planned, count)
         if batch.transaction is not None:
@@ -340,6 +343,7 @@ def moved(head: Head, number: int, planned: Ranges, state: int | None = None) ->
 
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
     """Write the head and the batch's row into the ledger at ``path``; remove the oldest row."""
+    head = replace(head, totals=ledger.added(head.totals, done))
     rows = [ledger.head_row(head), ledger.batch_row(head, done)]
     last = head.number - ledger.kept(head)
     old = [{"kind": "batch", "number": last}] if last > 0 else []

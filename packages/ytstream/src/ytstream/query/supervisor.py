@@ -28,7 +28,7 @@ from ..positions import Queue
 from ..recovery import before_start
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
-from ..recovery.stopping import tell_end
+from ..recovery.stopping import FAILED, tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
@@ -66,7 +66,7 @@ def run(connection: Connection, session: ExitStack) -> None:
         how = supervise(connection.job, life, stop)
         say(how)
     except BaseException as error:
-        how = f"failed: {(str(error) or type(error).__name__).splitlines()[0]}"
+        how = f"{FAILED}{(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
         tell_end(connection, life.epoch, how)

@@ -8,6 +8,7 @@ from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head, Move
 from ..positions import Queue, Rows
+from ..table import counted
 from ..tablets import Tablets
 from . import before_start, checkpoint, dropped, marks, ownership, snapshot
 from .before_start import Plan
@@ -33,6 +34,40 @@ def rewind(
     did, and no row was read meanwhile, since a start is refused too. Raises JobError before any row
     is moved.
     """
+    found = _verified(connection, to, rows, overwrite=overwrite)
+    least = _lost(connection, found)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True, least=least)
+    # An older driver's batch may have committed until then.
+    found = snapshot.read(connection.client, connection.settings)
+    targets = _targets(found, _stands(found), to, rows)
+    marks.verify_outputs(connection, found, overwrite=overwrite)
+    head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
+    before_start.begin(
+        connection, tablets, mine, found, Plan(targets, head, move=Move("rewind", moved))
+    )
+    return [*_told(moved), *_consequences(connection, found, targets)]
+
+
+def rehearse_rewind(
+    connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool = False
+) -> list[str]:
+    """Return what `rewind` would do now; changes nothing. Raises JobError where it would."""
+    found = _verified(connection, to, rows, overwrite=overwrite)
+    targets = _targets(found, _stands(found), to, rows)
+    moved = _moved(found, targets)
+    pairs = [pair for partitions in moved.values() for pair in partitions.values()]
+    again = sum(max(0, was - now) for was, now in pairs)
+    skipped = sum(max(0, now - was) for was, now in pairs)
+    return [
+        *_told(moved),
+        f"{counted(again, 'row')} would be read again, {skipped} skipped",
+        *_consequences(connection, found, targets),
+        "nothing was changed",
+    ]
+
+
+def _verified(connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
+    """Return where everything stands. Raises JobError unless `rewind` may go there."""
     found = snapshot.read(connection.client, connection.settings, repair=True)
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
@@ -41,29 +76,38 @@ def rewind(
     marks.verify_outputs(connection, found, overwrite=overwrite)
     _verify_named(connection, found, to, rows)
     _targets(found, _stands(found), to, rows)
-    least = _lost(connection, found)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True, least=least)
-    # An older driver's batch may have committed until then.
-    found = snapshot.read(connection.client, connection.settings)
-    before = _stands(found)
-    targets = _targets(found, before, to, rows)
-    marks.verify_outputs(connection, found, overwrite=overwrite)
-    moved = {
+    return found
+
+
+def _moved(found: Snapshot, targets: Rows) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return the partitions that move: queue -> partition -> row before and after."""
+    return {
         queue.path: {p: (was.get(p, 0), row) for p, row in now.items() if was.get(p, 0) != row}
-        for queue, was, now in zip(found.queues, before, targets, strict=True)
+        for queue, was, now in zip(found.queues, _stands(found), targets, strict=True)
     }
-    head = replace(found.head or Head(), batch=-1)
-    before_start.begin(
-        connection, tablets, mine, found, Plan(targets, head, move=Move("rewind", moved))
+
+
+def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
+    lines = [
+        f"{path}, partition {p}: from row {was} to row {now}"
+        for path, rows in moved.items()
+        for p, (was, now) in rows.items()
+    ]
+    return lines or ["the job was there already; its checkpoint is empty now"]
+
+
+def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> list[str]:
+    """Return what becomes of the state and of the outputs."""
+    moved = _moved(found, targets)
+    is_back = any(
+        now < was
+        for path, rows in moved.items()
+        if path not in found.recreated
+        for was, now in rows.values()
     )
-    moves = [(path, p, *pair) for path, rows in moved.items() for p, pair in rows.items()]
-    done = [f"{path}, partition {p}: from row {was} to row {now}" for path, p, was, now in moves]
-    if not moves:
-        done = ["the job was there already; its checkpoint is empty now"]
-    is_back = any(now < was for path, _, was, now in moves if path not in found.recreated)
     again = dropped.written_again(connection) if is_back else []
     left = _left(found.head or Head(), connection)
-    return [*done, *dropped.of_state(connection, found, targets), *again, *left]
+    return [*dropped.of_state(connection, found, targets), *again, *left]
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
@@ -72,20 +116,37 @@ def migrate(connection: Connection, tablets: Tablets) -> list[str]:
     Returns what was done. Raises JobError when anything else has changed.
     """
     found = snapshot.read(connection.client, connection.settings)
-    head, mine = found.begun, ownership.marker_of(connection)
-    if head is None:
-        ownership.verify_age(connection, found)
-        return ["nothing to do: the job has not started yet"]
-    done = _changes(head, mine, connection.settings.queues)
-    if not done:
-        return [f"nothing to do: the job's guarantee is {mine['guarantee']}"]
+    done, is_needed = _needed(connection, found)
+    if not is_needed:
+        return done
     before_start.decide(connection, found, migrating=True)
     epoch = raise_epoch(connection.settings.ledger, tablets, Epoch())
     found = snapshot.read(connection.client, connection.settings)
     plan = before_start.decide(connection, found, migrating=True)
     before_start.begin(connection, tablets, epoch, found, plan)
-    done += [*plan.said, *_left(head, connection)]
+    done += [*plan.said, *_left(found.head or Head(), connection)]
     return [*done, "done: the next start continues where the job was"]
+
+
+def rehearse_migrate(connection: Connection) -> list[str]:
+    """Return what `migrate` would do now; changes nothing. Raises JobError where it would."""
+    found = snapshot.read(connection.client, connection.settings)
+    done, is_needed = _needed(connection, found)
+    if is_needed:
+        plan = before_start.decide(connection, found, migrating=True)
+        done += [*plan.said, *_left(found.head or Head(), connection)]
+    return [*done, "nothing was changed"]
+
+
+def _needed(connection: Connection, found: Snapshot) -> tuple[list[str], bool]:
+    """Return what has changed since the last start, and whether `migrate` has anything to do."""
+    head, mine = found.begun, ownership.marker_of(connection)
+    if head is None:
+        ownership.verify_age(connection, found)
+        return ["nothing to do: the job has not started yet"], False
+    if done := _changes(head, mine, connection.settings.queues):
+        return done, True
+    return [f"nothing to do: the job's guarantee is {mine['guarantee']}"], False
 
 
 def _left(head: Head, connection: Connection) -> list[str]:

@@ -1,0 +1,9 @@
+"""Looks at a job from outside: what `status` and `metrics` show, read from ledger and queues.
+
+    standing                            where everything is, as one value
+    screen  document  live              that value as tables, as JSON, as a view that renews itself
+    limits                              --max-lag and --max-age
+    metrics  alerts                     that value for Prometheus, and rules for it
+
+It needs no driver and no Spark, and is not shipped with a job.
+"""

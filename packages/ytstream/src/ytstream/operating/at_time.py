@@ -1,0 +1,138 @@
+"""`rewind to-time`: the rows of each partition from which on nothing after a time is missed.
+
+A row that was read before a time had been written before it. So where the ledger has a batch of
+that time, the rows that came next then are the answer; before the oldest batch that it keeps, or
+without one, the rows' own times are, which grow with their numbers in a partition.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from yt.common import YtError
+
+from .. import history, ledger
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import Head
+from ..positions import Queue
+from ..provision import SERVICE_COLUMNS
+from ..recovery import snapshot
+
+_TIMESTAMP = SERVICE_COLUMNS[0].name
+#: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
+_SECONDS_BIT = 30
+#: Batches that one request reads, and rows of a partition that one look of a search asks for.
+_BATCHES, _ROWS = 500, 64
+
+
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def parsed(words: Sequence[str]) -> datetime:
+    """Return a time in ISO 8601, in UTC unless it names a zone. Raises JobError."""
+    text = " ".join(words)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        remedy = "e.g. rewind to-time 2026-11-21T10:00"
+        raise JobError(f"cannot read the time {text!r}", remedy) from error
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]]:
+    """Return QUEUE:PARTITION=ROW for each partition, and what there is to say about them.
+
+    Raises JobError for a time that is still to come, and for one that nothing knows.
+    """
+    if time > now():
+        raise JobError(f"{time:%Y-%m-%d %H:%M:%S %Z} is still to come", "name a time in the past")
+    found = snapshot.read(connection.client, connection.settings, repair=True)
+    head, utc = found.begun, f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    known = _of_the_ledger(connection, head, time) if head is not None else {}
+    named, said = [], []
+    for queue in found.queues:
+        rows, how = known.get(queue.path), f"where the job was at {utc}, by its ledger"
+        if rows is None or queue.path in found.recreated:
+            rows, how = _of_the_rows(connection, queue, time), f"rows that came at {utc} or later"
+        said.append(f"{queue.path}: {how}")
+        for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
+            row = rows.get(partition, lower)
+            if row < lower:
+                said.append(
+                    f"{queue.path}, partition {partition}: rows {row} to {lower - 1} are trimmed"
+                )
+            named.append(f"{queue.path}:{partition}={min(max(row, lower), upper)}")
+    return named, said
+
+
+def _of_the_ledger(
+    connection: Connection, head: Head, time: datetime
+) -> Mapping[str, Mapping[int, int]]:
+    """Return where the job was at that time, by queue; empty if no batch of then is kept."""
+    client, path = connection.client, connection.settings.ledger
+    last = history.at(client, path, head, time)
+    if last is None:
+        return {}
+    # Of each partition where the first batch or move after it began; the head's row without one.
+    first: dict[tuple[str, int], tuple[datetime, int]] = {}
+
+    def note(row: Mapping[str, Any], rows: Mapping[str, Mapping[int, tuple[int, int]]]) -> None:
+        ended = ledger.time_of(row["ended"])
+        for queue, partitions in rows.items():
+            for partition, (begin, _) in partitions.items():
+                known = first.get((queue, partition))
+                if known is None or ended < known[0]:
+                    first[queue, partition] = ended, begin
+
+    number = head.number
+    while number > int(last["number"]):
+        lowest = max(int(last["number"]) + 1, number - _BATCHES + 1)
+        for row in history.batches(client, path, range(lowest, number + 1)):
+            note(row, ledger.ranges_of(row))
+        number = lowest - 1
+    for move in client.select_rows(ledger.moves_query(path)):
+        if ledger.time_of(move["ended"]) > time:
+            note(move, ledger.moved_of(move))
+    ends = {queue: dict(rows) for queue, rows in head.ends.items()}
+    for (queue, partition), (_, begin) in first.items():
+        ends.setdefault(queue, {})[partition] = begin
+    return ends
+
+
+def _of_the_rows(connection: Connection, queue: Queue, time: datetime) -> dict[int, int]:
+    """Return the first row of each partition that was written at that time or later."""
+    found = {}
+    for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
+        while lower < upper:  # the row is one of them, or there is none
+            step = max(1, (upper - lower) // _ROWS)
+            looked = _times(connection, queue.path, partition, range(lower, upper, step))
+            before = [row for row, at in looked.items() if at < time.timestamp()]
+            after = [row for row, at in looked.items() if at >= time.timestamp()]
+            if not looked:  # trimmed since
+                break
+            lower, upper = max(before, default=lower - 1) + 1, min(after, default=upper)
+        found[partition] = lower
+    return found
+
+
+def _times(connection: Connection, path: str, partition: int, rows: range) -> dict[int, float]:
+    """Return when these rows were written. Raises JobError for a queue that does not say."""
+    query = (
+        f"[$row_index], [{_TIMESTAMP}] from [{path}] where [$tablet_index] = {partition} "
+        f"and [$row_index] in ({', '.join(map(str, rows))})"
+    )
+    try:
+        found = list(connection.client.select_rows(query))
+    except YtError as error:
+        if _TIMESTAMP not in str(error):
+            raise
+        raise JobError(
+            f"no batch that the ledger keeps is as old, and rows of {path} have no {_TIMESTAMP}",
+            "name rows: `rewind rows QUEUE:PARTITION=ROW`",
+        ) from error
+    return {
+        int(row["$row_index"]): float(int(row[_TIMESTAMP] or 0) >> _SECONDS_BIT) for row in found
+    }

@@ -1,0 +1,301 @@
+"""Rules for Prometheus: each fires by its fault, and none in a healthy hour; no JVM.
+
+The series are what `metrics` reads from a minicluster, a look a minute, by a clock of the test's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from packages.ytstream.tests.examples import example, settings_of
+from packages.ytstream.tests.helpers import ConnectionOf
+from packages.ytstream.tests.test_status import _head, _send, _write
+from tests.project import ROOT
+from tests.promtool import promtool
+from ytstream import cli, ledger
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head, batch_row, head_row
+from ytstream.operating import alerts, metrics, standing
+from ytstream.recovery.lock import InstanceLock
+
+MINUTES = 75
+START = datetime(2026, 11, 23, 10, tzinfo=UTC)
+PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
+
+
+def _rules(processing: str) -> dict[str, dict[str, str]]:
+    """Return the rules of a job by name."""
+    job = example("transactional", processing, rejects=processing == "map").job
+    text = alerts.text(job, settings_of(job, "//home/job"))
+    groups = yaml.safe_load(text)["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_each_rule_has_a_twin_and_names_what_there_is(processing: str) -> None:
+    rules = _rules(processing)
+    for name, rule in rules.items():
+        assert rule["annotations"]
+        for metric in re.findall(r"\bytstream_\w+", rule["expr"]):
+            assert metric in metrics.HELP, name
+        if not name.endswith("Absent"):
+            assert "absent(" in rules[f"{name}Absent"]["expr"]
+
+
+def test_each_rule_has_its_line_on_the_page() -> None:
+    named = set(re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0]))
+    given = {*_rules("map"), *_rules("window")}
+    assert named == {name for name in given if not name.endswith("Absent")}
+
+
+def test_the_command_prints_the_rules(
+    connection_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without asking the cluster, whose token may be elsewhere."""
+    job, settings = connection_of("transactional").job, connection_of("transactional").settings
+    lines = [
+        'proxy = "127.0.0.1:9"',
+        f'queues = ["{settings.queues[0]}"]',
+        *(f'{name} = "{getattr(settings, name)}"' for name in ("consumer", "checkpoint", "ledger")),
+        "[outputs]",
+        *(f'{name} = "{path}"' for name, path in settings.outputs.items()),
+    ]
+    (tmp_path / "local.toml").write_text("\n".join(lines))
+    words = ["alerts", "--config", str(tmp_path / "local.toml")]
+    assert cli.run("bids", lambda: job, words) == 0
+    assert "YtstreamStalled" in capsys.readouterr().out
+
+
+# -- played on a minicluster
+
+
+@dataclass
+class Play:
+    """An hour of a job, minute by minute."""
+
+    connection: Connection
+    monkeypatch: pytest.MonkeyPatch
+    head: Head = field(default_factory=Head)
+    minute: int = 0
+    #: Series -> a value for each minute, "_" where there is none.
+    series: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start the first process, which holds the lock."""
+        self.lock = InstanceLock(self.connection.client, self.connection.settings.consumer)
+        self.lock.acquire(print)
+        holder = next(owner for _, owner, _ in self.lock.holders())
+        owner = f"{holder.rpartition(',')[0]}, 0123abcd"
+        self.head = replace(_head(self.connection, 0, 1), owner=owner, batch=-1)
+        _write(self.connection, head_row(self.head))
+
+    @property
+    def now(self) -> datetime:
+        """The time of the play."""
+        return START + timedelta(minutes=self.minute)
+
+    def batch(self, rows: int, *, rejected: int = 0, lost: int = 0) -> None:
+        """Read so many rows of each partition."""
+        queue, ends = self.connection.settings.queues[0], self.head.ends
+        was = {p: ends.get(self.connection.settings.queues[0], {}).get(p, 0) for p in range(4)}
+        ranges = {p: (first, first + rows) for p, first in was.items()}
+        done = BatchRow(
+            {queue: ranges},
+            {"output": 4 * rows - rejected - lost, "rejected": rejected},
+            self.now - timedelta(seconds=5), self.now,
+            rejected={next(iter(self.connection.job.reject)): rejected},
+        )  # fmt: skip
+        head = replace(
+            self.head, number=self.head.number + 1, batch=self.head.batch + 1,
+            ends={queue: {p: end for p, (_, end) in ranges.items()}},
+            totals=ledger.added(self.head.totals, done),
+        )  # fmt: skip
+        self.head = head
+        _write(self.connection, head_row(head), batch_row(head, done))
+
+    def look(self) -> None:
+        """Note what `metrics` gives now."""
+        found = replace(standing.read(self.connection), time=self.now)
+        # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
+        partitions = [
+            replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
+            for one in found.partitions
+        ]
+        found = replace(found, partitions=partitions)
+        self.note({
+            _name(name, {"app": self.connection.job.name, **labels}): value
+            for name, labels, value in metrics.samples(self.connection, found)
+        })  # fmt: skip
+
+    def note(self, values: Mapping[str, float]) -> None:
+        """Note these values for this minute."""
+        for name in {*self.series, *values}:
+            known = self.series.setdefault(name, ["_"] * self.minute)
+            known.append(f"{values[name]:g}" if name in values else "_")
+
+
+def _name(name: str, labels: Mapping[str, str]) -> str:
+    return name + "{" + ", ".join(f"{k}={json.dumps(v)}" for k, v in labels.items()) + "}"
+
+
+def _healthy(play: Play) -> None:
+    _send(play.connection, 80)
+    play.batch(20, rejected=1)
+    play.look()
+
+
+def _killed(play: Play) -> None:
+    """Its lock goes with it, and rows come in."""
+    if play.minute == 20:
+        play.lock.release()
+    if play.minute < 20:
+        return _healthy(play)
+    _send(play.connection, 80)
+    return play.look()
+
+
+def _hung(play: Play) -> None:
+    if play.minute < 20:
+        return _healthy(play)
+    _send(play.connection, 80)
+    return play.look()
+
+
+def _slow(play: Play) -> None:
+    """Rows come twice as fast as they are read; a batch takes minutes."""
+    _send(play.connection, 80)
+    if play.minute % 8 == 0:
+        play.batch(40, rejected=1)
+    play.look()
+
+
+def _rejecting(play: Play) -> None:
+    _send(play.connection, 80)
+    play.batch(20, rejected=20 if play.minute >= 20 else 0)
+    play.look()
+
+
+def _restarting(play: Play) -> None:
+    if play.minute % 12 == 0:
+        play.head = replace(play.head, epoch=play.head.epoch + 1)
+    _healthy(play)
+
+
+def _losing(play: Play) -> None:
+    _send(play.connection, 80)
+    play.batch(20, lost=1 if play.minute == 20 else 0)
+    play.look()
+
+
+def _unreadable(play: Play) -> None:
+    if play.minute < 20:
+        return _healthy(play)
+    return play.note({_name("ytstream_up", {"app": play.connection.job.name}): 0})
+
+
+def _gone(play: Play) -> None:
+    """The exporter itself has ended."""
+    return _healthy(play) if play.minute < 20 else play.note({})
+
+
+_TWINS = {
+    f"{rule.name}Absent"
+    for rule in alerts.alerts(example("transactional", "map", rejects=True).job)
+}
+#: What happens -> the rules that fire by the end of it.
+PLAYS: Mapping[Callable[[Play], None], set[str]] = {
+    _healthy: set(),
+    _killed: {"YtstreamEndedWithoutStop", "YtstreamStalled", "YtstreamLagGrows"},
+    _hung: {"YtstreamStalled", "YtstreamLagGrows"},
+    _slow: {"YtstreamLagGrows"},
+    _rejecting: {"YtstreamRejectedShare"},
+    _restarting: {"YtstreamRestarts"},
+    _losing: {"YtstreamReadUnequalWritten"},
+    _unreadable: {"YtstreamUnreadable"},
+    _gone: _TWINS,
+}
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__.lstrip("_"))
+def test_a_fault_fires_its_rules_alone(
+    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    play: Callable[[Play], None],
+) -> None:  # fmt: skip
+    connection = provisioned_of("transactional", rejects=True)
+    played = Play(connection, monkeypatch)
+    for played.minute in range(MINUTES):
+        played.lock.keep()
+        play(played)
+    text = alerts.text(connection.job, connection.settings)
+    of_cluster = {f"{rule.name}Absent" for rule in alerts.cluster_alerts(connection.settings)}
+    _fires(tmp_path, text, played.series, PLAYS[play] | of_cluster, MINUTES - 1)
+
+
+@pytest.mark.journey
+def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
+    job = example("transactional", "window").job
+    text = alerts.text(job, settings_of(job, "//home/job"))
+    name = _name("ytstream_state_rows", {"app": job.name})
+    up = _name("ytstream_up", {"app": job.name})
+    day = 24 * 60
+    for rows, wanted in ((300_001, {"YtstreamStateGrows"}), (200_000, set[str]())):
+        series = {name: [f"150000x{day}", f"{rows}x60"], up: [f"1x{day + 60}"]}
+        _fires(tmp_path, text, series, wanted, day + 59, only="YtstreamStateGrows.*")
+
+
+@pytest.mark.journey
+def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
+    job = example("transactional", "map").job
+    settings = settings_of(job, "//home/job")
+    labels = {"consumer_path": settings.consumer, "partition_index": ""}
+    for rows, seconds, wanted in (
+        (10**9, 700, {"YtConsumerLagRows", "YtConsumerLagTime"}),
+        (0, 0, set[str]()),
+    ):
+        series = {
+            _name("yt_queue_agent_consumer_partition_lag_rows_sum", labels): [f"{rows}x30"],
+            _name("yt_queue_agent_consumer_partition_lag_time_max", labels): [f"{seconds}x30"],
+        }
+        _fires(tmp_path, alerts.text(job, settings), series, wanted, 29, only="YtConsumer.*")
+
+
+def _fires(
+    folder: Path, rules: str, series: Mapping[str, list[str]], wanted: set[str], minute: int,
+    only: str = ".*",
+) -> None:  # fmt: skip
+    """Let promtool evaluate the rules; compare those that fire at that minute with ``wanted``."""
+    (folder / "rules.yml").write_text(rules, encoding="utf-8")
+    firing = f'ALERTS{{alertstate="firing", alertname=~"{only}"}}'
+    test = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [{
+            "interval": "1m",
+            "input_series": [
+                {"series": name, "values": " ".join(values)} for name, values in series.items()
+            ],
+            "promql_expr_test": [{
+                "expr": f"count by (alertname) ({firing})",
+                "eval_time": f"{minute}m",
+                "exp_samples": [
+                    {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)
+                ],
+            }],
+        }],
+    }  # fmt: skip
+    (folder / "test.yml").write_text(json.dumps(test))
+    for words in (["check", "rules", "rules.yml"], ["test", "rules", "test.yml"]):
+        done = subprocess.run(
+            [promtool(), *words], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,251 @@
+"""`rewind to-time` finds rows, `drain` waits for them, `--dry-run` changes nothing; no JVM."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.helpers import ConnectionOf, recreate, refusal
+from packages.ytstream.tests.test_status import _command, _head, _send, _without_times, _write
+from ytstream import ledger
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head, Move, batch_row, head_row
+from ytstream.operating import at_time, drain
+from ytstream.recovery import ownership, snapshot
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.lock import InstanceLock
+from ytstream.recovery.stopping import tell_end
+
+#: When the last batch of the ledgers below ended; one ended each minute before it.
+LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+
+
+def _minutes(count: float) -> datetime:
+    return LAST - timedelta(minutes=count)
+
+
+def _ledger(connection: Connection, batches: int, *moves: tuple[float, Move]) -> None:
+    """Write batches of ten rows of partitions 1 and 0 in turn, with moves so many minutes ago."""
+    queue, ends, rows = connection.settings.queues[0], {0: 0, 1: 0, 2: 0, 3: 0}, []
+    for number in range(1, batches + 1):
+        partition = number % 2
+        first, ends[partition] = ends[partition], ends[partition] + 10
+        ended = _minutes(batches - number)
+        done = BatchRow({queue: {partition: (first, first + 10)}}, {"output": 10}, ended, ended)
+        rows.append(batch_row(Head(epoch=3, batch=number - 1, number=number), done))
+    for ago, move in moves:
+        ended_at = int(_minutes(ago).timestamp() * 1_000_000)
+        rows.append({**ledger.move_row(3, move), "ended": ended_at})
+    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": ownership.marker_of(connection)}
+    _write(connection, *rows, head_row(_head(connection, batches, **mine)))
+
+
+def _places(connection: Connection, time: datetime) -> list[int]:
+    named, _ = at_time.places(connection, time)
+    queue = connection.settings.queues[0]
+    assert [place.rpartition("=")[0] for place in named] == [f"{queue}:{p}" for p in range(4)]
+    return [int(place.rpartition("=")[2]) for place in named]
+
+
+def _trim(connection: Connection, partition: int, row: int) -> None:
+    client: Any = connection.client
+    client.trim_rows(connection.settings.queues[0], partition, row)
+
+
+def test_the_ledger_says_where_the_job_was(provisioned_of: ConnectionOf) -> None:
+    """Batch 20 of 20 is the last: the even ones have read partition 0."""
+    connection = provisioned_of("transactional")
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    assert _places(connection, _minutes(0)) == [100, 100, 0, 0]
+    assert _places(connection, _minutes(1)) == [90, 100, 0, 0]
+    assert _places(connection, _minutes(1.5)) == [90, 90, 0, 0]
+    assert _places(connection, _minutes(19)) == [0, 10, 0, 0]
+
+
+def test_a_move_after_the_time_is_undone(provisioned_of: ConnectionOf) -> None:
+    """Rows of partitions 1 and 2 were skipped before batch 19: the time before knows of them."""
+    connection = provisioned_of("transactional")
+    queue = connection.settings.queues[0]
+    _send(connection, 4 * 200)
+    _ledger(connection, 20, (1.2, Move("skip", {queue: {1: (80, 90), 2: (5, 7)}})))
+    assert _places(connection, _minutes(1.5)) == [90, 80, 5, 0]
+    assert _places(connection, _minutes(1.1)) == [90, 90, 0, 0]
+
+
+def test_trimmed_rows_are_named(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    queue = connection.settings.queues[0]
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    _trim(connection, 0, 95)
+    named, said = at_time.places(connection, _minutes(1))
+    assert named[0] == f"{queue}:0=95"
+    assert f"{queue}, partition 0: rows 90 to 94 are trimmed" in said
+
+
+def _sent(
+    connection: Connection, cluster: minicluster.Running, counts: list[int]
+) -> list[datetime]:
+    """Send rows at several times of the cluster's clock; return a time before each."""
+    before = []
+    for count in counts:
+        cluster.client.clock.advance(10)
+        before.append(datetime.fromtimestamp(cluster.client.clock.now() - 5, UTC))
+        _send(connection, 4 * count)
+    return before
+
+
+def test_before_the_ledgers_first_batch_the_rows_times_tell(
+    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = provisioned_of("transactional")
+    times = _sent(connection, cluster, [300, 1, 500])
+    # The cluster's clock is ahead of this one.
+    monkeypatch.setattr(at_time, "now", lambda: times[-1] + timedelta(hours=1))
+    assert [_places(connection, time)[0] for time in times] == [0, 300, 301]
+    assert _places(connection, times[-1] + timedelta(minutes=5)) == [801] * 4
+    _trim(connection, 0, 400)
+    assert _places(connection, times[1]) == [400, 300, 300, 300]
+
+
+def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    recreate(connection.settings.queues[0], connection.client)
+    _send(connection, 4 * 5)
+    assert _places(connection, _minutes(1)) == [0, 0, 0, 0]
+
+
+def test_a_time_that_nothing_knows_is_refused(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    _without_times(connection)
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    assert _places(connection, _minutes(1.5)) == [90, 90, 0, 0]
+    said = refusal(lambda: at_time.places(connection, _minutes(100)))
+    assert "no batch that the ledger keeps is as old" in said
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "10:00"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    assert "cannot read the time" in refusal(lambda: at_time.parsed(text.split()))
+
+
+def test_a_time_is_in_utc_unless_it_names_a_zone(provisioned_of: ConnectionOf) -> None:
+    assert at_time.parsed(["2026-11-21T10:00"]) == datetime(2026, 11, 21, 10, tzinfo=UTC)
+    assert at_time.parsed(["2026-11-21", "10:00+03:00"]) == datetime(2026, 11, 21, 7, tzinfo=UTC)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    said = refusal(lambda: at_time.places(provisioned_of("transactional"), later))
+    assert "is still to come" in said
+
+
+# -- drain
+
+
+@pytest.fixture
+def running(provisioned_of: ConnectionOf) -> Iterator[tuple[Connection, InstanceLock]]:
+    """Connect a job whose process holds the lock, has read nothing, and has 80 rows before it."""
+    connection = provisioned_of("transactional")
+    _send(connection, 80)
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock.acquire(print)
+    _read_to(connection, 0)
+    yield connection, lock
+    lock.release()
+
+
+def _read_to(connection: Connection, row: int) -> None:
+    ends = {connection.settings.queues[0]: dict.fromkeys(range(4), row)}
+    _write(connection, head_row(_head(connection, row, ends=ends)))
+
+
+def _job(connection: Connection, lock: InstanceLock, end: int, *, is_killed: bool) -> None:
+    """Read five rows of each partition at a time up to ``end``; then die, or stop if asked."""
+    for row in range(5, end + 1, 5):
+        time.sleep(0.1)
+        _read_to(connection, row)
+    while not is_killed:
+        time.sleep(0.1)
+        found = snapshot.read_head(connection.settings.ledger, connection.client.select_rows)
+        if found is not None and found.stopped == found.epoch:
+            tell_end(connection, Epoch(found.epoch, found.owner), "stopped")
+            break
+    lock.release()
+
+
+def test_drain_waits_for_the_rows_that_were_there_and_stops_the_job(
+    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, lock = running
+    monkeypatch.setattr(drain, "_POLL_SECONDS", 0.05)
+    assert drain.rehearse(connection).splitlines()[-2:] == [
+        "80 rows would be read, then the job would stop",
+        "nothing was changed",
+    ]
+    said: list[str] = []
+    job = threading.Thread(target=_job, args=(connection, lock, 20), kwargs={"is_killed": False})
+    job.start()
+    assert drain.drain(connection, said.append) == "the job has ended: stopped"
+    job.join()
+    assert said[0].endswith("rows left of those that were there")
+    assert "all rows that were there have been read" in said
+    found = snapshot.read(connection.client, connection.settings)
+    assert found.begun is not None
+    assert found.begun.ends == {connection.settings.queues[0]: dict.fromkeys(range(4), 20)}
+
+
+def test_drain_says_what_is_left_by_a_job_that_dies(
+    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, lock = running
+    monkeypatch.setattr(drain, "_POLL_SECONDS", 0.05)
+    job = threading.Thread(target=_job, args=(connection, lock, 15), kwargs={"is_killed": True})
+    job.start()
+    said = refusal(lambda: drain.drain(connection, print))
+    job.join()
+    assert "the job has ended, and 20 rows are left" in said
+
+
+def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    assert "the job does not run" in refusal(lambda: drain.drain(connection, print))
+
+
+# -- --dry-run
+
+
+def test_a_dry_run_of_provision_creates_nothing(
+    connection_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = connection_of("transactional")
+    assert _command(connection, tmp_path, "--dry-run", command="provision") == 0
+    said = capsys.readouterr().out
+    assert "run `provision`" in said
+    assert said.endswith("nothing was changed\n")
+    assert not connection.client.exists(connection.settings.ledger)
+
+
+def test_a_dry_run_of_rewind_to_a_time_counts_the_rows(
+    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = provisioned_of("transactional")
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    before = list(connection.client.select_rows(f"* from [{connection.settings.ledger}]"))
+    words = ("to-time", f"{_minutes(1.5):%Y-%m-%dT%H:%M:%S}", "--dry-run")
+    code = _command(connection, tmp_path, *words, command="rewind")
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    queue = connection.settings.queues[0]
+    assert f"{queue}, partition 0: from row 100 to row 90" in said.out
+    assert "20 rows would be read again, 0 skipped" in said.out
+    assert before == list(connection.client.select_rows(f"* from [{connection.settings.ledger}]"))
