@@ -36,6 +36,13 @@ class Job:
     code: Code
     settings: settings.Settings
     queries: Sequence[Query]
+    #: Where a writer of a stream stands of which no start was found.
+    not_followed: Sequence[tuple[str, int]] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all queries were found: else it says nothing that nothing was found."""
+        return self.is_of_ytstream or (bool(self.queries) and not self.not_followed)
 
     @property
     def texts(self) -> Sequence[Text]:
@@ -138,12 +145,15 @@ def read(path: Path) -> Job:
     """Read the job. Raises JobError for a path without one."""
     found = files.read(path)
     code = Code(found.modules)
-    job = Job(found, code, settings.read(code, found.texts), queries.read(code))
-    if not job.queries and not job.is_of_ytstream and not job.is_transactional:
-        unread = "".join(f"\n  {file} was not read: {why}" for file, why in found.unread)
+    job = Job(found, code, settings.read(code, found.texts), *queries.read(code))
+    is_a_job = job.is_known or job.not_followed or job.is_transactional
+    if not job.queries and not is_a_job:
+        if found.unread:
+            unread = "\n".join(f"{file} was not read: {why}" for file, why in found.unread)
+            raise JobError(f"{path} has no streaming query that could be read\n{unread}")
         raise JobError(
             f"{path} has no streaming query of the format yt: {len(found.modules)} Python files, "
-            f"{len(found.texts)} others{unread}",
+            f"{len(found.texts)} others",
             "name the folder with the job's Python files; Scala and notebooks are not read",
         )
     return job
