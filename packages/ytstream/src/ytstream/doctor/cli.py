@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import JobError, RestartableError
 from ..version import __version__
-from . import job, of_code, of_commands, of_settings, screen
+from . import job, of_code, of_commands, of_settings, of_state, of_streams, screen
 from .rules import RULES, Finding
 
 
@@ -53,7 +53,13 @@ def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.
     Raises JobError for a path without a job; with ``proxy`` also what a client of it raises.
     """
     read = job.read(path)
-    found = [*of_settings.findings(read), *of_code.findings(read), *of_commands.findings(read)]
+    found = [
+        *of_settings.findings(read),
+        *of_streams.findings(read),
+        *of_code.findings(read),
+        *of_state.findings(read),
+        *of_commands.findings(read),
+    ]
     if proxy is not None:
         from . import of_tables  # it imports PySpark
 

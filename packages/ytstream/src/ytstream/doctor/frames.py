@@ -35,6 +35,10 @@ class Options:
         """Return the line of an option that is given."""
         return self.given[name][1].line
 
+    def file(self, name: str) -> str:
+        """Return the file of an option that is given."""
+        return self.given[name][1].context.module.file
+
     def at(self, name: str) -> Bound | None:
         """Return the expression of an option; None if it is missing."""
         return self.given[name][2] if name in self.given else None

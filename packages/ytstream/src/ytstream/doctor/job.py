@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import JobError
-from . import files, queries, settings
+from . import files, positions, queries, settings
 from .files import Files, Text
 from .frames import Source
-from .names import UNKNOWN, Bound, Code, Context, Step, called
+from .names import Bound, Code, Context, Step, called
 from .queries import Query
 from .rules import spellings
 
@@ -26,6 +26,7 @@ class Table:
     context: Context
     file: str
     line: int
+    path_at: Bound | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class Job:
     @property
     def is_known(self) -> bool:
         """Whether all queries were found: else it says nothing that nothing was found."""
-        return self.is_of_ytstream or (bool(self.queries) and not self.not_followed)
+        is_read = not any(file.endswith(".py") for file, _ in self.files.unread)
+        is_followed = bool(self.queries) and not self.not_followed
+        return self.is_of_ytstream or (is_read and is_followed)
 
     @property
     def texts(self) -> Sequence[Text]:
@@ -51,7 +54,7 @@ class Job:
 
     @cached_property
     def is_transactional(self) -> bool:
-        """Whether SPYT's transactional mode is switched on anywhere."""
+        """Whether SPYT's transactional mode is switched on."""
         return "true" in self.settings.values(*spellings("spark.yt.streaming.transactional"))
 
     @cached_property
@@ -75,7 +78,24 @@ class Job:
 
     def is_idempotent(self, query: Query) -> bool:
         """Whether rows are written with their position in the queue."""
+        return self.has_positions(query) and self.lost_at(query) is None
+
+    def has_positions(self, query: Query) -> bool:
+        """Whether rows are read with their position in the queue."""
         return any(s.options.is_true("include_service_columns") for s in query.flow.sources)
+
+    def lost_at(self, query: Query) -> Step | None:
+        """Return the step that drops the positions, if one does."""
+        return self._lost[id(query)] if self.has_positions(query) else None
+
+    @cached_property
+    def _lost(self) -> dict[int, Step | None]:
+        return {id(query): positions.lost_at(self.code, query) for query in self.queries}
+
+    def is_output(self, table: Table, query: Query) -> bool:
+        """Whether a query writes into a table, by a path that may be known by its name alone."""
+        own = self.code.identity(table.path_at)
+        return own is not None and own == self.code.identity(query.path_at)
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -87,8 +107,9 @@ class Job:
                 given = step.argument(4, "attributes")
                 if self.code.value(step.argument(0, "type")) != "table" or given is None:
                     continue
-                path = self.code.value(step.argument(1, "path"))
-                found.append(Table(path, given.node, given.context, module.file, call.lineno))
+                at = step.argument(1, "path")
+                path = self.code.value(at)
+                found.append(Table(path, given.node, given.context, module.file, call.lineno, at))
         return found
 
     def entry(self, node: ast.expr, context: Context, name: str) -> Bound | None:
@@ -128,7 +149,7 @@ class Job:
     def keys_of(self, query: Query) -> tuple[Table, set[str]] | None:
         """Return the table that a query writes into with its key, if the job's code creates it."""
         for table in self.tables:
-            if table.path is not UNKNOWN and table.path == query.path:
+            if self.is_output(table, query):
                 keys = self.keys(table)
                 return None if keys is None else (table, keys)
         return None

@@ -7,7 +7,7 @@ has ``GAP`` there.
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -347,6 +347,28 @@ class Code:
             return self.value(Bound(node.args[0], context))
         return self.value(self.resolved(node, context))
 
+    def identity(self, bound: Bound | None) -> Hashable | None:
+        """Return what two expressions have in common that stand for one value, known or not."""
+        if bound is None:
+            return None
+        if (value := self.value(bound)) is not UNKNOWN and GAP not in str(value):
+            return str(value)
+        while found := self.resolved(bound.node, bound.context):
+            bound = found
+        node, context = bound.node, bound.context
+        if isinstance(node, ast.Name):
+            scope = next((each for each in self._outwards(context) if _has(each, node.id)), None)
+            return (node.id, scope)
+        # Several spellings in one place: `settings.output`, `paths["output"]`, f"{root}/output".
+        is_spelt = isinstance(node, ast.Attribute | ast.Subscript | ast.JoinedStr | ast.BinOp)
+        return ast.dump(node) if is_spelt else node
+
+    def _outwards(self, context: Context) -> Iterator[Function]:
+        scope = context.function
+        while scope is not None:
+            yield scope
+            scope = self.scope(scope)
+
     def values(self, bound: Bound | None) -> list[Any]:
         """Return the constants that an expression gives: several for the variable of a loop."""
         if (value := self.value(bound)) is not UNKNOWN or bound is None:
@@ -429,6 +451,12 @@ class Code:
             for node in ast.walk(function)
             if isinstance(node, ast.Return) and node.value and self.scope(node) is function
         ]
+
+
+def _has(function: Function, name: str) -> bool:
+    """Return whether a function has a parameter of that name."""
+    given = function.args
+    return name in {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
