@@ -120,7 +120,12 @@ class Code:
         else:
             return None
         files = {each.file for each in self._named.get(module.rpartition(".")[2], [])}
-        several = self._functions.get(name, [])
+        is_method = isinstance(node, ast.Attribute) and not module
+        several = [
+            each
+            for each in self._functions.get(name, [])
+            if isinstance(self.parents.get(each[0]), ast.ClassDef) is is_method
+        ] or self._functions.get(name, [])
         for wanted in (files, {context.module.file}):
             for each in several:
                 if each[1].file in wanted:
