@@ -375,6 +375,28 @@ def test_jobs_without_a_fault(way: str, tmp_path: Path) -> None:
     assert named(TRANSACTION, way, tmp_path / "transactional") == {"commit-log"}
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ".select(*[F.col(name) for name in NAMES])",
+        '.select(NAMED + ["amount"])',
+        '.withColumn("id", F.concat_ws("-", F.lit("q"), T, R)).select("id", "amount")',
+        '.withColumn("id", F.struct(GIVEN.tablet, GIVEN.row)).select("id", "amount")',
+        '.withColumnRenamed(GIVEN.tablet, "t").withColumnRenamed(GIVEN.row, "r").select("t", "r")',
+        '.selectExpr("`tablet` as t", "row AS r").drop("tablet").select("r", "t")',
+        '.alias("q").select("q.*")',
+        '.select(F.struct("tablet", "row").alias("id")).select("id")',
+    ],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_positions_that_may_be_in_other_columns_are_not_lost(
+    steps: str, way: str, tmp_path: Path
+) -> None:
+    setup = 'T, R = "tablet", "row"\nNAMES = [T, R]\nNAMED = [F.col(T), F.col(R).alias("r")]\n'
+    job = replace(IDEMPOTENT, steps=(steps,), helpers=f"GIVEN = settings()\n{setup}")
+    assert "positions-lost" not in named(job, way, tmp_path / "job")
+
+
 # -- jobs of the shape that SPYT's documentation shows ---------------------------------------------
 
 _PLAIN = """\

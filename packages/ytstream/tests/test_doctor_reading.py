@@ -139,6 +139,14 @@ def test_a_second_writer_that_cannot_be_followed_is_no_clean_bill(
     assert "1 query" in capsys.readouterr().out
 
 
+def test_a_job_of_the_runtime_with_a_writer_of_its_own_is_no_clean_bill(tmp_path: Path) -> None:
+    file = tmp_path / "job.py"
+    file.write_text("from ytstream import Job\n")
+    assert cli.main(["doctor", str(file)]) == 0
+    file.write_text("from ytstream import Job\nimport theirs\ntheirs.run(rows.writeStream)\n")
+    assert cli.main(["doctor", str(file)]) == 2
+
+
 def test_transactional_settings_without_a_query_are_no_clean_bill(tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("spark-submit --conf spark.yt.streaming.transactional=true\n")
     assert cli.main(["doctor", str(tmp_path)]) == 2

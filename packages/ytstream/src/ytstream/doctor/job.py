@@ -44,8 +44,7 @@ class Job:
     def is_known(self) -> bool:
         """Whether all queries were found: else it says nothing that nothing was found."""
         is_read = not any(file.endswith(".py") for file, _ in self.files.unread)
-        is_followed = bool(self.queries) and not self.not_followed
-        return self.is_of_ytstream or (is_read and is_followed)
+        return is_read and not self.not_followed and bool(self.queries or self.is_of_ytstream)
 
     @property
     def texts(self) -> Sequence[Text]:
@@ -167,7 +166,7 @@ def read(path: Path) -> Job:
     found = files.read(path)
     code = Code(found.modules)
     job = Job(found, code, settings.read(code, found.texts), *queries.read(code))
-    is_a_job = job.is_known or job.not_followed or job.is_transactional
+    is_a_job = job.is_of_ytstream or job.not_followed or job.is_transactional
     if not job.queries and not is_a_job:
         if found.unread:
             unread = "\n".join(f"{file} was not read: {why}" for file, why in found.unread)

@@ -159,8 +159,8 @@ class Code:
                 pairs = [(node.target, node.value)]
             else:
                 continue
-            for target, value in pairs:
-                scope = self.scope(node) or module.tree
+            scope = self.scope(node) or module.tree
+            for target, value in [each for pair in pairs for each in _unpacked(*pair)]:
                 if isinstance(target, ast.Name):
                     found[scope, target.id].append(value)
         return found
@@ -456,6 +456,16 @@ class Code:
             for node in ast.walk(function)
             if isinstance(node, ast.Return) and node.value and self.scope(node) is function
         ]
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the single assignments of ``a, b = 1, 2``."""
+    both = (target, value)
+    if all(isinstance(each, ast.Tuple | ast.List) for each in both):
+        targets, values = (each.elts for each in both)
+        if len(targets) == len(values) and not any(isinstance(x, ast.Starred) for x in targets):
+            return list(zip(targets, values, strict=True))
+    return [both]
 
 
 def _has(function: Function, name: str) -> bool:

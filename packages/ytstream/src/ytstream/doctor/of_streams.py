@@ -48,7 +48,8 @@ def _at(query: Query, rule: str, what: str) -> Finding:
 
 def _checkpoint(job: Job, query: Query) -> Iterator[Finding]:
     path = query.options.value("checkpointlocation")
-    if path is None and not job.settings.of(_CHECKPOINTS):
+    is_asked_for = query.options.value("format") == "yt" or query.step("foreachBatch")
+    if path is None and is_asked_for and not job.settings.of(_CHECKPOINTS):
         yield _at(query, "checkpoint-local", "the writer has no checkpointLocation")
     if isinstance(path, str):
         line = query.options.line("checkpointlocation")

@@ -65,22 +65,30 @@ def _after(code: Code, step: Step, names: Names) -> Names | None:
     if step.name == "drop":
         return {position: held - {*values} for position, held in names.items()}
     if step.name == "withColumnRenamed" and len(values) == 2:
-        old, new = values
-        return {
-            position: frozenset(new if each == old else each for each in held)
-            for position, held in names.items()
-        }
+        return _renamed(names, *values)
     if step.name == "withColumn" and len(values) == 2:
         found = mentioned(code, step.argument(1, "col"))
-        return names if found is None else _with(names, values[0], words_of(found))
+        return _with(names, values[0], None if found is None else words_of(found))
     return None if step.name in ("withColumns", "withColumnsRenamed") else names
 
 
-def _with(names: Names, column: object, held_by: set[str]) -> Names:
-    """Return the names with one more column; one that is computed otherwise holds no position."""
+def _renamed(names: Names, old: object, new: object) -> Names | None:
+    if not isinstance(new, str):
+        return None
+    if not isinstance(old, str):  # it may be the name of a position
+        return _with(names, new, None)
+    return {
+        position: frozenset(new if each == old else each for each in held)
+        for position, held in names.items()
+    }
+
+
+def _with(names: Names, column: object, held_by: set[str] | None) -> Names:
+    """Return the names with one more column, which may hold anything if that is not known."""
     own = {str(column)}
     return {
-        position: held | own if held_by & held else held - own for position, held in names.items()
+        position: held | own if held_by is None or held_by & held else held - own
+        for position, held in names.items()
     }
 
 

@@ -190,10 +190,11 @@ _LIST = (
     ),
     Rule(
         "shared-checkpoint", "stalled",
-        "Two queries write their batches into one log. The later writer finds the entry of the "
-        "other (\"concurrent stream log update\") and ends, or continues from offsets that are "
-        "not its own.",
-        "Spark MicroBatchExecution (offsetLog.add), CheckpointFileManager",
+        "In one driver, Spark takes both for the same query, and the start of the second stops the "
+        "first. In two drivers the later writer of a batch finds the entry of the other "
+        "(\"concurrent stream log update\") and ends.",
+        "spark.sql.streaming.stopActiveRunOnRestart (Spark: true); Spark StreamingQueryManager, "
+        "MicroBatchExecution",
         "source",
         "A job is one query with a checkpoint of its own.",
     ),
