@@ -384,6 +384,7 @@ def test_jobs_without_a_fault(way: str, tmp_path: Path) -> None:
         '.withColumn("id", F.struct(GIVEN.tablet, GIVEN.row)).select("id", "amount")',
         '.withColumnRenamed(GIVEN.tablet, "t").withColumnRenamed(GIVEN.row, "r").select("t", "r")',
         '.selectExpr("`tablet` as t", "row AS r").drop("tablet").select("r", "t")',
+        '.selectExpr("`tablet` as t", "row as r", "*").drop("tablet", "row")',
         '.alias("q").select("q.*")',
         '.select(F.struct("tablet", "row").alias("id")).select("id")',
     ],

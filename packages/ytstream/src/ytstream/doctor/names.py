@@ -460,12 +460,11 @@ class Code:
 
 def _unpacked(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Return the single assignments of ``a, b = 1, 2``."""
-    both = (target, value)
-    if all(isinstance(each, ast.Tuple | ast.List) for each in both):
-        targets, values = (each.elts for each in both)
-        if len(targets) == len(values) and not any(isinstance(x, ast.Starred) for x in targets):
-            return list(zip(targets, values, strict=True))
-    return [both]
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        is_plain = not any(isinstance(each, ast.Starred) for each in target.elts)
+        if is_plain and len(target.elts) == len(value.elts):
+            return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def _has(function: Function, name: str) -> bool:

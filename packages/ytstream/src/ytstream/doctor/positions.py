@@ -107,7 +107,8 @@ def _selected(code: Code, step: Step, names: Names) -> Names | None:
         if found is None:
             return None
         if _ALL in found:
-            return names
+            after = {position: after[position] | held for position, held in names.items()}
+            continue
         if any(text.endswith(f".{_ALL}") for text in found):
             return None
         text = code.value(bound)
@@ -161,6 +162,8 @@ def mentioned(code: Code, bound: Bound | None) -> set[str] | None:
         value = code.value(one)
         if value is not UNKNOWN and GAP not in str(value):
             found.add(str(value))
+        elif isinstance(node, ast.Call) and called(node) == "lit":
+            continue
         elif isinstance(node, ast.Call):
             given: Sequence[ast.expr] = [*node.args, *(word.value for word in node.keywords)]
             pending += [Bound(each, context) for each in given]
