@@ -36,6 +36,7 @@ README = "tests/template/test_readme.py"
 FLEET = "tests/template/test_fleet.py"
 MINICLUSTER = "packages/minicluster/tests"
 YTSTREAM = "packages/ytstream/tests"
+DOCTOR = f"{YTSTREAM}/test_doctor"
 
 #: Commands, as regular expressions, and the test that runs them as they stand.
 RAN = {
@@ -63,14 +64,17 @@ RAN = {
     "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"
     "::test_the_exit_code_says_whether_a_limit_is_exceeded",
-    r"python -m ytstream doctor PATH": f"{YTSTREAM}/test_doctor.py"
+    r"\.venv(-doctor)?/bin/python -m ytstream doctor PATH": f"{DOCTOR}.py"
     "::test_a_planted_fault_is_named_alone_and_its_correction_is_not",
-    r"python -m ytstream doctor PATH --accept RULE": f"{YTSTREAM}/test_doctor.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --accept RULE": f"{DOCTOR}.py"
     "::test_a_rule_that_was_looked_into_can_be_accepted",
-    r"python -m ytstream doctor PATH --json": f"{YTSTREAM}/test_doctor.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --json": f"{DOCTOR}.py"
     "::test_json_has_each_finding_complete",
-    r"python -m ytstream doctor PATH --proxy CLUSTER": f"{YTSTREAM}/test_doctor_tables.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --proxy CLUSTER": f"{DOCTOR}_tables.py"
     "::test_a_fault_of_the_tables_is_named_and_its_correction_is_not",
+    r"python3 -m venv \.venv-doctor|\.venv-doctor/bin/pip install "
+    r"(ytsaurus-client|--no-deps dist/ytstream-\*\.whl)": "tests/template/test_doctor.py"
+    "::test_beside_an_old_job_it_needs_neither_spark_nor_spyt",
     r"pip install ('minicluster\[rpc\]'|minicluster)": f"{MINICLUSTER}/test_installed.py"
     "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
     r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from local_extensions import wheels
 from tests.project import ROOT
 from ytstream.doctor import cli
 from ytstream.doctor.rules import RULES
@@ -40,3 +45,23 @@ def test_the_page_has_every_rule() -> None:
     page = PAGE.read_text(encoding="utf-8")
     rules = re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", page, re.MULTILINE)
     assert dict(rules) == {rule.name: rule.rows for rule in RULES.values()}
+
+
+@pytest.mark.slow
+def test_beside_an_old_job_it_needs_neither_spark_nor_spyt(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\nmake dist\n(.*?)```", page, re.DOTALL)
+    wheels.build(ROOT / "packages/ytstream", tmp_path / "dist")
+    (tmp_path / "job.py").write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
+    script = block.replace("PATH", "job.py").replace("python3", shlex.quote(sys.executable), 1)
+    environment = {**os.environ, "PYTHONPATH": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "queue-key: rows are lost" in done.stdout
+    (packages,) = (tmp_path / ".venv-doctor").glob("lib/python*/site-packages")
+    assert not [
+        each.name for each in packages.iterdir() if re.match("pyspark|spyt|py4j", each.name)
+    ]

@@ -99,7 +99,7 @@ def script(job: Job, folder: Path) -> None:
     writer = (
         f'query = (\n    rows.writeStream.outputMode("append"){job.sink}\n'
         f'    .option("path", "//home/shop/job/output")\n{_lines(job.writer or {})}'
-        f'    .option("checkpointLocation", "{job.checkpoint}")\n    {job.trigger}\n'
+        f"{_lines(_checkpoint(job.checkpoint))}    {job.trigger}\n"
         "    .start()\n)\n"
     )
     (folder / "stream.py").write_text(
@@ -134,10 +134,10 @@ def functions(job: Job, folder: Path) -> None:
         f"{_lines(job.reader)}    .load(queue)\n{_indented(job.of_queue)}    )\n\n\n"
         f"{job.helpers}\n\ndef transform(rows):\n    rows = rows.withColumn(\"seen\", F.lit(1))\n"
         f"    return (\n        rows\n{_indented(job.steps)}    )\n\n\n"
-        f"def write(rows, path):\n    return (\n        rows.writeStream{job.sink}\n"
-        f'    .outputMode("append")\n{_lines(job.writer or {})}'
-        f'    .option("checkpointLocation", paths.CHECKPOINT)\n    {job.trigger}\n'
-        "    .start(path)\n    )\n\n\n"
+        'def write(rows, path):\n    return (\n        rows.writeStream.outputMode("append")'
+        + f"{job.sink}\n{_lines(job.writer or {})}"
+        + ("    .option('checkpointLocation', paths.CHECKPOINT)\n" if job.checkpoint else "")
+        + f"    {job.trigger}\n    .start(path)\n    )\n\n\n"
         "def main():\n    spark = SparkSession.builder.appName(\"shop\").getOrCreate()\n"
         f"    query = write(transform({reads}), paths.OUTPUT)\n"
         f"    {job.wait or 'return query'}\n\n\n"
@@ -156,7 +156,7 @@ def a_class(job: Job, folder: Path) -> None:
     """Write a class that keeps frames as attributes; options as dictionaries, settings as YAML."""
     reader = {"consumer_path": "//home/shop/job/consumer", **job.reader}
     queues = ", ".join(f'"{queue}"' for queue in job.queues)
-    writer = {"path": "//home/shop/job/output", "checkpointLocation": job.checkpoint}
+    writer = {"path": "//home/shop/job/output", **_checkpoint(job.checkpoint)}
     body = "self.rows = self.one(self.queues[0])"
     if len(job.queues) > 1:
         body = (
@@ -208,6 +208,10 @@ def _created(job: Job, path: str) -> str:
         f"SCHEMA = {job.schema()}\n"
         f'yt.create("table", {path}, attributes={{"dynamic": True, "schema": SCHEMA}})\n'
     )
+
+
+def _checkpoint(path: str) -> dict[str, str]:
+    return {"checkpointLocation": path} if path else {}
 
 
 def _lines(options: Mapping[str, str]) -> str:

@@ -59,6 +59,38 @@ _PROXY = "spark.ytsaurus.rpc.job.proxy.enabled"
 _PURGE = "spark__sql__streaming__asyncLogPurge__enabled"
 _TIMEOUT = "spark__hadoop__yt__timeout"
 _KEYED = replace(TRANSACTION, key=("amount",))
+_CHECKPOINTS = "spark__sql__streaming__checkpointLocation"
+_PARTITIONS = "spark__sql__shuffle__partitions"
+#: The checkpoint in the session, and none at the writer.
+_CONFIGURED = replace(
+    IDEMPOTENT, checkpoint="",
+    settings={**SETTINGS, _CHECKPOINTS.replace("__", "."): "yt:///home/shop/checkpoints"},
+)  # fmt: skip
+_COUNT = '.groupBy("id").count()'
+_WATERMARK = '.withWatermark("at", "1 minute")'
+
+
+def _second(consumer: str = "other", queue: str = "orders", checkpoint: str = "other") -> str:
+    """Return a second query, which shares what is "job"."""
+    return f"""
+def second(spark):
+    rows = (
+        spark.readStream.format("yt")
+        .option("consumer_path", "//home/shop/{consumer}/consumer")
+        .option("include_service_columns", "true")
+        .option("max_rows_per_partition", "5000")
+        .load("//home/shop/{queue}")
+    )
+    return (
+        rows.writeStream.format("yt")
+        .option("checkpointLocation", "yt:///home/shop/{checkpoint}/checkpoint")
+        .trigger(processingTime="10 seconds")
+        .start("//home/shop/other/output")
+    )
+
+
+"""
+
 
 FAULTS = [
     # -- settings ----------------------------------------------------------------------------------
@@ -131,6 +163,50 @@ FAULTS = [
     # -- reader and writer -------------------------------------------------------------------------
     Fault("checkpoint-path", IDEMPOTENT, {"checkpoint": "//home/shop/job/checkpoint"}),
     Fault("checkpoint-path", TRANSACTION, {"checkpoint": "yt://home/shop/job/checkpoint"}),
+    Fault("checkpoint-path", IDEMPOTENT, {"checkpoint": "/home/shop/job/checkpoint"}),
+    Fault(
+        "checkpoint-path", _CONFIGURED,
+        {**settings(_CONFIGURED, **{_CHECKPOINTS: "//home/shop/checkpoints"})},
+    ),
+    Fault("checkpoint-local", IDEMPOTENT, {"checkpoint": "file:///home/shop/job/checkpoint"}),
+    Fault("checkpoint-local", IDEMPOTENT, {"checkpoint": ""}),
+    Fault("checkpoint-local", _CONFIGURED, settings(_CONFIGURED, **{_CHECKPOINTS: None})),
+    Fault(
+        "output-mode", IDEMPOTENT, {"sink": '.format("yt").outputMode("update")'},
+        {"sink": '.format("yt").outputMode("append")'},
+    ),
+    Fault(
+        "no-row-limit", IDEMPOTENT,
+        {"reader": {**IDEMPOTENT.reader, "max_rows_per_partition": "1000000000"}},
+        {"reader": {**IDEMPOTENT.reader, "max_rows_per_partition": "100000"}},
+    ),
+    *(
+        Fault("no-effect", TRANSACTION, {"reader": {**TRANSACTION.reader, option: "1000"}})
+        for option in ("maxOffsetsPerTrigger", "startingOffsets", "failOnDataLoss")
+    ),
+    # -- several queries ---------------------------------------------------------------------------
+    Fault(
+        "shared-checkpoint", IDEMPOTENT, {"setup": _second(checkpoint="job")},
+        {"setup": _second()},
+    ),
+    Fault(
+        "shared-consumer", IDEMPOTENT, {"setup": _second(consumer="job")},
+        {"setup": _second(consumer="job", queue="returns")},
+    ),
+    # -- state -------------------------------------------------------------------------------------
+    Fault(
+        "no-watermark", TRANSACTION,
+        {"steps": (_COUNT,), **settings(TRANSACTION, **{_PARTITIONS: "8"})},
+        {"steps": (_WATERMARK, _COUNT), **settings(TRANSACTION, **{_PARTITIONS: "8"})},
+    ),
+    Fault(
+        "no-watermark", TRANSACTION,
+        {"steps": ('.dropDuplicates(["id"])',), **settings(TRANSACTION, **{_PARTITIONS: "8"})},
+    ),
+    Fault(
+        "state-partitions", TRANSACTION, {"steps": (_WATERMARK, _COUNT)},
+        {"steps": (_WATERMARK, _COUNT), **settings(TRANSACTION, **{_PARTITIONS: "8"})},
+    ),
     Fault("no-trigger", IDEMPOTENT, {"trigger": ""}),
     Fault("available-now", TRANSACTION, {"trigger": ".trigger(availableNow=True)"}),
     Fault("available-now", IDEMPOTENT, {"trigger": ".trigger(once=True)"}),
@@ -167,6 +243,31 @@ FAULTS = [
         {"steps": ('.withColumn("both", F.col("amount") + F.col("vat"))',)},
     ),
     # -- the idempotent receiver -------------------------------------------------------------------
+    *(
+        Fault("positions-lost", IDEMPOTENT, {"steps": planted}, {"steps": corrected})
+        for planted, corrected in (
+            (('.select("amount", "vat")',), ('.select("tablet", "row", "amount")',)),
+            (('.select("tablet", "amount")',), ('.select("*", F.lit(1).alias("one"))',)),
+            (('.drop("row")',), ('.drop("vat")',)),
+            (
+                ('.selectExpr("amount * 2 as twice")',),
+                ('.selectExpr("tablet", "row as number", "amount")',),
+            ),
+            (
+                ('.select(F.col("tablet").alias("t"), F.col("row").alias("r"))', '.select("row")'),
+                ('.select(F.col("tablet").alias("t"), F.col("row").alias("r"))', '.drop("row")'),
+            ),
+            (('.withColumn("row", F.lit(1))',), ('.withColumn("row", F.col("row") + 0)',)),
+            (
+                (".transform(lambda rows: rows.select('amount'))",),
+                (".transform(lambda rows: rows.select(rows.tablet, rows['row']))",),
+            ),
+        )
+    ),
+    Fault(
+        "positions-lost", TWO_QUEUES, {"steps": ('.select("source", "tablet")',)},
+        {"steps": ('.select("source", "tablet", "row")',)},
+    ),
     Fault(
         "queue-key", TWO_QUEUES, {"of_queue": IDEMPOTENT.of_queue, "key": ("tablet", "row")},
     ),
@@ -240,7 +341,8 @@ def named(job: Job, way: str, folder: Path) -> set[str]:
     WAYS[way](job, folder)
     found, read = cli.diagnosed(folder)
     assert read.files.unread == ()
-    assert len(read.queries) == 1
+    assert len(read.queries) == 1 + ("def second" in job.setup)
+    assert read.is_known
     for finding in found:
         assert finding.line, finding
         assert (folder / finding.file).is_file()
@@ -273,6 +375,29 @@ def test_jobs_without_a_fault(way: str, tmp_path: Path) -> None:
     assert named(TRANSACTION, way, tmp_path / "transactional") == {"commit-log"}
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ".select(*[F.col(name) for name in NAMES])",
+        '.select(NAMED + ["amount"])',
+        '.withColumn("id", F.concat_ws("-", F.lit("q"), T, R)).select("id", "amount")',
+        '.withColumn("id", F.struct(GIVEN.tablet, GIVEN.row)).select("id", "amount")',
+        '.withColumnRenamed(GIVEN.tablet, "t").withColumnRenamed(GIVEN.row, "r").select("t", "r")',
+        '.selectExpr("`tablet` as t", "row AS r").drop("tablet").select("r", "t")',
+        '.selectExpr("`tablet` as t", "row as r", "*").drop("tablet", "row")',
+        '.alias("q").select("q.*")',
+        '.select(F.struct("tablet", "row").alias("id")).select("id")',
+    ],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_positions_that_may_be_in_other_columns_are_not_lost(
+    steps: str, way: str, tmp_path: Path
+) -> None:
+    setup = 'T, R = "tablet", "row"\nNAMES = [T, R]\nNAMED = [F.col(T), F.col(R).alias("r")]\n'
+    job = replace(IDEMPOTENT, steps=(steps,), helpers=f"GIVEN = settings()\n{setup}")
+    assert "positions-lost" not in named(job, way, tmp_path / "job")
+
+
 # -- jobs of the shape that SPYT's documentation shows ---------------------------------------------
 
 _PLAIN = """\
@@ -290,7 +415,9 @@ from pyspark.sql import SparkSession
 checkpoint = "//home/a/checkpoint"
 spark = SparkSession.builder.getOrCreate()
 frame = spark.readStream.format("yt").option("consumer_path", "//home/a/consumer")
-frame = frame.option("include_service_columns", True).load("//home/a/queue").select("t", "r")
+frame = frame.option("include_service_columns", True).load("//home/a/queue")
+frame = frame.withColumnRenamed("__spyt_streaming_src_tablet_index", "t")
+frame = frame.withColumnRenamed("__spyt_streaming_src_row_index", "r").select("t", "r")
 query = (
     frame.writeStream.format("yt")
     .option("checkpointLocation", checkpoint)
@@ -348,7 +475,7 @@ def test_the_command_prints_what_a_terminal_of_80_columns_shows(
     assert (
         "at       c.py:4  spark.streaming.stopGracefullyOnShutdown: only DStreams read it" in lines
     )
-    assert lines[-1] == "13 findings of 10 rules"
+    assert lines[-1] == "14 findings of 11 rules"
 
 
 def test_rules_fit_the_screen_and_have_a_source() -> None:
@@ -364,7 +491,8 @@ def test_json_has_each_finding_complete(tmp_path: Path, capsys: pytest.CaptureFi
     assert cli.main(["doctor", str(tmp_path), "--json"]) == 1
     shown = json.loads(capsys.readouterr().out)
     (found,) = [each for each in shown["findings"] if each["rule"] == "checkpoint-path"]
-    assert (found["file"], found["line"], found["rows"]) == ("job.py", 9, ["stalled"])
+    assert (found["file"], found["line"], found["rows"]) == ("job.py", 11, ["stalled"])
+    assert shown["queries"] == 1
     assert {"what", "consequence", "source", "known", "instead"} <= found.keys()
 
 

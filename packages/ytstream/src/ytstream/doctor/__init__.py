@@ -4,12 +4,14 @@ Nothing of the job runs and Spark is not needed: Python is parsed, settings are 
 
     cli                                 the command
     screen                              findings as text or JSON
-    of_settings  of_code                the checks: settings, queries,
+    of_settings  of_streams             the checks: settings, readers and writers,
+    of_code  of_state                   the guarantee and the rows, state,
     of_commands  of_tables              what is done to queues, tables on the cluster
     job                                 what was read, as one value
-    queries  frames                     streams: their writers, and what leads there
+    queries  frames  positions          streams: their writers, and what leads there
     settings  names                     Spark settings; what a name in Python stands for
-    files  rules                        the files of a job; the rules, each with its source
+    files  shell                        the files of a job; variables of scripts
+    rules                               the rules, each with its source
 
 It is not shipped with a job.
 """

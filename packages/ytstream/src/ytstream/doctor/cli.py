@@ -1,28 +1,50 @@
 """``python -m ytstream doctor PATH``."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import JobError, RestartableError
 from ..version import __version__
-from . import job, of_code, of_commands, of_settings, screen
+from . import job, of_code, of_commands, of_settings, of_state, of_streams, screen
 from .rules import RULES, Finding
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the command; return 0 if nothing was found, 1 if something was, 2 if nothing was read."""
+    """Run the command; return 0 if nothing was found, 1 if something was.
+
+    2 is for a job of which not all queries are known, so that finding nothing says nothing.
+    """
     given = _parser().parse_args(words)
     try:
         found, read = diagnosed(given.path, given.proxy)
     except (JobError, RestartableError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except RecursionError:
+        why = "an expression is nested too deeply to be followed"
+        print(f"error: {given.path}: {why}; name the job's other files", file=sys.stderr)
+        return 2
     found = [finding for finding in found if finding.rule not in given.accept]
     show = screen.document(str(given.path), found, read) if given.json else screen.text(found, read)
-    print(show)
-    return 1 if found else 0
+    code = 1 if found and (read.queries or read.is_known) else 0 if read.is_known else 2
+    return _print(show) or code
+
+
+def _print(text: str) -> int:
+    """Print; return 2 if that fails, but not because the reader has read enough (``| head``)."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # Python writes what is left when it ends, and would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 0
+        print(f"error: cannot write the findings: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.Job]:
@@ -31,7 +53,13 @@ def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.
     Raises JobError for a path without a job; with ``proxy`` also what a client of it raises.
     """
     read = job.read(path)
-    found = [*of_settings.findings(read), *of_code.findings(read), *of_commands.findings(read)]
+    found = [
+        *of_settings.findings(read),
+        *of_streams.findings(read),
+        *of_code.findings(read),
+        *of_state.findings(read),
+        *of_commands.findings(read),
+    ]
     if proxy is not None:
         from . import of_tables  # it imports PySpark
 

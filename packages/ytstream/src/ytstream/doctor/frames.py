@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .files import Module
-from .names import UNKNOWN, Bound, Chain, Code, Context, Function, Step, called, inside
+from .names import UNKNOWN, Bound, Chain, Code, Context, Function, Step, inside
 
 LOADS = ("load", "table", "yt")
 STARTS = ("start", "toTable")
@@ -18,7 +18,7 @@ _TWO_FRAMES = (*UNIONS, "join", "crossJoin", "intersect", "exceptAll", "subtract
 class Options:
     """The options of a reader or writer; ``is_whole`` unless some are computed."""
 
-    given: Mapping[str, tuple[Any, Step]]
+    given: Mapping[str, tuple[Any, Step, Bound | None]]
     is_whole: bool
 
     def value(self, name: str) -> Any:
@@ -35,6 +35,14 @@ class Options:
         """Return the line of an option that is given."""
         return self.given[name][1].line
 
+    def file(self, name: str) -> str:
+        """Return the file of an option that is given."""
+        return self.given[name][1].context.module.file
+
+    def at(self, name: str) -> Bound | None:
+        """Return the expression of an option; None if it is missing."""
+        return self.given[name][2] if name in self.given else None
+
 
 @dataclass(frozen=True)
 class Source:
@@ -48,6 +56,13 @@ class Source:
     is_many: bool
     #: Steps between this queue and the union with others.
     steps: tuple[Step, ...] = ()
+    #: What names the path, for a path that is not known.
+    path_at: Bound | None = None
+
+    @property
+    def is_of_spyt(self) -> bool:
+        """Whether a queue of YTsaurus is read."""
+        return self.options.value("format") == "yt" or "consumer_path" in self.options.given
 
 
 @dataclass(frozen=True)
@@ -65,20 +80,20 @@ def place_of(chain: Chain, name: str) -> int | None:
 
 def options_of(code: Code, steps: Sequence[Step]) -> Options:
     """Return the options that the links of a reader or a writer give."""
-    given: dict[str, tuple[Any, Step]] = {}
+    given: dict[str, tuple[Any, Step, Bound | None]] = {}
     is_whole = True
     for step in steps:
-        pairs: list[tuple[Any, Any]] = []
+        pairs: list[tuple[Any, Bound | None]] = []
         if step.name == "option":
-            pairs = [(code.value(step.argument(0, "key")), code.value(step.argument(1, "value")))]
+            pairs = [(code.value(step.argument(0, "key")), step.argument(1, "value"))]
         elif step.name in ("format", "outputMode", "queryName"):
             names = ("source", "outputMode", "queryName")
-            pairs = [(step.name, code.value(step.argument(0, *names)))]
+            pairs = [(step.name, step.argument(0, *names))]
         elif step.name in ("options", *LOADS, *STARTS) and step.call:
             for word in step.call.keywords:
                 bound = Bound(word.value, step.context)
                 if word.arg:
-                    pairs.append((word.arg, code.value(bound)))
+                    pairs.append((word.arg, bound))
                 else:
                     more = _dictionary(code, bound)
                     is_whole = is_whole and more is not None
@@ -87,11 +102,11 @@ def options_of(code: Code, steps: Sequence[Step]) -> Options:
             if name is UNKNOWN:
                 is_whole = False
             else:
-                given[str(name).lower()] = (value, step)
+                given[str(name).lower()] = (code.value(value), step, value)
     return Options(given, is_whole)
 
 
-def _dictionary(code: Code, bound: Bound) -> list[tuple[Any, Any]] | None:
+def _dictionary(code: Code, bound: Bound) -> list[tuple[Any, Bound]] | None:
     found = bound
     while not isinstance(found.node, ast.Dict):
         target = code.resolved(found.node, found.context)
@@ -101,7 +116,7 @@ def _dictionary(code: Code, bound: Bound) -> list[tuple[Any, Any]] | None:
     if None in found.node.keys:
         return None
     return [
-        (code.value(Bound(key, found.context)), code.value(Bound(value, found.context)))
+        (code.value(Bound(key, found.context)), Bound(value, found.context))
         for key, value in zip(found.node.keys, found.node.values, strict=True)
         if key is not None
     ]
@@ -120,10 +135,11 @@ def traced(code: Code, bound: Bound) -> Flow:
         )
         sources = (_source(code, steps[place : end + 1]),)
         return _after(code, Flow(sources), steps[end + 1 :])
-    known = code.functions.get(steps[0].name) if steps and steps[0].call else None
+    first = steps[0].call if steps else None
+    known = code.function(first.func, steps[0].context) if first else None
     root = chain.root
     if known and isinstance(root.node, ast.Name) and _is_no_frame(code, root.node.id, root.context):
-        flow = _returned(code, *known, steps[0].call, steps[0].context)
+        flow = _returned(code, *known, first, steps[0].context)
         return _after(code, flow, steps[1:])
     return _after(code, _rooted(code, chain.root), steps)
 
@@ -136,7 +152,7 @@ def _is_no_frame(code: Code, name: str, context: Context) -> bool:
 def _rooted(code: Code, root: Bound) -> Flow:
     node, context = root.node, root.context.deeper()
     if isinstance(node, ast.Call):
-        known = code.functions.get(called(node)) if isinstance(node.func, ast.Name) else None
+        known = code.function(node.func, context) if isinstance(node.func, ast.Name) else None
         if known:
             return _returned(code, *known, node, context)
         return _merged([traced(code, Bound(value, context)) for value in node.args])
@@ -162,13 +178,7 @@ def _returned(
 ) -> Flow:
     """Return the flow of what a function returns, together with that of all that it is given."""
     context = inside(function, module, call, outer, first)
-    if isinstance(function, ast.Lambda):
-        return traced(code, Bound(function.body, context))
-    values = [
-        node.value
-        for node in ast.walk(function)
-        if isinstance(node, ast.Return) and node.value and code.scope(node) is function
-    ]
+    values = code.returned(function)
     return _merged([traced(code, Bound(value, context)) for value in values])
 
 
@@ -219,7 +229,8 @@ def _source(code: Code, steps: Sequence[Step]) -> Source:
     paths = tuple(code.values(given)) if given else (options.value("path"),)
     key = reader.node, tuple(id(bound.node) for bound in reader.context.bound.values())
     file, is_many = reader.context.module.file, _is_repeated(code, last)
-    return Source(key, file, reader.line, options, paths, is_many)
+    named = given or options.at("path")
+    return Source(key, file, reader.line, options, paths, is_many, path_at=named)
 
 
 def _is_repeated(code: Code, step: Step) -> bool:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import JobError
-from . import files, queries, settings
+from . import files, positions, queries, settings
 from .files import Files, Text
 from .frames import Source
-from .names import UNKNOWN, Bound, Code, Context, Step, called
+from .names import Bound, Code, Context, Step, called
 from .queries import Query
 from .rules import spellings
 
@@ -26,6 +26,7 @@ class Table:
     context: Context
     file: str
     line: int
+    path_at: Bound | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class Job:
     code: Code
     settings: settings.Settings
     queries: Sequence[Query]
+    #: Where a writer of a stream stands of which no start was found.
+    not_followed: Sequence[tuple[str, int]] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all queries were found: else it says nothing that nothing was found."""
+        is_read = not any(file.endswith(".py") for file, _ in self.files.unread)
+        return is_read and not self.not_followed and bool(self.queries or self.is_of_ytstream)
 
     @property
     def texts(self) -> Sequence[Text]:
@@ -44,7 +53,7 @@ class Job:
 
     @cached_property
     def is_transactional(self) -> bool:
-        """Whether SPYT's transactional mode is switched on anywhere."""
+        """Whether SPYT's transactional mode is switched on."""
         return "true" in self.settings.values(*spellings("spark.yt.streaming.transactional"))
 
     @cached_property
@@ -68,7 +77,24 @@ class Job:
 
     def is_idempotent(self, query: Query) -> bool:
         """Whether rows are written with their position in the queue."""
+        return self.has_positions(query) and self.lost_at(query) is None
+
+    def has_positions(self, query: Query) -> bool:
+        """Whether rows are read with their position in the queue."""
         return any(s.options.is_true("include_service_columns") for s in query.flow.sources)
+
+    def lost_at(self, query: Query) -> Step | None:
+        """Return the step that drops the positions, if one does."""
+        return self._lost[id(query)] if self.has_positions(query) else None
+
+    @cached_property
+    def _lost(self) -> dict[int, Step | None]:
+        return {id(query): positions.lost_at(self.code, query) for query in self.queries}
+
+    def is_output(self, table: Table, query: Query) -> bool:
+        """Whether a query writes into a table, by a path that may be known by its name alone."""
+        own = self.code.identity(table.path_at)
+        return own is not None and own == self.code.identity(query.path_at)
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -80,8 +106,9 @@ class Job:
                 given = step.argument(4, "attributes")
                 if self.code.value(step.argument(0, "type")) != "table" or given is None:
                     continue
-                path = self.code.value(step.argument(1, "path"))
-                found.append(Table(path, given.node, given.context, module.file, call.lineno))
+                at = step.argument(1, "path")
+                path = self.code.value(at)
+                found.append(Table(path, given.node, given.context, module.file, call.lineno, at))
         return found
 
     def entry(self, node: ast.expr, context: Context, name: str) -> Bound | None:
@@ -121,7 +148,7 @@ class Job:
     def keys_of(self, query: Query) -> tuple[Table, set[str]] | None:
         """Return the table that a query writes into with its key, if the job's code creates it."""
         for table in self.tables:
-            if table.path is not UNKNOWN and table.path == query.path:
+            if self.is_output(table, query):
                 keys = self.keys(table)
                 return None if keys is None else (table, keys)
         return None
@@ -138,12 +165,15 @@ def read(path: Path) -> Job:
     """Read the job. Raises JobError for a path without one."""
     found = files.read(path)
     code = Code(found.modules)
-    job = Job(found, code, settings.read(code, found.texts), queries.read(code))
-    if not job.queries and not job.is_of_ytstream and not job.is_transactional:
-        unread = "".join(f"\n  {file} was not read: {why}" for file, why in found.unread)
+    job = Job(found, code, settings.read(code, found.texts), *queries.read(code))
+    is_a_job = job.is_of_ytstream or job.not_followed or job.is_transactional
+    if not job.queries and not is_a_job:
+        if found.unread:
+            unread = "\n".join(f"{file} was not read: {why}" for file, why in found.unread)
+            raise JobError(f"{path} has no streaming query that could be read\n{unread}")
         raise JobError(
             f"{path} has no streaming query of the format yt: {len(found.modules)} Python files, "
-            f"{len(found.texts)} others{unread}",
+            f"{len(found.texts)} others",
             "name the folder with the job's Python files; Scala and notebooks are not read",
         )
     return job

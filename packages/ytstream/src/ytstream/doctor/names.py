@@ -7,7 +7,7 @@ has ``GAP`` there.
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -103,10 +103,41 @@ class Code:
     @cached_property
     def functions(self) -> dict[str, tuple[Function, Module]]:
         """The functions of the job, methods included, by name: of several the first."""
-        found: dict[str, tuple[Function, Module]] = {}
+        return {name: several[0] for name, several in self._functions.items()}
+
+    def function(self, node: ast.expr, context: Context) -> tuple[Function, Module] | None:
+        """Return the job's function that a name or an attribute stands for."""
+        while found := self.resolved(node, context):
+            node, context = found.node, found.context
+        if isinstance(node, ast.Lambda):
+            return node, context.module
+        imports = self.imports[context.module.file]
+        if isinstance(node, ast.Attribute):
+            base = node.value.id if isinstance(node.value, ast.Name) else ""
+            module, name = ".".join(imports.get(base, ())).rstrip("."), node.attr
+        elif isinstance(node, ast.Name):
+            module, name = imports.get(node.id, ("", node.id))
+        else:
+            return None
+        files = {each.file for each in self._named.get(module.rpartition(".")[2], [])}
+        is_method = isinstance(node, ast.Attribute) and not module
+        several = [
+            each
+            for each in self._functions.get(name, [])
+            if isinstance(self.parents.get(each[0]), ast.ClassDef) is is_method
+        ] or self._functions.get(name, [])
+        for wanted in (files, {context.module.file}):
+            for each in several:
+                if each[1].file in wanted:
+                    return each
+        return several[0] if several else None
+
+    @cached_property
+    def _functions(self) -> dict[str, list[tuple[Function, Module]]]:
+        found: dict[str, list[tuple[Function, Module]]] = defaultdict(list)
         for module, node in self.walk():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.setdefault(node.name, (node, module))
+                found[node.name].append((node, module))
         return found
 
     @cached_property
@@ -128,8 +159,8 @@ class Code:
                 pairs = [(node.target, node.value)]
             else:
                 continue
-            for target, value in pairs:
-                scope = self.scope(node) or module.tree
+            scope = self.scope(node) or module.tree
+            for target, value in [each for pair in pairs for each in _unpacked(*pair)]:
                 if isinstance(target, ast.Name):
                     found[scope, target.id].append(value)
         return found
@@ -188,7 +219,7 @@ class Code:
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             return [Context(module, function)]
         found = []
-        for call, there in self.calls.get(function.name, []) if depth < 4 else []:
+        for call, there in self._calls_of(function.name) if depth < 4 else []:
             if function in self.around(call):
                 continue
             for outer in self.called_from(call, there, depth + 1):
@@ -196,6 +227,15 @@ class Code:
                 if len(found) == _MOST_CALLS:
                     return found
         return found or [Context(module, function)]
+
+    def _calls_of(self, name: str) -> list[tuple[ast.Call, Module]]:
+        """Return the calls of a function, by the names under which modules import it as well."""
+        found = [*self.calls.get(name, [])]
+        for module in self.modules:
+            for own, (_, there) in self.imports[module.file].items():
+                if there == name != own:
+                    found += [each for each in self.calls.get(own, []) if each[1] is module]
+        return found
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -306,11 +346,33 @@ class Code:
         if isinstance(node, ast.FormattedValue):
             return self.value(Bound(node.value, context))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            both = [self._part(side, context) for side in (node.left, node.right)]
-            return "".join(both) if both != [GAP, GAP] else UNKNOWN
+            parts = [self._part(each, context) for each in _summands(node)]
+            return "".join(parts) if any(part != GAP for part in parts) else UNKNOWN
         if isinstance(node, ast.Call) and called(node) == "str" and node.args:
             return self.value(Bound(node.args[0], context))
         return self.value(self.resolved(node, context))
+
+    def identity(self, bound: Bound | None) -> Hashable | None:
+        """Return what two expressions have in common that stand for one value, known or not."""
+        if bound is None:
+            return None
+        if (value := self.value(bound)) is not UNKNOWN and GAP not in str(value):
+            return str(value)
+        while found := self.resolved(bound.node, bound.context):
+            bound = found
+        node, context = bound.node, bound.context
+        if isinstance(node, ast.Name):
+            scope = next((each for each in self._outwards(context) if _has(each, node.id)), None)
+            return (node.id, scope)
+        # Several spellings in one place: `settings.output`, `paths["output"]`, f"{root}/output".
+        is_spelt = isinstance(node, ast.Attribute | ast.Subscript | ast.JoinedStr | ast.BinOp)
+        return ast.dump(node) if is_spelt else node
+
+    def _outwards(self, context: Context) -> Iterator[Function]:
+        scope = context.function
+        while scope is not None:
+            yield scope
+            scope = self.scope(scope)
 
     def values(self, bound: Bound | None) -> list[Any]:
         """Return the constants that an expression gives: several for the variable of a loop."""
@@ -345,22 +407,78 @@ class Code:
 
     # -- chains ------------------------------------------------------------------------------------
 
-    def chain(self, bound: Bound) -> Chain:
-        """Return the links of an expression; a name in front is replaced by what it stands for."""
+    def chain(
+        self, bound: Bound, through: str = "", inner: frozenset[Function] = frozenset()
+    ) -> Chain:
+        """Return the links of an expression; a name in front is replaced by what it stands for.
+
+        A function of the job is followed if what it returns has a link of the name ``through``;
+        ``inner`` are those that are being followed.
+        """
         node, context = bound.node, bound.context
         steps: list[Step] = []
         while True:
+            if isinstance(node, ast.Call) and through:
+                before = self._returned_chain(node, context, through, inner)
+                if before:
+                    return Chain(before.root, [*before.steps, *reversed(steps)])
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 steps.append(Step(node.func.attr, node, context, node))
                 node = node.func.value
             elif found := self.resolved(node, context):
-                before = self.chain(found)
+                before = self.chain(found, through, inner)
                 return Chain(before.root, [*before.steps, *reversed(steps)])
             elif isinstance(node, ast.Attribute):
                 steps.append(Step(node.attr, None, context, node))
                 node = node.value
             else:
                 return Chain(Bound(node, context), list(reversed(steps)))
+
+    def _returned_chain(
+        self, call: ast.Call, context: Context, through: str, inner: frozenset[Function]
+    ) -> Chain | None:
+        known = self.function(call.func, context)
+        if known is None or context.is_too_deep or known[0] in inner:
+            return None
+        here = inside(*known, call, context)
+        for value in self.returned(known[0]):
+            chain = self.chain(Bound(value, here), through, inner | {known[0]})
+            if any(step.name == through for step in chain.steps):
+                return chain
+        return None
+
+    def returned(self, function: Function) -> list[ast.expr]:
+        """Return the expressions that a function returns."""
+        if isinstance(function, ast.Lambda):
+            return [function.body]
+        return [
+            node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Return) and node.value and self.scope(node) is function
+        ]
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the single assignments of ``a, b = 1, 2``."""
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        is_plain = not any(isinstance(each, ast.Starred) for each in target.elts)
+        if is_plain and len(target.elts) == len(value.elts):
+            return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
+def _has(function: Function, name: str) -> bool:
+    """Return whether a function has a parameter of that name."""
+    given = function.args
+    return name in {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+
+
+def _summands(node: ast.expr) -> list[ast.expr]:
+    found = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]
 
 
 def called(call: ast.Call) -> str:

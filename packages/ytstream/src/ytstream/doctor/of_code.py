@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .frames import UNIONS, Source
 from .job import Job
-from .names import GAP, UNKNOWN, Bound, Context, Step, called
+from .names import UNKNOWN, Bound, Context, Step, called
+from .positions import mentioned, words_of
 from .queries import Query
 from .rules import Finding
 
@@ -42,7 +43,6 @@ _COMPOSITE = {
     *("array", "struct", "create_map", "map_from_arrays", "named_struct", "collect_list"),
     *("collect_set", "from_json", "ArrayType", "StructType", "MapType", "split"),
 }
-_AWAITS = {"awaitTermination", "awaitAnyTermination", "processAllAvailable", "isActive"}
 
 
 @dataclass(frozen=True)
@@ -56,43 +56,15 @@ class _Use:
 def findings(job: Job) -> Iterator[Finding]:
     """Yield what is wrong with each query."""
     for query in job.queries:
-        yield from _writer(job, query)
         yield from _guarantee(job, query)
-        yield from _queues(job, query)
         yield from _composite(job, query)
         if job.is_idempotent(query):
             yield from _keyed(job, query)
             yield from _rows(job, query)
-    for source in job.sources:
-        if source.options.value("max_rows_per_partition") is None:
-            what = "the reader has no max_rows_per_partition"
-            yield Finding(source.file, source.line, "no-row-limit", what)
-    awaited = any(
-        isinstance(node, ast.Attribute) and node.attr in _AWAITS for _, node in job.code.walk()
-    )
-    for query in () if awaited else job.queries:
-        yield _at(query, "no-await", "nothing waits for the query")
 
 
 def _at(query: Query, rule: str, what: str) -> Finding:
     return Finding(query.file, query.line, rule, what)
-
-
-def _writer(job: Job, query: Query) -> Iterator[Finding]:
-    path = query.options.value("checkpointlocation")
-    if isinstance(path, str) and re.match(r"//|yt://[^/]", path):
-        what = f'checkpointLocation is "{path.replace(GAP, "...")}"'
-        line = query.options.line("checkpointlocation")
-        yield Finding(query.file, line, "checkpoint-path", what)
-    trigger = query.step("trigger")
-    if trigger is None:
-        yield _at(query, "no-trigger", "the writer has no trigger")
-        return
-    for word in trigger.call.keywords if trigger.call else ():
-        value = job.code.value(Bound(word.value, trigger.context))
-        if word.arg in ("availableNow", "once") and value is True:
-            what = f"trigger({word.arg}=True)"
-            yield Finding(query.file, trigger.line, "available-now", what)
 
 
 def _guarantee(job: Job, query: Query) -> Iterator[Finding]:
@@ -102,19 +74,21 @@ def _guarantee(job: Job, query: Query) -> Iterator[Finding]:
         return
     known = job.keys_of(query)
     has_key = job.is_idempotent(query) or (known is not None and bool(known[1]))
-    if not job.is_transactional and not has_key:
+    if lost := job.lost_at(query):
+        if not job.is_transactional and not (known and _keeps(job, lost, known[1])):
+            what = f"{lost.name}() leaves the positions out: the output is at least once"
+            file = lost.context.module.file
+            yield Finding(file, lost.line, "positions-lost", what)
+    elif not job.is_transactional and not has_key:
         yield _at(query, "at-least-once", "neither transactional nor written under a key")
 
 
-def _queues(job: Job, query: Query) -> Iterator[Finding]:
-    seen: dict[str, Source] = {}
-    for source in query.flow.sources if query.is_traced else ():
-        for path in source.paths:
-            if isinstance(path, str) and GAP not in path:
-                if path in seen:
-                    what = f"{path} is read here and on line {seen[path].line}"
-                    yield Finding(source.file, source.line, "same-queue-twice", what)
-                seen[path] = source
+def _keeps(job: Job, step: Step, keys: set[str]) -> bool:
+    """Return whether a select has all of a key that is another than the positions."""
+    names = set()
+    for node in step.call.args if step.call else ():
+        names |= words_of(mentioned(job.code, Bound(node, step.context)) or set())
+    return bool(keys) and keys <= names
 
 
 def _composite(job: Job, query: Query) -> Iterator[Finding]:

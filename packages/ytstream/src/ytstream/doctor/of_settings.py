@@ -104,12 +104,13 @@ def _transactional(job: Job) -> Iterator[Finding]:
 
 def _job_proxy(job: Job, switch: Setting) -> Iterator[Finding]:
     found = job.settings.of(_PROXY)
-    for setting in found:
+    at_submit = job.settings.at_submit(_PROXY)
+    for setting in at_submit:
         if setting.value == "true":
             yield _at(setting, "job-proxy", f"{_PROXY} is true")
     if not found:
         yield _at(switch, "job-proxy", f"{_PROXY} is not set: SPYT's default is true")
-    elif all(setting.in_driver and setting.value == "false" for setting in found):
+    elif not at_submit:
         yield _at(found[0], "job-proxy", "it is set in the session alone, not at submit")
 
 

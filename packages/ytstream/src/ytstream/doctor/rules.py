@@ -131,6 +131,15 @@ _LIST = (
         "The key's columns are declared, and `check` compares the table with the declaration.",
     ),
     Rule(
+        "positions-lost", "repeated, stalled",
+        "The rows reach the sink without their position in the queue. Where the output's key has "
+        "it, each write fails. Elsewhere the output is at least once: what is written again is "
+        "there twice.",
+        f"{_DOC}Idempotent receiver, Common configuration errors; Write guarantees",
+        "documented",
+        "The plan is walked before the start; one that does not carry the key through is refused.",
+    ),
+    Rule(
         "queue-key", "lost",
         "Each queue numbers its rows from 0. Rows of two queues with the same tablet and row index "
         "have one key, and the later one replaces the other without an error.",
@@ -158,18 +167,74 @@ _LIST = (
     # -- reading and writing ---------------------------------------------------------------------
     Rule(
         "checkpoint-path", "stalled",
-        "A bare path with two slashes is opened by the default file system. A query without state "
-        "works there, though Spark warns that correctness is not guaranteed; state that is written "
-        "again fails, since its rename cannot overwrite. In yt://a/b, a is taken for a host.",
-        f"{_DOC}Structured Streaming, Checkpoint storage; Spark CheckpointFileManager; SPYT "
-        "YtFileSystem",
+        "A path without a scheme is opened by the default file system, which SPYT sets to "
+        "ytTable:///. A query without state works there, though Spark warns that correctness is "
+        "not guaranteed; state that is written again fails, since its rename cannot overwrite. "
+        "Without SPYT's defaults it is the driver's disk. In yt://a/b, a is taken for a host.",
+        f"{_DOC}Structured Streaming, Checkpoint storage; spark-defaults.conf of SPYT "
+        "(spark.hadoop.fs.defaultFS); Spark CheckpointFileManager; SPYT YtFileSystem",
         "derived",
         "The checkpoint is yt:///..., made from the Cypress path of the configuration.",
     ),
     Rule(
+        "checkpoint-local", "repeated, stalled",
+        "A checkpoint on the driver's disk goes with the driver. The next one begins at the "
+        "consumer, which is up to a batch behind without transactions: rows are written again, and "
+        "state is gone. foreachBatch without a checkpoint has a temporary one there; SPYT's sink "
+        "without one does not start.",
+        f"{_DOC}Structured Streaming, Working with offsets; Spark DataStreamWriter "
+        "(SOURCES_ALLOW_ONE_TIME_QUERY); YtStreamingSource",
+        "source",
+        "The checkpoint is on Cypress. A start compares it with the ledger, and refuses state that "
+        "is gone.",
+    ),
+    Rule(
+        "shared-checkpoint", "stalled",
+        "In one driver, Spark takes both for the same query, and the start of the second stops the "
+        "first. In two drivers the later writer of a batch finds the entry of the other "
+        "(\"concurrent stream log update\") and ends.",
+        "spark.sql.streaming.stopActiveRunOnRestart (Spark: true); Spark StreamingQueryManager, "
+        "MicroBatchExecution",
+        "source",
+        "A job is one query with a checkpoint of its own.",
+    ),
+    Rule(
+        "shared-consumer", "lost, repeated",
+        "Each query moves the consumer when its own rows are done. The one that is behind begins "
+        "at the consumer when it starts again, and skips what it has not read.",
+        "SPYT YtStreamingSource (commit, getBatch: the later of checkpoint and consumer)",
+        "source",
+        "A job has a consumer of its own; `provision` creates it.",
+    ),
+    Rule(
+        "output-mode", "stalled",
+        "SPYT's sink takes the mode append alone: the query does not start.",
+        "SPYT YtStreamingProviderImpl.createSink (\"Only append mode is supported now\")",
+        "source",
+        "The output mode is always append.",
+    ),
+    Rule(
+        "no-watermark", "stalled",
+        "With the mode append, which the sink requires, Spark refuses an aggregation without a "
+        "watermark. Other state is kept for ever: it grows until an executor has no memory left.",
+        "Spark UnsupportedOperationChecker; Structured Streaming Programming Guide, Watermarking",
+        "documented",
+        "The watermark is a part of the stateful job's code, and the size of its state is watched.",
+    ),
+    Rule(
+        "state-partitions", "stalled",
+        "Each batch writes at least one file per operator and partition to Cypress, 200 by "
+        "default, each with a create, a write and a move. The number is fixed by the checkpoint "
+        "at its first start.",
+        "spark.sql.shuffle.partitions (Spark: 200); Spark OffsetSeqMetadata",
+        "run",
+        "shuffle_partitions is always set, by default to 8.",
+    ),
+    Rule(
         "no-row-limit", "stalled",
         "After a pause the whole backlog is one batch: executors run out of memory, or the "
-        "transaction out of its limits, again at each attempt.",
+        "transaction out of its limits, again at each attempt. So does a limit that no batch "
+        "reaches.",
         f"{_DOC}Structured Streaming, Configuring the number of rows per batch; "
         "YtStreamingSource.getDefaultReadLimit",
         "documented",
@@ -281,6 +346,19 @@ WITHOUT_EFFECT = {
     "spark.yt.transaction.pingInterval":
         "the streaming transaction has 30 s fixed (SPYT, YTsaurusStreamingTransactionSupport)",
 }  # fmt: skip
+
+
+#: Options of Spark's Kafka source that SPYT's does not read, and what it has.
+KAFKA = {
+    "maxOffsetsPerTrigger": "max_rows_per_partition limits a batch",
+    "minOffsetsPerTrigger": "SPYT has none",
+    "startingOffsets": "the consumer says where to begin",
+    "startingOffsetsByTimestamp": "the consumer says where to begin",
+    "endingOffsets": "SPYT has none",
+    "failOnDataLoss": "SPYT has none; rows that were trimmed are no error",
+    "minPartitions": "a task reads one tablet",
+    "subscribe": "load() names the queue",
+}
 
 
 def spellings(key: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from .rules import RULES, Finding
 
 WIDTH = 80
 _LABEL = 9
+_NOT_SEEN = "this writeStream could not be followed to its start()"
 
 
 def text(findings: Sequence[Finding], read: Job) -> str:
@@ -23,8 +24,12 @@ def text(findings: Sequence[Finding], read: Job) -> str:
     if by_rule:
         rows = [(rule, len(by_rule[rule]), RULES[rule].rows) for rule in RULES if rule in by_rule]
         parts.append(table(("rule", "places", "rows"), rows))
-    parts += [_wrapped("not read", f"{file}: {why}") for file, why in read.files.unread]
-    return "\n\n".join([_head(read), *parts, _verdict(len(findings), len(by_rule))])
+    left = [_wrapped("not read", f"{file}: {why}") for file, why in read.files.unread]
+    left += [
+        _wrapped("not seen", f"{file}:{line}  {_NOT_SEEN}") for file, line in read.not_followed
+    ]
+    parts += ["\n".join(left)] if left else []
+    return "\n\n".join([_head(read), *parts, _verdict(read, len(findings), len(by_rule))])
 
 
 def _head(read: Job) -> str:
@@ -36,10 +41,13 @@ def _head(read: Job) -> str:
     return textwrap.fill(what, WIDTH)
 
 
-def _verdict(places: int, rules: int) -> str:
-    if not places:
+def _verdict(read: Job, places: int, rules: int) -> str:
+    if places:
+        return f"{counted(places, 'finding')} of {counted(rules, 'rule')}"
+    if read.is_known:
         return "nothing was found"
-    return f"{counted(places, 'finding')} of {counted(rules, 'rule')}"
+    what = "not all of the job was understood, so that finding nothing does not say that it is well"
+    return textwrap.fill(what, WIDTH)
 
 
 def _number(number: int, one: str, several: str) -> str:
@@ -86,7 +94,11 @@ def document(path: str, findings: Sequence[Finding], read: Job) -> str:
                 "instead": rule.instead,
             }
         )
-    left = [{"file": file, "why": why} for file, why in read.files.unread]
-    return json.dumps(
-        {"path": path, "findings": found, "unread": left}, indent=2, ensure_ascii=False
-    )
+    whole = {
+        "path": path,
+        "queries": len(read.queries),
+        "findings": found,
+        "unread": [{"file": file, "why": why} for file, why in read.files.unread],
+        "not_followed": [{"file": file, "line": line} for file, line in read.not_followed],
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False)
