@@ -58,8 +58,9 @@ def rehearse_rewind(
     pairs = [pair for partitions in moved.values() for pair in partitions.values()]
     again = sum(max(0, was - now) for was, now in pairs)
     skipped = sum(max(0, now - was) for was, now in pairs)
+    stays = "the job is there already; its checkpoint would be emptied"
     return [
-        *_told(moved),
+        *(_told(moved) if pairs else [stays]),
         f"{counted(again, 'row')} would be read again, {skipped} skipped",
         *_consequences(connection, found, targets),
         "nothing was changed",
