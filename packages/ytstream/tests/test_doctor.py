@@ -163,7 +163,7 @@ FAULTS = [
     # -- reader and writer -------------------------------------------------------------------------
     Fault("checkpoint-path", IDEMPOTENT, {"checkpoint": "//home/shop/job/checkpoint"}),
     Fault("checkpoint-path", TRANSACTION, {"checkpoint": "yt://home/shop/job/checkpoint"}),
-    Fault("checkpoint-path", IDEMPOTENT, {"checkpoint": "/home/shop/job/checkpoint"}),
+    Fault("checkpoint-path", IDEMPOTENT, {"checkpoint": "/var/home/shop/job/checkpoint"}),
     Fault(
         "checkpoint-path", _CONFIGURED,
         {**settings(_CONFIGURED, **{_CHECKPOINTS: "//home/shop/checkpoints"})},

@@ -4,11 +4,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..connector import POSITION
 from .names import GAP, UNKNOWN, Bound, Code, Step, called
 from .queries import Query
 
-#: SPYT's columns of `include_service_columns`.
-COLUMNS = ("__spyt_streaming_src_tablet_index", "__spyt_streaming_src_row_index")
 _SELECTS = ("select", "selectExpr")
 _ALL = "*"
 #: After these the rows are others, or columns have names that are not written there.
@@ -40,7 +39,7 @@ def _path(query: Query, number: int) -> Iterator[Step]:
 
 
 def _lost_at(code: Code, steps: Iterator[Step]) -> Step | None:
-    names: Names = {name: frozenset({name}) for name in COLUMNS}
+    names: Names = {name: frozenset({name}) for name in POSITION.values()}
     for step in steps:
         if step.name in _UNFOLLOWED:
             return None
