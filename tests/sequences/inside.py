@@ -236,6 +236,9 @@ class InsideClient:
     def select_rows(self, query: str) -> Any:
         return iter(self.inside.call("select_rows", query=query))
 
+    def lookup_rows(self, table: str, input_stream: Any) -> Any:
+        return iter(self.inside.call("lookup_rows", _yson([*input_stream]), path=table))
+
     def insert_rows(self, table: str, input_stream: Any, update: bool = False) -> None:
         self.inside.call("insert_rows", _yson([*input_stream]), path=table, update=update)
 

@@ -50,8 +50,9 @@ INTERNALS = re.compile(
     r"\._(jdf|jvm|jsq|jsparkSession|gateway)\b|org[.]apache|tech[.]ytsaurus[.](spyt|core|ysontree)"
     r"|__spyt_|scala[.]"
 )
-#: How PySpark starts a JVM; the name of a class as the value of a setting; the Java client.
-OTHER_PLACES = {"query/jvm.py", "confs.py", "tablets.py"}
+#: How PySpark starts a JVM; the name of a class as the value of a setting; the Java client; names
+#: that jobs by hand have in their text.
+OTHER_PLACES = {"query/jvm.py", "confs.py", "tablets.py", "doctor/positions.py"}
 
 
 def test_internals_of_spark_and_spyt_are_touched_in_one_module() -> None:

@@ -84,11 +84,13 @@ def _stop_process(connection: Connection, say: Callable[[str], None]) -> str:
             if not asked:
                 say("asked the job to finish its batch and stop; an idle one looks every 15 s")
             asked = head.epoch
+        # First the lock: a process says how it ends, then gives up its lock.
+        is_held = bool(list(lock.holders()))
         # An older process may say meanwhile that its epoch is over. A process that never raised an
         # epoch reports 0.
         if (ended := _end(connection)) and ended != before and ended["epoch"] in (0, asked):
             return f"the job has ended: {ended['state']['how']}"
-        if not list(lock.holders()):
+        if not is_held:
             raise JobError(
                 "the job's lock is free and the job has not said how it ended: it was killed",
                 "its log says more; the next start continues from the ledger",
