@@ -46,9 +46,12 @@ def drain(connection: Connection, say: Callable[[str], None]) -> str:
         raise JobError("the job does not run", "start it, then `drain`; `status` shows its lag")
     wanted = _ends(snapshot.read(connection.client, connection.settings).queues)
     next_line = 0.0
-    while left := _left(connection, wanted):
-        rows = _count(left, wanted)
-        if not list(lock.holders()):
+    while True:
+        is_held = bool(list(lock.holders()))  # first: what an ended job has read changes no more
+        rows = _count(_left(connection, wanted), wanted)
+        if not rows:
+            break
+        if not is_held:
             raise JobError(
                 f"the job has ended, and {counted(rows, 'row')} are left of those that were there",
                 "`status` says how it ended; start it, then `drain`",
