@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import errno
 import re
 import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +26,7 @@ from minicluster import testing as minicluster
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import refusal, unconnected
 from ytstream import ledger, operation, own_operation, provision, toml_file
-from ytstream.cluster import connect
+from ytstream.cluster import connect, explained
 from ytstream.errors import JobError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -807,3 +809,70 @@ def test_a_python_that_does_not_do_is_named(change: dict[str, Any], said: str) -
 def test_the_pause_is_for_any_python_that_a_node_may_have() -> None:
     tree = ast.parse(MODULE.read_text(), feature_version=(3, 7))
     assert isinstance(tree, ast.Module)
+
+
+# What goes wrong on this machine
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--num-executors", "x"), "--num-executors = 'x': wanted a whole number from 1"),
+        (("--executor-cores", "0"), "--executor-cores = '0': wanted a whole number from 1"),
+        (("--driver-memory", "4 GB"), "--driver-memory = '4 GB': wanted an amount of memory"),
+        (("--verbose", "--conf"), "--conf has no value"),
+    ],
+)
+def test_words_that_cannot_be_are_refused_by_name(
+    connection: Connection, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    def call() -> None:
+        command.command(plan_of(connection, tmp_path, *words), tmp_path / "id")
+
+    assert said in refusal(call)
+
+
+def test_a_size_under_spark_is_looked_at_as_one_under_submit(connection: Connection) -> None:
+    settings = replace(connection.settings, spark={"spark.executor.instances": "0"})
+    said = "[spark] spark.executor.instances = '0': wanted a whole number from 1"
+    assert said in refusal(lambda: sizes_of(settings))
+
+
+def test_a_second_submit_of_a_repository_is_refused(tmp_path: Path) -> None:
+    def second() -> None:
+        with submitting._alone(tmp_path / "dist"):
+            pass
+
+    with submitting._alone(tmp_path / "dist"):
+        assert "another submit of this repository runs" in refusal(second)
+    second()
+
+
+def test_an_interrupt_says_when_the_cluster_cannot_be_asked(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> None:
+        raise OSError("connection refused")
+
+    made = plan_of(connection, tmp_path)
+    assert submitting._interrupted(made, None) == "interrupted: nothing was started"
+    monkeypatch.setattr(operation, "get", away)
+    assert "whether anything was started is not known" in submitting._interrupted(made, None)
+    (undone,) = submitting._undo(made, None, "it failed")
+    assert undone.startswith("what may have been started could not be ended: ")
+
+
+def test_a_full_disk_is_not_taken_for_the_cluster(connection: Connection) -> None:
+    def full() -> None:
+        with explained(connection.settings):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert "a file could not be written here: No space left on device" in refusal(full)
+
+
+@pytest.mark.parametrize(
+    "text", ["bids \U0001f680", '\x7f\t\\ "quoted"', "\u0441\u043b\u043e\u0432\u043e"]
+)
+def test_a_shipped_configuration_holds_any_text(text: str) -> None:
+    values = {"submit": {"title": text, text: [text]}}
+    assert tomllib.loads(toml_file.dump(values)) == values

@@ -1,5 +1,6 @@
 """The client of the cluster: the one place that knows ytsaurus-client's settings and errors."""
 
+import errno
 import logging
 import os
 import re
@@ -131,10 +132,16 @@ def explained(settings: Settings) -> Iterator[None]:
         raise _explanation(error, settings.proxy) from error
 
 
+#: What writing an open file says; the network has other numbers.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
 def _explanation(error: Exception, proxy: str) -> Exception:
     line = first_line(error)
     if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
         return JobError(f"{error.filename}: {error.strerror}", "correct the path or its rights")
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return JobError(f"a file could not be written here: {error.strerror}", "make room for it")
     has_code = getattr(error, "contains_code", lambda code: False)
     if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
         return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")

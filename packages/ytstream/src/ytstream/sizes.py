@@ -1,5 +1,6 @@
 """Cores and memory of driver and executors: each from the one place that gives it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,11 +8,14 @@ from typing import NamedTuple
 
 from .config import Settings
 from .confs import SIZES
+from .errors import JobError
 from .submit_settings import MEMORY
 
 #: Spark adds this part of the memory to a process' limit, and at least so many MiB; the driver of a
 #: Python job gets more (YTsaurusOperationManager, NON_JVM_MEMORY_OVERHEAD_FACTOR).
 _DRIVERS_PART, _EXECUTORS_PART, _LEAST_MIB = 0.4, 0.1, 384
+_MEMORY = ('an amount of memory such as "4g" or "1500m"', MEMORY)
+_COUNT = ("a whole number from 1", re.compile(r"[1-9]\d{0,3}"))
 _MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 #: The words of spark-submit that set one of the sizes.
 _WORDS = {
@@ -61,7 +65,10 @@ class Sizes:
 
 
 def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
-    """Return the sizes; a word for spark-submit wins over the configuration, as it does there."""
+    """Return the sizes; a word for spark-submit wins over the configuration, as it does there.
+
+    Raises JobError for those that are no sizes.
+    """
     by_word = {
         _WORDS[name]: Given(value, name) for name, value in pairwise(words) if name in _WORDS
     }
@@ -76,4 +83,12 @@ def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
             found[size.name] = Given(settings.spark_confs[size.key], f"[spark] {size.key}")
         else:
             found[size.name] = Given(size.default, "the default")
+    problems = [
+        f"{of.where} = {of.value!r}: wanted {wanted}"
+        for name, of in found.items()
+        for wanted, pattern in [_MEMORY if name.endswith("_memory") else _COUNT]
+        if pattern.fullmatch(of.value) is None
+    ]
+    if problems:
+        raise JobError("\n".join(problems), "correct it; nothing was started")
     return Sizes(found)

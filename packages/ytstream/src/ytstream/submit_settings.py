@@ -17,7 +17,7 @@ def _is_entry(entry: object) -> bool:
         isinstance(entry, dict)
         and entry.keys() == {"subjects", "permissions"}
         and all(isinstance(names, list) and names for names in entry.values())
-        and all(map(is_text, entry["subjects"]))
+        and all(is_text(name) for names in entry.values() for name in names)
         and {*entry["permissions"]} <= _PERMISSIONS
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import confs
 from ..config import token
+from ..errors import JobError
 from ..job import MOST_FAILURES
 from ..query.session import settings_of
 from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
@@ -27,6 +28,8 @@ _LISTS = ("--files", "--py-files", "--archives", "--jars")
 def command(plan: Plan, dump: Path) -> list[str]:
     """Return the call, without the token; spark-submit writes the operation's id to ``dump``."""
     settings, words = plan.settings, list(plan.words)
+    if words and words[-1].startswith("--") and words[-1] != "--verbose":
+        raise JobError(f"{words[-1]} has no value", "give one behind it; nothing was started")
     lists = {"--py-files": str(plan.package), "--files": ",".join(map(str, plan.files))}
     if plan.archive is not None:
         lists["--archives"] = plan.archive
@@ -84,6 +87,6 @@ def printed(line: list[str]) -> str:
     lines = [next(words)]
     for word in words:
         pair = word.startswith("--")
-        lines.append(f"{word} {shlex.quote(next(words))}" if pair else shlex.quote(word))
+        lines.append(f"{word} {shlex.quote(next(words, ''))}" if pair else shlex.quote(word))
     lines.append(f"{shlex.quote(main)} {config} {shlex.quote(name)}")
     return " \\\n  ".join(lines)

@@ -1,15 +1,16 @@
 """Starts the job as a YTsaurus operation through spark-submit (SPYT's direct submit)."""
 
+import fcntl
 import re
 import subprocess
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from yt.common import YtError
 
 from .. import operation, provision
-from ..cluster import explained
+from ..cluster import explained, first_line
 from ..errors import JobError
 from ..job import Connection
 from ..operation import Operation
@@ -39,6 +40,29 @@ def submit(
     come to its first batch; then nothing runs that did not run before.
     """
     made = plan.plan_of(connection, config, words)
+    with _alone(made.folder):
+        return _submit(connection, config, words, say, made)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep a second submit from the files that this one builds. Raises JobError beside another."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "submit.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JobError("another submit of this repository runs", "wait for its end") from None
+        yield
+
+
+def _submit(
+    connection: Connection,
+    config: Path,
+    words: Sequence[str],
+    say: Callable[[str], None],
+    made: Plan,
+) -> str:
     look(made)
     connection = provision.sized(connection)
     made = plan.plan_of(connection, config, words)
@@ -54,10 +78,12 @@ def submit(
         wait = Wait(connection, id_, head.epoch if head is not None else 0, say)
         return wait.first_batch()
     except KeyboardInterrupt:
-        say(_interrupted(made, id_ or _started(made)))
+        if id_ is None:
+            say("interrupted: asking the cluster whether anything was started")
+        say(_interrupted(made, id_))
         raise
     except JobError as error:
-        ended = _undo(made, id_ or _started(made), error.message)
+        ended = _undo(made, id_, error.message)
         raise JobError("\n".join((error.message, *ended)), error.remedy) from error
 
 
@@ -106,29 +132,35 @@ def _started(made: Plan) -> str | None:
 
 def _of_this_submit(made: Plan) -> Operation | None:
     """Return the operation under the alias, if it is one that runs: none did before."""
-    with suppress(YtError, OSError):
-        found = operation.get(made.connection.client, alias=made.settings.alias)
-        is_ours = found is not None and found.note.get("ledger") == made.settings.ledger
-        return found if found is not None and is_ours and not found.is_final else None
-    return None
+    found = operation.get(made.connection.client, alias=made.settings.alias)
+    is_ours = found is not None and found.note.get("ledger") == made.settings.ledger
+    return found if found is not None and is_ours and not found.is_final else None
 
 
 def _undo(made: Plan, id_: str | None, why: str) -> list[str]:
     """End what was started; return what was, a line each."""
     client = made.connection.client
-    if id_ is None:
-        return []
     try:
         with explained(made.settings):
-            found = operation.get(client, id_)
+            id_ = id_ or _started(made)
+            found = operation.get(client, id_) if id_ is not None else None
             line = f"submit has ended it: {why.splitlines()[0]}"
             ended = [*operation.abort(client, found, line)] if found is not None else []
     except Exception as error:
-        return [f"operation {id_} could not be ended: {error}; end it by `make stop`"]
+        what = f"operation {id_}" if id_ else "what may have been started"
+        return [f"{what} could not be ended: {error}; end it by `make stop`"]
     return [f"ended: {one}" for one in ended]
 
 
 def _interrupted(made: Plan, id_: str | None) -> str:
+    try:
+        id_ = id_ or _started(made)
+    except (YtError, OSError) as error:
+        return (
+            f"interrupted: whether anything was started is not known, since the cluster does not "
+            f"answer ({first_line(error)}); `make status` shows it, by the alias "
+            f"{made.settings.alias}"
+        )
     if id_ is None:
         return "interrupted: nothing was started"
     return (
