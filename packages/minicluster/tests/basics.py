@@ -17,6 +17,7 @@ import yt.wrapper as yt
 from yt import yson
 
 from minicluster import testing
+from packages.minicluster.tests.native_client import telling
 
 Basic = Callable[[Any, str], None]
 
@@ -59,7 +60,7 @@ def connect(http: str, backend: str) -> Any:
     client.config["enable_passing_request_id_to_driver"] = False
     for group in (client.config["proxy"]["retries"], client.config["dynamic_table_retries"]):
         group["enable"] = False
-    return client
+    return telling(client) if backend == "rpc" else client
 
 
 def refused(call: Callable[[], object], code: int, part: str | None = None) -> None:

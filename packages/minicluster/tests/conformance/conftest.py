@@ -20,6 +20,7 @@ import pytest
 import yt.wrapper as yt
 
 from minicluster import testing
+from packages.minicluster.tests.native_client import telling
 
 HERE = "packages/minicluster/tests/conformance/"
 GIVEN = os.environ.get("YT_CONFORMANCE_PROXY", "")
@@ -44,7 +45,7 @@ def connect(proxy: str, backend: str = "http") -> Any:
     # The bindings 1.0 take a number as the id of a request; the client has a GUID.
     client.config["enable_passing_request_id_to_driver"] = False
     client.config["dynamic_table_retries"]["enable"] = False
-    return client
+    return telling(client) if backend == "rpc" else client
 
 
 @pytest.fixture(scope="session")
