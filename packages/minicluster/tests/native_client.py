@@ -26,7 +26,7 @@ def telling(client: Any) -> Any:
 
 def _repeated(call: Callable[..., Any]) -> Callable[..., Any]:
     def repeated(table: str, rows: Any, *words: Any, **options: Any) -> Any:
-        given = list(rows)
+        given = rows if isinstance(rows, bytes | str) else list(rows)
         for _ in range(_TRIES - 1):
             try:
                 return call(table, given, *words, **options)
