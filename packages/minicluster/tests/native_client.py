@@ -7,7 +7,7 @@ from typing import Any
 
 import yt.wrapper as yt
 
-_ABORTING = 'is in "aborting" state'
+_HIDDEN = ('is in "aborting" state', 'is in "aborted" state')
 _TRIES = 20
 
 
@@ -31,7 +31,7 @@ def _repeated(call: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return call(table, given, *words, **options)
             except yt.YtError as error:
-                if _ABORTING not in str(error):
+                if not any(state in str(error) for state in _HIDDEN):
                     raise
         return call(table, given, *words, **options)
 
