@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
@@ -21,6 +22,7 @@ from minicluster import testing
 from sample.rows import rows as bids
 from tests.journeys.usage import Usage
 
+Measure = Callable[..., dict[str, float]]
 CHUNK = 10_000
 TABLE = "//tmp/rows"
 SMALL = {"key": "int64", "amount": "int64", "text": "utf8"}
@@ -43,13 +45,17 @@ def small_rows(count: int) -> list[dict[str, Any]]:
 
 
 def main(outcome: Path, count: int) -> None:
-    figures = {
+    outcome.write_text(json.dumps(by_table(measure, count)))
+
+
+def by_table(measure: Measure, count: int) -> dict[str, dict[str, float]]:
+    """Return what ``measure`` says of each kind of row and table."""
+    return {
         "small rows, queue": measure(SMALL, small_rows(count), keyed=False),
         "small rows, sorted table": measure(SMALL, small_rows(count), keyed=True),
         "bids, queue": measure(BID, list(bids(count)), keyed=False),
         "bids, sorted table": measure(BID, list(bids(count)), keyed=True),
     }
-    outcome.write_text(json.dumps(figures))
 
 
 def measure(

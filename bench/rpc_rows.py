@@ -17,12 +17,11 @@ from typing import Any
 
 from yt.wrapper import YtClient
 
-from bench.http_rows import BID, CHUNK, SMALL, TABLE, make_table, small_rows
+from bench.http_rows import CHUNK, TABLE, by_table, make_table
 from minicluster import ids, testing
 from minicluster.rows import wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.rpc_client import RpcClient, build, describe
-from sample.rows import rows as bids
 from tests.journeys.usage import Usage
 
 TYPES = {"int64": wire.INT64, "utf8": wire.STRING, "timestamp": wire.UINT64}
@@ -31,13 +30,7 @@ Call = tuple[str, Any, list[bytes | None]]
 
 
 def main(outcome: Path, count: int) -> None:
-    figures = {
-        "small rows, queue": measure(SMALL, small_rows(count), keyed=False),
-        "small rows, sorted table": measure(SMALL, small_rows(count), keyed=True),
-        "bids, queue": measure(BID, list(bids(count)), keyed=False),
-        "bids, sorted table": measure(BID, list(bids(count)), keyed=True),
-    }
-    outcome.write_text(json.dumps(figures))
+    outcome.write_text(json.dumps(by_table(measure, count)))
 
 
 def measure(columns: dict[str, str], rows: Rows, *, keyed: bool) -> dict[str, float]:

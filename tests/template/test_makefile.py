@@ -187,7 +187,7 @@ def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment
     assert done.returncode == 2
     assert "ERROR: no network" in done.stderr
     assert "The packages were not installed; the reason is above" in done.stderr
-    assert "Without a network:" in done.stderr
+    assert "(an environment takes 1 GB). Without a network:" in done.stderr
     assert venv.exists() is had
 
 

@@ -187,6 +187,7 @@ def test_a_package_with_another_hash_is_refused_and_no_half_of_an_environment_st
     assert done.returncode == 2
     assert "hash" in done.stderr.lower()
     assert "The packages were not installed; the reason is above" in done.stderr
+    assert "(an environment takes 1 GB). Without a network:" in done.stderr
     assert not (tmp_path / "venv").exists()
 
 

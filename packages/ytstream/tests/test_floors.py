@@ -32,7 +32,6 @@ FLOORS = (
     ("cluster", "resharding", "schema"),
     ("connector",),
     ("ledger", "mounting", "plan", "tablets"),
-    ("history",),
     ("operation",),
     ("own_operation",),
     ("job",),

@@ -7,11 +7,6 @@ any table that is away, and runs the batch again.
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -20,11 +15,10 @@ import pytest
 from minicluster.client import Fault
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, adopt, sampled
+from packages.ytstream.tests.supervised import supervised
 from ytstream import provision
-from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
-from ytstream.query.supervisor import Life, supervise
-from ytstream.testing.stream import PATIENCE_SECONDS, Stream
+from ytstream.testing.stream import Stream
 
 #: Of one batch, from one partition; and of one write into the output.
 ROWS, WRITE = 80, 40
@@ -81,7 +75,7 @@ def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
     stream.configure(dyn_batch_size=WRITE)
     adopt(stream.spark, stream.connection)
     faults = cluster.client.faults
-    with _supervised(stream) as wait:
+    with supervised(stream) as wait:
         stream.send(ROWS)
         wait(drained(stream.connection))
         commit = _hold_a_commit(stream, cluster, name)
@@ -99,39 +93,6 @@ def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
     assert named == (heard == [WAITS])
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, repeated(guarantee, name))
-
-
-@contextmanager
-def _supervised(stream: Stream) -> Iterator[Callable[[Callable[[], bool]], None]]:
-    """Run the job as `run` does, stopped at the end; yield a function that waits."""
-    connection, stop = stream.connection, threading.Event()
-    # A client of its own: a client keeps its transaction for all threads.
-    own = replace(connection, client=connect(connection.settings))
-    life = Life(own, stream.spark, stream.tablets, stop)
-    job = replace(connection.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            supervise(job, life, stop)
-        except BaseException as error:
-            errors.append(error)
-
-    def wait(is_over: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not is_over():
-            assert not errors
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield wait
-    finally:
-        stop.set()
-        thread.join()
-    assert errors == []
 
 
 def _hold_a_commit(stream: Stream, cluster: Running, name: str) -> Fault:

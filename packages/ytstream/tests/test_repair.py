@@ -21,7 +21,7 @@ from ytstream.operating import at_time, drain
 from ytstream.recovery import ownership, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stopping import tell_end
+from ytstream.recovery.stopping import stop, tell_end
 
 #: When the last batch of the ledgers below ended; one ended each minute before it.
 LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
@@ -201,6 +201,39 @@ def test_drain_waits_for_the_rows_that_were_there_and_stops_the_job(
     found = snapshot.read(connection.client, connection.settings)
     assert found.begun is not None
     assert found.begun.ends == {connection.settings.queues[0]: dict.fromkeys(range(4), 20)}
+
+
+def _ends_at_the_second_look(
+    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the job read all, say how it ends and give its lock up, between two requests."""
+    connection, lock = running
+    holders, looks = InstanceLock.holders, iter((False, True))
+
+    def look(self: InstanceLock) -> Any:
+        if next(looks, False):
+            _read_to(connection, 20)
+            tell_end(connection, Epoch(3, "process 1 on host, abc"), "stopped")
+            lock.release()
+        return holders(self)
+
+    monkeypatch.setattr(InstanceLock, "holders", look)
+
+
+def test_drain_sees_what_a_job_has_read_in_its_last_moment(
+    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _ends_at_the_second_look(running, monkeypatch)
+    said: list[str] = []
+    drain.drain(running[0], said.append)
+    assert said == ["all rows that were there have been read"]
+
+
+def test_stop_sees_how_a_job_has_ended_in_its_last_moment(
+    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _ends_at_the_second_look(running, monkeypatch)
+    assert stop(running[0], print) == "the job has ended: stopped"
 
 
 def test_drain_says_what_is_left_by_a_job_that_dies(

@@ -84,7 +84,8 @@ def test_pasted_into_a_shell_the_commands_cut_at_these_very_keys(
     found = client.get(f"{path}/@pivot_keys")
     assert [resharding.key(pivot) for pivot in found] == wanted
     assert client.get(f"{path}/@tablet_state") == "mounted"
-    assert not client.get(f"{path}/@tablet_balancer_config/enable_auto_reshard")
+    config = {"enable_auto_reshard": False, "enable_auto_tablet_move": True}
+    assert client.get(f"{path}/@tablet_balancer_config") == config
 
 
 def test_an_ordered_table_is_cut_by_a_number(connection_of: ConnectionOf) -> None:

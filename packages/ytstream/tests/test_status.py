@@ -22,11 +22,11 @@ from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import BID
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
 from tests.project import ROOT
-from ytstream import cli, history, ledger, shipped
+from ytstream import cli, ledger, shipped
 from ytstream.demo.tables import produce
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row
-from ytstream.operating import document, limits, live, screen, standing
+from ytstream.operating import document, history, limits, live, screen, standing
 from ytstream.operating.limits import Lag
 from ytstream.operating.screen import status
 from ytstream.operating.standing import RECENT, Standing

@@ -838,14 +838,17 @@ def test_a_size_under_spark_is_looked_at_as_one_under_submit(connection: Connect
     assert said in refusal(lambda: sizes_of(settings))
 
 
-def test_a_second_submit_of_a_repository_is_refused(tmp_path: Path) -> None:
-    def second() -> None:
-        with submitting._alone(tmp_path / "dist"):
-            pass
+def test_a_second_submit_of_a_repository_is_refused(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = plan_of(connection, tmp_path)
+    monkeypatch.setattr(plan, "plan_of", lambda *_: made)
 
-    with submitting._alone(tmp_path / "dist"):
+    def second() -> None:
+        submitting.submit(connection, tmp_path / "production.toml", (), print)
+
+    with submitting._alone(made.folder):
         assert "another submit of this repository runs" in refusal(second)
-    second()
 
 
 def test_an_interrupt_says_when_the_cluster_cannot_be_asked(

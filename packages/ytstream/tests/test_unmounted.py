@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,19 +13,19 @@ from pyspark.errors import StreamingQueryException
 
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import ConnectionOf, StreamOf
+from packages.ytstream.tests.supervised import supervised
 from ytstream import RestartableError, cli, ledger
-from ytstream.cluster import connect, explained
+from ytstream.cluster import explained
 from ytstream.demo.scenario import drained
 from ytstream.errors import OutageError, UnmountedError
 from ytstream.job import Connection
 from ytstream.log import RUNNING
 from ytstream.query import supervisor
 from ytstream.query.spark_errors import explained_spark
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import Life
 from ytstream.recovery import before_start
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets, is_outage, is_unmounted
-from ytstream.testing.stream import PATIENCE_SECONDS
 
 ROOT = "An error occurred while calling o27.join.\n: java.util.concurrent.CompletionException: x\n"
 #: A tablet that is not mounted, or between two states.
@@ -185,40 +184,14 @@ def test_a_running_job_outlives_the_unmount_of_a_table(
     stream = stream_of(guarantee)
     connection = stream.connection
     client: Any = stream.client
-    stop, path = threading.Event(), _path(connection, name)
-    # A client of its own: a client keeps its transaction for all threads.
-    job_connection = replace(connection, client=connect(connection.settings))
-    life = Life(job_connection, stream.spark, stream.tablets, stop)
-    job = replace(connection.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            supervise(job, life, stop)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        _until(lambda: RUNNING in caplog.text, errors)
+    path = _path(connection, name)
+    with supervised(stream) as wait:
+        wait(lambda: RUNNING in caplog.text)
         client.unmount_table(path, sync=True)
         stream.send(50)
         said = f"{path} is unmounted, run: yt mount-table {path} --sync"
-        _until(lambda: said in caplog.text, errors)
+        wait(lambda: said in caplog.text)
         client.mount_table(path, sync=True)
-        _until(drained(connection), errors)
-    finally:
-        stop.set()
-        thread.join()
-    assert errors == []
+        wait(drained(connection))
     assert "failure 1 of" not in caplog.text
     assert stream.is_exact() or guarantee == "at_least_once"
-
-
-def _until(is_over: Callable[[], bool], errors: list[BaseException]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_over():
-        assert not errors
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -40,6 +40,26 @@ class Clock:
         return self._last_timestamp
 
 
+class Period:
+    """Says once in so many seconds that something is due.
+
+    A loaded state may have set the clock back, which counts as due.
+    """
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._looked = 0.0
+
+    def is_over(self) -> bool:
+        """Return whether it is due; then the next period has begun."""
+        now = self._clock.now()
+        if self._looked <= now < self._looked + self._seconds:
+            return False
+        self._looked = now
+        return True
+
+
 def iso(seconds: float) -> str:
     """Return UTC with exactly six fractional digits and `Z`, as SPYT's file system demands."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,22 @@ def test_a_kill_before_the_process_starts_keeps_it_from_starting(tmp_path: Path)
 
     asyncio.run(scenario())
     assert not started.exists()
+
+
+def test_what_close_has_killed_is_not_started_again() -> None:
+    """A scheduler starts an aborted job anew, and a killed one looks like that."""
+    launch = Launch("5-6-7-8", Task("a", 1, "sleep 100"), (), {})
+
+    async def scenario() -> LocalNodes:
+        def report(_: str, __: Ending) -> None:
+            nodes.start(replace(launch, job_id="6-7-8-9"))
+
+        nodes = LocalNodes(Tools(), no_socket, report)
+        nodes.start(launch)
+        await nodes.close()
+        return nodes
+
+    assert asyncio.run(scenario())._runs == {}
 
 
 def test_the_folder_is_short_enough_for_sockets(

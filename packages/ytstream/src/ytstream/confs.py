@@ -149,8 +149,8 @@ SUBMIT = (
          "As the driver's: SPYT multiplies it by the number of executors."),
     Conf("spark.shuffle.readHostLocalDisk", "false",
          "Executors of one node take shuffle files from each other's disk by default, and with a "
-         "sandbox of its own each sees only its own: FetchFailed on shuffle_*.index. SPYT's own "
-         "test of shuffles sets it, too (YTsaurusShuffleTest)."),
+         "sandbox of its own each sees only its own. Two public SPYT jobs met that as FetchFailed "
+         "on shuffle_*.index; a minicluster has one disk and cannot show it."),
     Conf("spark.pyspark.python", "{python}",
          "The Python of driver and executors; without it the node's `python3`. PYSPARK_PYTHON "
          "reaches only the machine that submits."),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..clock import Clock
+from ..clock import Clock, Period
 from .commands import Cypress
 from .model import Node
 from .store import Store
@@ -26,14 +26,14 @@ class Expiration:
         self._clock = clock
         self._store = store
         self._cypress = cypress
-        self._looked = 0.0
+        self._period = Period(clock, PERIOD)
 
     def tick(self) -> None:
-        if not self._looked <= self._clock.now() < self._looked + PERIOD:
+        if self._period.is_over():
             self.run()
 
     def run(self) -> None:
-        now = self._looked = self._clock.now()
+        now = self._clock.now()
         due = [node for node in self._store.nodes.values() if _is_due(node, now)]
         for node in due:
             if self._store.nodes.get(node.id) is node and not node.locks:

@@ -20,7 +20,7 @@ from typing import Any
 
 from yt import yson
 
-from ..clock import Clock
+from ..clock import Clock, Period
 from ..cypress.kinds import Setter
 from ..cypress.model import Node
 from ..cypress.store import Store
@@ -48,16 +48,16 @@ class Retention:
     def __init__(self, clock: Clock, store: Store) -> None:
         self._clock = clock
         self._store = store
-        self._looked = 0.0
+        self._period = Period(clock, PERIOD)
 
     def tick(self) -> None:
-        """Run once a period. A loaded state may have set the clock back, which counts as due."""
-        if not self._looked <= self._clock.now() < self._looked + PERIOD:
+        """Run once a period."""
+        if self._period.is_over():
             self.run()
 
     def run(self) -> None:
         """Trim all tables now."""
-        now = self._looked = self._clock.now()
+        now = self._clock.now()
         for node in self._store.nodes.values():
             table = node.payload
             if not isinstance(table, Table) or not table.dynamic:

@@ -11,13 +11,14 @@ from typing import Any
 
 from yt.common import YtError
 
-from .. import history, ledger
+from .. import ledger
 from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue
 from ..provision import SERVICE_COLUMNS
 from ..recovery import snapshot
+from . import history
 
 _TIMESTAMP = SERVICE_COLUMNS[0].name
 #: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").

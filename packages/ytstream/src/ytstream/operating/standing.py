@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from yt.common import YtError
 
-from .. import history, ledger, operation
+from .. import ledger, operation
 from ..cluster import cluster_name, facts
-from ..history import Row
 from ..job import Connection
 from ..ledger import Head
 from ..operation import Operation, Run
@@ -17,6 +16,8 @@ from ..provision import SERVICE_COLUMNS
 from ..recovery import aside, checkpoint, snapshot, stopping
 from ..recovery.folder import path_of
 from ..recovery.lock import InstanceLock
+from . import history
+from .history import Row
 
 #: Batches that are read: rejected rows are theirs.
 LOOKED_AT = 100

@@ -41,7 +41,28 @@ def submit(
     """
     made = plan.plan_of(connection, config, words)
     with _alone(made.folder):
-        return _submit(connection, config, words, say, made)
+        look(made)
+        connection = provision.sized(connection)
+        made = plan.plan_of(connection, config, words)
+        plan.build(made, config)
+        say(f"{plan.shown(made)}\n")
+        head = read_head(connection.settings.ledger, connection.client.select_rows)
+        id_: str | None = None
+        try:
+            id_ = _hand_over(made, say)
+            say(f"operation {id_}, alias {connection.settings.alias}")
+            if address := operation.address(connection.client, id_):
+                say(address)
+            wait = Wait(connection, id_, head.epoch if head is not None else 0, say)
+            return wait.first_batch()
+        except KeyboardInterrupt:
+            if id_ is None:
+                say("interrupted: asking the cluster whether anything was started")
+            say(_interrupted(made, id_))
+            raise
+        except JobError as error:
+            ended = _undo(made, id_, error.message)
+            raise JobError("\n".join((error.message, *ended)), error.remedy) from error
 
 
 @contextmanager
@@ -54,37 +75,6 @@ def _alone(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise JobError("another submit of this repository runs", "wait for its end") from None
         yield
-
-
-def _submit(
-    connection: Connection,
-    config: Path,
-    words: Sequence[str],
-    say: Callable[[str], None],
-    made: Plan,
-) -> str:
-    look(made)
-    connection = provision.sized(connection)
-    made = plan.plan_of(connection, config, words)
-    plan.build(made, config)
-    say(f"{plan.shown(made)}\n")
-    head = read_head(connection.settings.ledger, connection.client.select_rows)
-    id_: str | None = None
-    try:
-        id_ = _hand_over(made, say)
-        say(f"operation {id_}, alias {connection.settings.alias}")
-        if address := operation.address(connection.client, id_):
-            say(address)
-        wait = Wait(connection, id_, head.epoch if head is not None else 0, say)
-        return wait.first_batch()
-    except KeyboardInterrupt:
-        if id_ is None:
-            say("interrupted: asking the cluster whether anything was started")
-        say(_interrupted(made, id_))
-        raise
-    except JobError as error:
-        ended = _undo(made, id_, error.message)
-        raise JobError("\n".join((error.message, *ended)), error.remedy) from error
 
 
 def _hand_over(made: Plan, say: Callable[[str], None]) -> str:

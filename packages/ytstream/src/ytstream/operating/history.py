@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from . import ledger
-from .cluster import Client
-from .ledger import Head
+from .. import ledger
+from ..cluster import Client
+from ..ledger import Head
 
 Row = Mapping[str, Any]
 #: Rows that one look of a search asks for: four looks find one of a million.

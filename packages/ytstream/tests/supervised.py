@@ -1,0 +1,48 @@
+"""A job that runs as `run` lets it, in a thread beside the test."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ytstream.cluster import connect
+from ytstream.query.supervisor import Life, supervise
+from ytstream.testing.stream import PATIENCE_SECONDS, Stream
+
+Wait = Callable[[Callable[[], bool]], None]
+
+
+@contextmanager
+def supervised(stream: Stream) -> Iterator[Wait]:
+    """Run the job, stopped at the end; yield a function that waits. No error may end it."""
+    connection, stop = stream.connection, threading.Event()
+    # A client of its own: a client keeps its transaction for all threads.
+    own = replace(connection, client=connect(connection.settings))
+    life = Life(own, stream.spark, stream.tablets, stop)
+    job = replace(connection.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            supervise(job, life, stop)
+        except BaseException as error:
+            errors.append(error)
+
+    def wait(is_over: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not is_over():
+            assert not errors
+            assert time.monotonic() < deadline
+            time.sleep(0.1)  # tables and log are looked at from outside
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield wait
+    finally:
+        stop.set()
+        thread.join()
+    assert errors == []
