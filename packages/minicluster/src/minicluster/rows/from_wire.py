@@ -70,15 +70,17 @@ class RowReader:
         for name in schema.key_columns:
             if name not in self.names:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
-        self._fast = self._expectations() if self._identity() else None
+        self._fast = self._expectations(self._stored)
         self._runs = runs.of(self._fast or [])
+        self._key_runs = runs.of(self._expectations(range(schema.key_count)) or [])
 
-    def _identity(self) -> bool:
-        return self._mapping[: len(self._stored)] == self._stored == list(range(len(self._stored)))
-
-    def _expectations(self) -> list[Expected] | None:
+    def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
+        """Return what the first values of a row should be; None if they are not these columns."""
+        count = len(indexes)
+        if not self._mapping[:count] == [*indexes] == [*range(count)]:
+            return None
         result = []
-        for index in self._stored:
+        for index in indexes:
             column = self.schema.columns[index]
             if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
                 return None
@@ -93,24 +95,35 @@ class RowReader:
             )
         return result
 
-    def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
-        """Return the modifications by the rows of a rowset (row count first), a kind for each."""
-        words = wire.words_of(rowset)
+    def rowset(
+        self, data: bytes, kinds: Sequence[int]
+    ) -> tuple[list[bytes], list[Modification]]:
+        """Return what the rows of a rowset (row count first), a kind for each, change.
+
+        That is the rows at its beginning that are stored as they came, usually all of them, and
+        the modifications by the others.
+        """
+        words = wire.words_of(data)
         count = wire.row_count(words)
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
+        if any(kinds) or not self._runs:
+            return [], self._modifications(data, words, kinds, 1, count)
+        first, position = runs.rows(self._runs, data, 1, count)
+        return first, self._modifications(data, words, kinds[len(first) :], position, 1)
+
+    def _modifications(
+        self, data: bytes, words: Sequence[int], kinds: Sequence[int], position: int, patience: int
+    ) -> list[Modification]:
+        """Return the modifications by the rows from a word on, which are the last ones.
+
+        `patience` says how many rows to look at one by one before some are looked at in runs.
+        """
         result: list[Modification] = []
-        add, as_it_is, position = result.append, self.plain, 1
-        # How many rows are looked at one by one where those that are looked at in runs end.
-        patience = len(kinds) if any(kinds) or not self._runs else 1
-        while len(result) < count:
-            if patience < count:
-                rows, position = runs.rows(self._runs, rowset, position, count - len(result))
-                result += [(WRITE, None, row) for row in rows]
-                # Where rows end it often, as those with nulls do, it is tried ever more rarely.
-                patience = 1 if len(rows) > patience else 2 * patience
+        add, as_it_is = result.append, self.plain
+        while len(result) < len(kinds):
             for kind in kinds[len(result) : len(result) + patience]:
-                plain = as_it_is(rowset, words, position) if kind == WRITE else None
+                plain = as_it_is(data, words, position) if kind == WRITE else None
                 if plain is not None:
                     position, stored = plain
                     add((WRITE, None, stored))
@@ -118,9 +131,14 @@ class RowReader:
                 end = wire.row_end(words, position)
                 if words[position] == wire.MISSING_ROW:
                     raise wire.malformed("a missing row")
-                row = rowset[position << 3 : end << 3]
+                row = data[position << 3 : end << 3]
                 add(self._partial(row) if kind == WRITE else self.modification(kind, row))
                 position = end
+            if left := len(kinds) - len(result):
+                rows, position = runs.rows(self._runs, data, position, left)
+                result += [(WRITE, None, row) for row in rows]
+                # Where rows end a run often, as those with nulls do, it is tried ever more rarely.
+                patience = 1 if len(rows) > patience else 2 * patience
         wire.require_end(words, position)
         return result
 
@@ -219,6 +237,8 @@ class RowReader:
 
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
+        if self._key_runs and runs.rows(self._key_runs, row, 0, 1)[1] << 3 == len(row):
+            return row
         pieces = self._pieces(row)[1]
         count = self.schema.key_count
         if len(pieces) != count:

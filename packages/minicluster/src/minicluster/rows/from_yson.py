@@ -192,7 +192,8 @@ def encoder(index: int, column: Column) -> Encoder:
 
 
 def _text_encoder(index: int, utf8: bool, general: Encoder) -> Encoder:
-    header = Struct("<HBBI").pack
+    pack = Struct("<II").pack
+    header = index | wire.STRING << 16
 
     def encode_one(value: Any) -> bytes:
         plain = type(value)
@@ -201,7 +202,7 @@ def _text_encoder(index: int, utf8: bool, general: Encoder) -> Encoder:
         elif plain is not bytes or (utf8 and not wire.is_text(value)):
             return general(value)
         length = len(value)
-        encoded: bytes = header(index, wire.STRING, 0, length) + value + _PADDING[length & 7]
+        encoded: bytes = pack(header, length) + value + _PADDING[length & 7]
         return encoded
 
     return encode_one

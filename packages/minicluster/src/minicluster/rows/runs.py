@@ -1,7 +1,7 @@
 """Rows that are stored just as they came, several columns at one look: the usual case, in a hurry.
 
 `RowReader.plain` lets the same rows pass and some more, one column at a time. What is unusual here,
-a null or a negative number of a narrow type among them, is left to it.
+a number that is null or a negative one of a narrow type among them, is left to it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Run(NamedTuple):
     """Returns the low half of each header, then the length or the value of the last column."""
     size: int
     heads: tuple[int, ...]
+    or_null: tuple[int, ...]
+    """The heads if the last column, which has a length, is null; it takes no more bytes then."""
     bounds: tuple[int, int] | None
     """Of that value; None for a length."""
     utf8: bool
@@ -55,8 +57,8 @@ def of(columns: Sequence[Expected]) -> list[Run]:
         else:
             layout, heads = layout + "I12x", (*heads, column.plain)
             continue
-        shape = Struct(layout)
-        found.append(Run(shape.unpack_from, shape.size, heads, bounds, column.utf8))
+        shape, or_null = Struct(layout), heads if column.fixed else (*heads[:-1], column.null)
+        found.append(Run(shape.unpack_from, shape.size, heads, or_null, bounds, column.utf8))
         layout, heads = "<", ()
     return found
 
@@ -72,11 +74,13 @@ def rows(runs: Sequence[Run], data: bytes, start: int, most: int) -> tuple[list[
     try:
         for _ in range(most):
             position = end
-            for read, size, heads, bounds, utf8 in runs:
+            for read, size, heads, or_null, bounds, utf8 in runs:
                 values = read(data, position)
-                if values[:-1] != heads:
-                    return found, end >> 3
                 position += size
+                if values[:-1] != heads:
+                    if values[:-1] != or_null:
+                        return found, end >> 3
+                    continue
                 if bounds is None:
                     stop = position + values[-1]
                     if utf8:
