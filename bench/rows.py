@@ -33,7 +33,9 @@ def tables() -> Iterator[Table]:
         title = f"{front_end} rows per processor second of the minicluster"
         table = Table("rows", *commands, title=title)
         for what, rates in found.items():
-            table.add_row(what, *(f"{median(rates[c][0]):.0f}" if c in rates else "" for c in commands))
+            table.add_row(
+                what, *(f"{median(rates[c][0]):.0f}" if c in rates else "" for c in commands)
+            )
         yield table
 
 

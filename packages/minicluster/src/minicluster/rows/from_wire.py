@@ -95,9 +95,7 @@ class RowReader:
             )
         return result
 
-    def rowset(
-        self, data: bytes, kinds: Sequence[int]
-    ) -> tuple[list[bytes], list[Modification]]:
+    def rowset(self, data: bytes, kinds: Sequence[int]) -> tuple[list[bytes], list[Modification]]:
         """Return what the rows of a rowset (row count first), a kind for each, change.
 
         That is the rows at its beginning that are stored as they came, usually all of them, and

@@ -44,7 +44,8 @@ class Run(NamedTuple):
 def of(columns: Sequence[Expected]) -> list[Run]:
     """Return the runs of a row's columns; the first one begins with the number of values."""
     found = []
-    layout, heads = "<Q", (len(columns),)
+    layout = "<Q"
+    heads: tuple[int, ...] = (len(columns),)
     for column in columns:
         bounds = column.bounds if column.fixed else None
         if not column.fixed:
