@@ -24,7 +24,7 @@ def calls(columns: dict[str, str], rows: Rows, *, keyed: bool) -> dict[str, list
     """Return the requests to measure, by command."""
     starts = range(0, len(rows), CHUNK)
     chunks = [rows[start : start + CHUNK] for start in starts]
-    found = {
+    found: dict[str, list[Call]] = {
         "insert_rows": [("insert_rows", {"path": TABLE}, _body(chunk)) for chunk in chunks],
         "select_rows": [("select_rows", {"query": f"* from [{TABLE}] limit {len(rows)}"}, b"")],
     }
@@ -33,7 +33,7 @@ def calls(columns: dict[str, str], rows: Rows, *, keyed: bool) -> dict[str, list
         keys = [[{key: row[key]} for row in chunk] for chunk in chunks]
         found["lookup_rows"] = [("lookup_rows", {"path": TABLE}, _body(chunk)) for chunk in keys]
     else:
-        queue: dict[str, Any] = {"queue_path": TABLE, "partition_index": 0, "max_row_count": CHUNK}
+        queue = {"queue_path": TABLE, "partition_index": 0, "max_row_count": CHUNK}
         found["pull_queue"] = [("pull_queue", {**queue, "offset": at}, b"") for at in starts]
     return found
 

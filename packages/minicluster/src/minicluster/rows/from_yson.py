@@ -199,7 +199,7 @@ def _text_encoder(index: int, utf8: bool, general: Encoder) -> Encoder:
         plain = type(value)
         if plain is str:
             value = value.encode()
-        elif plain is not bytes or (utf8 and not wire.is_text(value)):
+        elif plain is not bytes or (utf8 and not (value.isascii() or wire.is_text(value))):
             return general(value)
         length = len(value)
         encoded: bytes = pack(header, length) + value + _PADDING[length & 7]
