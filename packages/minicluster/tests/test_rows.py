@@ -184,6 +184,13 @@ def test_columns_at_one_look_are_judged_as_one_by_one(last: str) -> None:
     odd: list[dict[str, Any]] = [{}, {"text": None}, {"any": None}, {"text": "т", "bytes": None}]
     plain = [{**item, "small": 5, "k": 1, **source.choice(odd)} for item in full[:40]]
     whole = encode(of, plain)[1]
+    rowset = wire.join(whole)
+    no_text = rowset.replace("т".encode(), b"\xff\xff")
+    cut = [rowset[:-size] for size in range(8, 200, 8)]
+    for given in (no_text, *cut):
+        outcome = _outcome(hasty, given, [WRITE] * 40)
+        assert isinstance(outcome, dict)
+        assert outcome == _outcome(patient, given, [WRITE] * 40)
     assert len(hasty.rowset(wire.join(whole), [WRITE] * 40)[0]) == 40
     for rows in (mixed, whole):
         rowset, kinds = wire.join(rows), [WRITE] * len(rows)
