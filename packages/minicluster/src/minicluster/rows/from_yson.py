@@ -217,11 +217,8 @@ def _integer_encoder(index: int, kind: int, low: int, high: int, general: Encode
 
     def encode_one(value: Any) -> bytes:
         plain = type(value)
-        if plain is yson.YsonUint64 and not value.attributes:
-            plain = int
-        if plain is int and low <= value <= high:
-            return pack(header, value)
-        return general(value)
+        is_plain = plain is int or (plain is yson.YsonUint64 and not value.attributes)
+        return pack(header, value) if is_plain and low <= value <= high else general(value)
 
     return encode_one
 
