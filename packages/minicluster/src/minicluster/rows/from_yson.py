@@ -48,7 +48,14 @@ class ItemReader:
 
     def modification(self, kind: int, item: Item) -> Modification:
         """Return the modification by one item. Raises YtError for an item that is refused."""
-        return (self._plain(item) if kind == WRITE else None) or self._general(kind, item)
+        return self.modifications(kind, [item])[0]
+
+    def modifications(self, kind: int, items: Iterable[Item]) -> list[Modification]:
+        """Return the modifications by items. Raises YtError for an item that is refused."""
+        if kind != WRITE:
+            return [self._general(kind, item) for item in items]
+        plain, general = self._plain, self._general
+        return [plain(item) or general(kind, item) for item in items]
 
     def _plain(self, item: Item) -> Modification | None:
         """Return the item written whole; None when there is anything unusual about it."""

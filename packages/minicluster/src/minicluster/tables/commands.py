@@ -161,9 +161,7 @@ class Tables:
         """
         node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(
-            node, table, [reader.modification(kind, item) for item in items], tx, atomicity
-        )
+        self._modify(node, table, reader.modifications(kind, items), tx, atomicity)
 
     def lock_rows(
         self,
