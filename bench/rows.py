@@ -42,7 +42,7 @@ def tables() -> Iterator[Table]:
 def beside() -> Iterator[Table]:
     """Yield the rates of the checkout that BESIDE names, of this one, and their quotient."""
     other = Path(os.environ.get("BESIDE", ""), "packages", "minicluster", "src").resolve()
-    if not other.is_dir():
+    if not os.environ.get("BESIDE") or not other.is_dir():
         sys.exit("BESIDE has to name a checkout of this repository, as `git worktree add` makes it")
     for front_end, found in _measured(COMPARING, [other.parents[2], ROOT]).items():
         title = f"{front_end} rows per processor second: there, here, and here by there (quartiles)"
