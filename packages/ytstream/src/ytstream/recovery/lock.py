@@ -27,11 +27,18 @@ WAIT_SECONDS = 300.0
 _POLL_SECONDS = 0.5
 
 
-class InstanceLock:
-    """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it."""
+_INSTANCE = "another instance of this job"
 
-    def __init__(self, client: Client, consumer: str) -> None:
+
+class InstanceLock:
+    """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it.
+
+    ``what`` names the holder in messages.
+    """
+
+    def __init__(self, client: Client, consumer: str, what: str = _INSTANCE) -> None:
         self._client = client
+        self._what = what
         self._folder, _, name = consumer.rpartition("/")
         self._key = f"{name}.lock"
         self._transaction: str | None = None
@@ -55,13 +62,15 @@ class InstanceLock:
                         self._abort(id_)
                     elif id_ not in pings:
                         say(
-                            f"another instance ({owner}) holds the lock; "
+                            f"{self._what.removesuffix(' of this job')} ({owner}) holds the lock; "
                             f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
                         )
                     elif ping != pings[id_]:
                         raise JobError(
-                            f"another instance of this job is running: {owner}, transaction {id_}",
-                            "stop it first (`make stop`, or SIGTERM); nothing was started",
+                            f"{self._what} is running: {owner}, transaction {id_}",
+                            "stop it first (`make stop`, or SIGTERM); nothing was started"
+                            if self._what == _INSTANCE
+                            else "wait for its end; nothing was changed",
                         )
                     pings[id_] = ping
                 now = time.monotonic()
@@ -152,10 +161,17 @@ class InstanceLock:
 
 
 @contextmanager
-def alone(connection: Connection) -> Iterator[None]:
-    """Hold the lock that keeps other instances out. Raises JobError when one runs."""
+def alone(
+    connection: Connection, path: str | None = None, what: str = _INSTANCE
+) -> Iterator[None]:
+    """Hold the lock that keeps other instances out. Raises JobError when one runs.
+
+    With a ``path`` it is another lock, which ``what`` takes.
+    """
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
+    lock = InstanceLock(
+        connect(connection.settings), path or connection.settings.consumer, what
+    )
     lock.acquire(warn)
     over = threading.Event()
 

@@ -15,6 +15,7 @@ from ..addresses import is_loopback
 from ..cluster import Client, explained, facts
 from ..errors import JobError, OutageError, RestartableError
 from ..query.session import require_java
+from ..recovery import before_start
 from ..recovery.lock import InstanceLock
 from ..recovery.snapshot import read_head
 from ..shipped import verify_imports
@@ -29,10 +30,14 @@ _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the temp
 _LEAST_PYTHON = (3, 11)
 
 
-def look(plan: Plan) -> None:
-    """Raise JobError with all problems and the remedy of each; return when there is none."""
+def look(plan: Plan, *, replacing: bool = False) -> None:
+    """Raise JobError with all problems and the remedy of each; return when there is none.
+
+    With ``replacing`` the job's own operation may run, and the next start has to be one that needs
+    no `migrate` and no `rewind`: the version that runs could not come back after it.
+    """
     found: list[Problem] = []
-    for one in LOOKS:
+    for one in REPLACING if replacing else LOOKS:
         try:
             with explained(plan.settings):
                 found += one(plan)
@@ -256,6 +261,38 @@ def _running(plan: Plan) -> Iterator[Problem]:
             yield f"the job runs already: {owner}", remedy
 
 
+def _replaced(plan: Plan) -> Iterator[Problem]:
+    """As _running(), but for an operation of this job, which is to be replaced."""
+    found = operation.get(plan.connection.client, alias=plan.settings.alias)
+    is_ours = found is not None and found.note.get("ledger") == plan.settings.ledger
+    if found is None or found.is_final or not is_ours:
+        yield from _running(plan)
+        return
+    for name in ("consumer", "checkpoint"):
+        was, now = found.note.get(name), getattr(plan.settings, name)
+        if was not in (None, now):
+            yield f"the {name} is {now}, and that of the running version is {was}", _BY_HAND
+
+
+def _next_start(plan: Plan) -> Iterator[Problem]:
+    """Look whether this version continues where the running one is, and that one after it."""
+    before_start.preview(plan.connection)
+    client, settings = plan.connection.client, plan.settings
+    head = read_head(settings.ledger, client.select_rows)
+    new = sorted({*settings.queues} - {*head.ids}) if head is not None and head.folder else []
+    if new:
+        yield (
+            f"{', '.join(new)} would be new to the job: the running version could not come back, "
+            "since it does not read it",
+            _BY_HAND,
+        )
+
+
+_BY_HAND = "`make stop`, then `make submit`, without a way back"
+
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
     *(_here, _running, _python, _spyt, _rights, _pool, _quota, _tables),
+)
+REPLACING = (
+    *(_here, _replaced, _python, _spyt, _rights, _pool, _quota, _tables, _next_start),
 )
