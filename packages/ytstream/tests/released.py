@@ -13,12 +13,14 @@ from dataclasses import replace
 from ytstream import ledger
 from ytstream.cluster import client_of
 from ytstream.ledger import Head
+from ytstream.recovery import lock as locking
 from ytstream.recovery.epoch import this_process
 from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.snapshot import read_head
 
 
 def main(proxy: str, path: str, consumer: str, what: str) -> None:
+    locking.LOCK_SECONDS = 3.0  # of one that is aborted
     client = client_of(proxy, "any")
     lock = InstanceLock(client, consumer)
     lock.acquire(print)
@@ -26,6 +28,7 @@ def main(proxy: str, path: str, consumer: str, what: str) -> None:
     mine = replace(head, epoch=head.epoch + 1, owner=this_process())
     client.insert_rows(path, [ledger.head_row(mine)])
     if what == "fails":
+        lock.release()
         sys.exit("the first batch has failed")
     if what == "works":
         mine = replace(mine, number=mine.number + 1, batch=mine.batch + 1)

@@ -23,7 +23,7 @@ from packages.ytstream.tests.test_submit import (
     plan_of,
     running,
 )
-from ytstream import operation
+from ytstream import operation, provision
 from ytstream.errors import JobError
 from ytstream.job import Connection
 from ytstream.ledger import Head, head_row
@@ -39,7 +39,7 @@ from ytstream.operating.versions import (
     Versions,
 )
 from ytstream.recovery import ownership, snapshot, stopping
-from ytstream.submitting import command, look, plan, submit, wait
+from ytstream.submitting import command, plan, submit, wait
 from ytstream.submitting.plan import Plan
 
 __all__ = ["_of_the_template", "connection", "running"]
@@ -230,7 +230,9 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     assert [(one["commit"], one["state"]) for one in listed] == [("c2", WORKS), ("c1", WORKS)]
 
 
-@pytest.mark.parametrize("what", ["fails", "refused by spark-submit"])
+@pytest.mark.parametrize(
+    "what", ["fails", pytest.param("refused by spark-submit", marks=pytest.mark.journey)]
+)
 def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     site: Site, what: str
 ) -> None:
@@ -249,6 +251,7 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     assert site.states()[-1] == ("c2", WORKS)
 
 
+@pytest.mark.journey
 def test_a_version_without_a_batch_is_given_up_after_replace_seconds(site: Site) -> None:
     site.submit()
     assert site.at("c2", "hangs").replace() == ROLLED_BACK
@@ -256,6 +259,7 @@ def test_a_version_without_a_batch_is_given_up_after_replace_seconds(site: Site)
     assert site.runs().note["commit"] == "c1"
 
 
+@pytest.mark.journey
 def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     assert site.replace() == 0
     assert site.states() == [("c1", WORKS)]
@@ -266,6 +270,7 @@ def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     assert "the driver did not come" in refusal(site.replace)  # tried again
 
 
+@pytest.mark.journey
 def test_a_secret_is_exchanged_by_a_forced_replacement(site: Site) -> None:
     site.submit()
     first = site.runs()
@@ -278,18 +283,18 @@ def test_a_secret_is_exchanged_by_a_forced_replacement(site: Site) -> None:
 
 
 def _new_queue(site: Site) -> Connection:
-    settings = site.connection.settings
-    return replace(
-        site.connection, settings=replace(settings, queues=(*settings.queues, "//home/new"))
-    )
+    settings, new = site.connection.settings, f"{site.connection.settings.queues[0]}-more"
+    more = replace(site.connection, settings=replace(settings, queues=(*settings.queues, new)))
+    provision.provision(more)
+    return more
 
 
 def _other_output(site: Site) -> Connection:
     settings = site.connection.settings
-    return replace(
-        site.connection, settings=replace(settings, outputs={"output": settings.outputs["rejected"],
-                                                             "rejected": settings.outputs["output"]})
-    )  # fmt: skip
+    outputs = {name: f"{path}-2" for name, path in settings.outputs.items()}
+    other = replace(site.connection, settings=replace(settings, outputs=outputs))
+    provision.provision(other)
+    return other
 
 
 def _other_checkpoint(site: Site) -> Connection:
@@ -333,6 +338,7 @@ def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> Non
     assert site.runs().id == first.id
 
 
+@pytest.mark.journey
 def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
     from ytstream.recovery.lock import InstanceLock
 
@@ -403,19 +409,22 @@ def _killed_and_repeated(
             return False
     try:
         code = site.replace()
-    except JobError as error:
-        assert "was refused at" in error.message  # it was over but for the last line
-        code = ROLLED_BACK
+    except JobError as error:  # it was over but for the last line
+        code = ROLLED_BACK if "was refused at" in error.message else 1
     wanted = ("c2", 0) if site.what == "works" else ("c1", ROLLED_BACK)
     assert (site.runs().note["commit"], code) == wanted
     assert site.versions.replacing() is None
-    kept = [one for one in site.versions.all() if not versions.now(site.connection.client, one).ended]
+    kept = [
+        one for one in site.versions.all() if not versions.now(site.connection.client, one).ended
+    ]
     assert [one.operation for one in kept] == [site.runs().id]
     assert kept[0].state == WORKS
     return True
 
 
-@pytest.mark.parametrize(("what", "at"), [("works", 3), ("fails", 7)])
+@pytest.mark.parametrize(
+    ("what", "at"), [pytest.param("works", 3, marks=pytest.mark.journey), ("fails", 7)]
+)
 def test_a_submitter_that_died_is_followed_by_the_next_one(
     site: Site, monkeypatch: pytest.MonkeyPatch, what: str, at: int
 ) -> None:

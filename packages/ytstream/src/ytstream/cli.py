@@ -227,7 +227,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
     Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
-    4 when a limit of `status` is exceeded; 5 when `submit --replace` has gone back. argparse exits with 2 for wrong usage.
+    4 when a limit of `status` is exceeded; 5 when `submit --replace` has brought the former version
+    back. argparse exits with 2 for wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)

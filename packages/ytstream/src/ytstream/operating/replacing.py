@@ -21,8 +21,18 @@ from ..submitting import plan, submit
 from ..submitting.plan import Plan
 from ..submitting.wait import Wait
 from . import former as bringing_back
-from .versions import FAILED, REFUSED, STARTED, WORKS, Kept, Replacing, Version, Versions
-from .versions import is_same, latest  # fmt: skip
+from .versions import (  # fmt: skip
+    FAILED,
+    REFUSED,
+    STARTED,
+    WORKS,
+    Kept,
+    Replacing,
+    Version,
+    Versions,
+    is_same,
+    latest,
+)
 
 #: The exit code when the former version runs again.
 ROLLED_BACK = 5

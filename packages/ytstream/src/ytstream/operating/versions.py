@@ -6,7 +6,7 @@ record outlives that, and keeps what the version can be started from again.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -150,6 +150,11 @@ class Versions:
         return done
 
 
+def read(client: Client, settings: Settings, count: int) -> list[Version]:
+    """Return the newest records, with what the cluster says of those that have no end yet."""
+    return [now(client, one) for one in Versions(client, settings).all()[:count]]
+
+
 def now(client: Client, version: Version) -> Version:
     """Return a record with what the cluster says of its end, if it has ended; writes nothing."""
     if version.ended or not version.operation:
@@ -236,22 +241,3 @@ def _plain(value: Any) -> Any:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
-
-
-def lines(client: Client, versions: Sequence[Version]) -> Iterator[tuple[str, ...]]:
-    """Yield what a person wants to know of each version."""
-    for one in versions:
-        seen = now(client, one)
-        how = seen.how or ("runs" if seen.state == WORKS else "started, no batch yet")
-        how = f"refused: {how}" if seen.state == REFUSED else how
-        yield (
-            *(moment(seen.started), moment(seen.ended) if seen.ended else "", seen.commit),
-            *(seen.identity[1], seen.user, how),
-        )
-
-
-def moment(given: str) -> str:
-    """Return a time of the cluster's as people read it."""
-    return given[:19].replace("T", " ")
-
-

@@ -161,17 +161,13 @@ class InstanceLock:
 
 
 @contextmanager
-def alone(
-    connection: Connection, path: str | None = None, what: str = _INSTANCE
-) -> Iterator[None]:
+def alone(connection: Connection, path: str | None = None, what: str = _INSTANCE) -> Iterator[None]:
     """Hold the lock that keeps other instances out. Raises JobError when one runs.
 
     With a ``path`` it is another lock, which ``what`` takes.
     """
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(
-        connect(connection.settings), path or connection.settings.consumer, what
-    )
+    lock = InstanceLock(connect(connection.settings), path or connection.settings.consumer, what)
     lock.acquire(warn)
     over = threading.Event()
 

@@ -28,9 +28,7 @@ END_SECONDS = 90.0
 FAILED = "failed: "
 
 
-def stop(
-    connection: Connection, say: Callable[[str], None], seconds: float = math.inf
-) -> str:
+def stop(connection: Connection, say: Callable[[str], None], seconds: float = math.inf) -> str:
     """Ask the job to stop, wait until it and its operation have ended, and return how.
 
     An operation whose process has not ended after so many ``seconds`` is ended.

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from .. import confs
@@ -74,7 +75,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
 def secrets(plan: Plan) -> dict[str, str]:
     """Return the settings that SPYT puts into the operation's vault, by their names."""
     words = [*plan.words]
-    typed = [then for word, then in zip(words, words[1:], strict=False) if word == "--conf"]
+    typed = [then for word, then in pairwise(words) if word == "--conf"]
     found = {**given(plan, Path()), **dict(word.split("=", 1) for word in typed if "=" in word)}
     return {key: value for key, value in found.items() if _SECRET.search(key)}
 

@@ -293,6 +293,4 @@ _BY_HAND = "`make stop`, then `make submit`, without a way back"
 LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
     *(_here, _running, _python, _spyt, _rights, _pool, _quota, _tables),
 )
-REPLACING = (
-    *(_here, _replaced, _python, _spyt, _rights, _pool, _quota, _tables, _next_start),
-)
+REPLACING = (*(_here, _replaced, _python, _spyt, _rights, _pool, _quota, _tables, _next_start),)

@@ -118,9 +118,9 @@ def build(plan: Plan, config: Path) -> None:
 def identified(plan: Plan, epoch: int, secrets: Sequence[str]) -> Plan:
     """Return the plan of files that are built, with what the operation's note says of them.
 
-    ``files`` and ``configuration`` are the same for the same version: of a commit with changes, its
-    name does not tell. ``submit`` is another word each time, and ``epoch`` the one before the start.
-    ``secrets`` are the names of settings that travel in the vault.
+    ``files`` and ``configuration`` are the same for the same version: the name of a commit does not
+    tell which changes beside it were shipped. ``submit`` is another word each time, ``epoch`` the
+    one before the start. ``secrets`` are the names of settings that travel in the vault.
     """
     settings = plan.settings
     shipped = [*plan.shipped]
@@ -153,7 +153,9 @@ def _digest(path: Path) -> str:
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     with ZipFile(path) as package:
-        found = sorted((name, sha256(package.read(name)).hexdigest()) for name in package.namelist())
+        found = sorted(
+            (name, sha256(package.read(name)).hexdigest()) for name in package.namelist()
+        )
     return _short(repr(found))
 
 
