@@ -257,7 +257,7 @@ def packages_in_an_archive(here: Site) -> dict[str, Any]:
 
 
 def replacements(here: Site) -> dict[str, Any]:
-    """Replace the job by itself, by versions that work, and by others; count all rows at the end."""
+    """Replace the job by itself, by versions that work, and by others; count all rows."""
     here.configure("replace_seconds = 420")
     _start(here)
     here.wait_drained()

@@ -14,8 +14,8 @@ from yt.wrapper.driver import make_formatted_request
 from .. import operation
 from ..config import token
 from ..errors import JobError
-from ..submitting.command import secrets
 from ..submitting.plan import Plan
+from .identity import secrets
 from .versions import Version, Versions
 
 

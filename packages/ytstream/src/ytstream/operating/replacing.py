@@ -21,6 +21,7 @@ from ..submitting import plan, submit
 from ..submitting.plan import Plan
 from ..submitting.wait import Wait
 from . import former as bringing_back
+from .looks import REPLACING
 from .versions import (  # fmt: skip
     FAILED,
     REFUSED,
@@ -99,9 +100,10 @@ def run(
 ) -> int:
     """Replace the running version by this one; return the exit code, and say the last line."""
     path = connection.settings.versions
+    record = Kept(Versions(connection.client, connection.settings))
     with (
         alone(connection, path, "another `submit --replace` of this job"),
-        submit.prepared(connection, config, words, replacing=True) as made,
+        submit.prepared(connection, config, words, record, REPLACING) as made,
     ):
         return Replacement(connection, made, say).run(force=force)
 

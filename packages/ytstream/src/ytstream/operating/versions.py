@@ -17,6 +17,7 @@ from ..config import Settings
 from ..operation import Operation
 from ..submitting.plan import Plan
 from ..submitting.submit import Record
+from .identity import identified
 
 #: What became of a start: WORKS once it had a batch or a first look, REFUSED if the former version
 #: was brought back instead, FAILED if there was none.
@@ -201,6 +202,10 @@ class Kept(Record):
     found: Version | None = field(default=None, init=False)
     seen: Sequence[tuple[str, float]] = ()
     times: dict[str, float] = field(default_factory=dict)
+
+    def planned(self, made: Plan, epoch: int) -> Plan:
+        """Return the plan with the checksums of its files."""
+        return identified(made, epoch)
 
     def started(self, made: Plan, id_: str) -> None:
         """Write the record, and how the versions before have ended."""

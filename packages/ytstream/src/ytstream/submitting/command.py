@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from .. import confs
@@ -22,8 +21,6 @@ _NEUTRAL = (
     *("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_ENV_LOADED", "SPARK_SCALA_VERSION"),
     *("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_BEELINE_OPTS"),
 )
-#: spark.redaction.regex of SPYT's spark-defaults.conf.
-_SECRET = re.compile(r"secret|password|token", re.IGNORECASE)
 #: Files by words of a person go beside ours: spark-submit takes the last of several.
 _LISTS = ("--files", "--py-files", "--archives", "--jars")
 
@@ -70,14 +67,6 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
         "spark.ytsaurus.driverEnv.YTSTREAM_PROXY": plan.settings.proxy,
         "spark.ytsaurus.driverEnv.YTSTREAM_PYTHON": plan.submit.python,
     }
-
-
-def secrets(plan: Plan) -> dict[str, str]:
-    """Return the settings that SPYT puts into the operation's vault, by their names."""
-    words = [*plan.words]
-    typed = [then for word, then in pairwise(words) if word == "--conf"]
-    found = {**given(plan, Path()), **dict(word.split("=", 1) for word in typed if "=" in word)}
-    return {key: value for key, value in found.items() if _SECRET.search(key)}
 
 
 def environment(plan: Plan, shell: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -5,7 +5,7 @@ Each look yields what is wrong and what to do about it. It changes nothing on th
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yt.common import YtError
@@ -15,7 +15,6 @@ from ..addresses import is_loopback
 from ..cluster import Client, explained, facts
 from ..errors import JobError, OutageError, RestartableError
 from ..query.session import require_java
-from ..recovery import before_start
 from ..recovery.lock import InstanceLock
 from ..recovery.snapshot import read_head
 from ..shipped import verify_imports
@@ -23,6 +22,7 @@ from .plan import ENVIRONMENT, Plan, release_folder, spark_version
 
 #: What is wrong, and what to do.
 Problem = tuple[str, str]
+Look = Callable[[Plan], Iterator[Problem]]
 
 _GLOBAL, _RELEASES = "//home/spark/conf/global", "//home/spark/conf"
 _DISTRIBUTIONS = "//home/spark/distrib"
@@ -30,14 +30,10 @@ _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the temp
 _LEAST_PYTHON = (3, 11)
 
 
-def look(plan: Plan, *, replacing: bool = False) -> None:
-    """Raise JobError with all problems and the remedy of each; return when there is none.
-
-    With ``replacing`` the job's own operation may run, and the next start has to be one that needs
-    no `migrate` and no `rewind`: the version that runs could not come back after it.
-    """
+def look(plan: Plan, looks: Sequence[Look] = ()) -> None:
+    """Raise JobError with all problems and the remedy of each; return when there is none."""
     found: list[Problem] = []
-    for one in REPLACING if replacing else LOOKS:
+    for one in looks or LOOKS:
         try:
             with explained(plan.settings):
                 found += one(plan)
@@ -223,7 +219,7 @@ def _tables(plan: Plan) -> Iterator[Problem]:
         yield f"stderr_table {table}: missing", f"yt create table {table}"
 
 
-def _running(plan: Plan) -> Iterator[Problem]:
+def running(plan: Plan) -> Iterator[Problem]:
     """Look for an operation under the alias, and for a process that holds the job's lock."""
     client, settings = plan.connection.client, plan.settings
     found = operation.get(client, alias=settings.alias)
@@ -261,36 +257,4 @@ def _running(plan: Plan) -> Iterator[Problem]:
             yield f"the job runs already: {owner}", remedy
 
 
-def _replaced(plan: Plan) -> Iterator[Problem]:
-    """As _running(), but for an operation of this job, which is to be replaced."""
-    found = operation.get(plan.connection.client, alias=plan.settings.alias)
-    is_ours = found is not None and found.note.get("ledger") == plan.settings.ledger
-    if found is None or found.is_final or not is_ours:
-        yield from _running(plan)
-        return
-    for name in ("consumer", "checkpoint"):
-        was, now = found.note.get(name), getattr(plan.settings, name)
-        if was not in (None, now):
-            yield f"the {name} is {now}, and that of the running version is {was}", _BY_HAND
-
-
-def _next_start(plan: Plan) -> Iterator[Problem]:
-    """Look whether this version continues where the running one is, and that one after it."""
-    before_start.preview(plan.connection)
-    client, settings = plan.connection.client, plan.settings
-    head = read_head(settings.ledger, client.select_rows)
-    new = sorted({*settings.queues} - {*head.ids}) if head is not None and head.folder else []
-    if new:
-        yield (
-            f"{', '.join(new)} would be new to the job: the running version could not come back, "
-            "since it does not read it",
-            _BY_HAND,
-        )
-
-
-_BY_HAND = "`make stop`, then `make submit`, without a way back"
-
-LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
-    *(_here, _running, _python, _spyt, _rights, _pool, _quota, _tables),
-)
-REPLACING = (*(_here, _replaced, _python, _spyt, _rights, _pool, _quota, _tables, _next_start),)
+LOOKS: tuple[Look, ...] = (*(_here, running, _python, _spyt, _rights, _pool, _quota, _tables),)

@@ -4,13 +4,10 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import file_digest, sha256
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
-from zipfile import ZipFile
 
 import pyspark
 from spyt.version import __version__ as SPYT_VERSION
@@ -53,7 +50,7 @@ class Plan:
     #: The version of pyproject.toml, and git's commit; empty where there is none.
     version: str
     commit: str
-    #: What tells this start from others, once its files are built: see identified().
+    #: What tells this start from others: see operating/identity.py.
     identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -113,50 +110,6 @@ def build(plan: Plan, config: Path) -> None:
     values |= {"proxy": plan.settings.proxy, "allow_env_proxy": False}
     said = f"# What {config.name} and the files that it extends said when the job was submitted.\n"
     plan.config.write_text(said + toml_file.dump(values), encoding="utf-8")
-
-
-def identified(plan: Plan, epoch: int, secrets: Sequence[str]) -> Plan:
-    """Return the plan of files that are built, with what the operation's note says of them.
-
-    ``files`` and ``configuration`` are the same for the same version: the name of a commit does not
-    tell which changes beside it were shipped. ``submit`` is another word each time, ``epoch`` the
-    one before the start. ``secrets`` are the names of settings that travel in the vault.
-    """
-    settings = plan.settings
-    shipped = [*plan.shipped]
-    files = {path.name: _digest(path) for path in shipped if path != plan.config}
-    words = [word.partition("=")[0] if _names(secrets, word) else word for word in plan.words]
-    said = (plan.config.read_text(encoding="utf-8"), *words, spark_version(settings))
-    identity = {
-        "files": _short(repr(sorted(files.items()))),
-        "configuration": _short("\n".join(said)),
-        "consumer": settings.consumer,
-        "checkpoint": settings.checkpoint,
-        "secrets": [*secrets],
-        "epoch": epoch,
-        "submit": uuid4().hex,
-    }
-    return replace(plan, identity=identity)
-
-
-def _names(secrets: Sequence[str], word: str) -> bool:
-    return any(word.startswith(f"{name}=") for name in secrets)
-
-
-def _short(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:12]
-
-
-def _digest(path: Path) -> str:
-    """Return a checksum of a file's content; in our own archive a file has the time of its copy."""
-    if path.suffix != ".zip":
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    with ZipFile(path) as package:
-        found = sorted(
-            (name, sha256(package.read(name)).hexdigest()) for name in package.namelist()
-        )
-    return _short(repr(found))
 
 
 def parameters(plan: Plan) -> dict[str, str]:

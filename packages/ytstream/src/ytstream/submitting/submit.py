@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from yt.common import YtError
@@ -16,7 +17,7 @@ from ..job import Connection
 from ..operation import Operation
 from ..recovery.snapshot import read_head
 from . import command, plan
-from .look import look
+from .look import Look, look
 from .plan import Plan
 from .wait import Wait
 
@@ -33,6 +34,10 @@ def rehearse(connection: Connection, config: Path, words: Sequence[str]) -> str:
 
 class Record:
     """Is told what became of a start; this one forgets it. See operating/versions.py."""
+
+    def planned(self, made: Plan, epoch: int) -> Plan:
+        """Return the plan with what tells this start from others."""
+        return replace(made, identity={"epoch": epoch})
 
     def started(self, made: Plan, id_: str) -> None:
         """Remember the operation."""
@@ -56,24 +61,28 @@ def submit(
     Raises JobError for what a look before finds, a submit that fails, or a driver that does not
     come to its first batch; then nothing runs that did not run before.
     """
-    with prepared(connection, config, words) as made:
+    record = record or Record()
+    with prepared(connection, config, words, record) as made:
         say(f"{plan.shown(made)}\n")
-        return begin(made, say, record or Record())
+        return begin(made, say, record)
 
 
 @contextmanager
 def prepared(
-    connection: Connection, config: Path, words: Sequence[str], *, replacing: bool = False
+    connection: Connection,
+    config: Path,
+    words: Sequence[str],
+    record: Record,
+    looks: Sequence[Look] = (),
 ) -> Iterator[Plan]:
     """Look, build what is shipped, and keep other submits of this repository out."""
     made = plan.plan_of(connection, config, words)
     with _alone(made.folder):
-        look(made, replacing=replacing)
+        look(made, looks)
         made = plan.plan_of(provision.sized(connection), config, words)
         plan.build(made, config)
         head = read_head(connection.settings.ledger, connection.client.select_rows)
-        epoch = head.epoch if head is not None else 0
-        yield plan.identified(made, epoch, sorted(command.secrets(made)))
+        yield record.planned(made, head.epoch if head is not None else 0)
 
 
 def begin(
