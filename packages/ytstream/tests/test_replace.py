@@ -351,12 +351,9 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
 
 
 def test_two_replacements_at_once_are_one(site: Site) -> None:
-    path, what = site.connection.settings.versions, "another `submit --replace` of this job"
-    from ytstream.recovery.lock import alone
-
-    with alone(site.connection, path, what):
+    with replacing._only(site.connection):
         text = refusal(site.replace)
-    assert text.startswith("another `submit --replace` of this job is running: ")
+    assert text.startswith("another `submit --replace` of this job is at work: ")
 
 
 # A submitter that dies

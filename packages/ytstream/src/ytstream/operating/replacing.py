@@ -6,7 +6,8 @@ machine, is followed by the next one where it was.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -99,13 +100,27 @@ def run(
     force: bool = False,
 ) -> int:
     """Replace the running version by this one; return the exit code, and say the last line."""
-    path = connection.settings.versions
     record = Kept(Versions(connection.client, connection.settings))
     with (
-        alone(connection, path, "another `submit --replace` of this job"),
+        _only(connection),
         submit.prepared(connection, config, words, record, REPLACING) as made,
     ):
         return Replacement(connection, made, say).run(force=force)
+
+
+@contextmanager
+def _only(connection: Connection) -> Iterator[None]:
+    """Hold a lock as the job does, of the folder of versions. Raises JobError beside another."""
+    settings = replace(connection.settings, consumer=connection.settings.versions)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone(replace(connection, settings=settings)))
+        except JobError as error:
+            raise JobError(
+                f"another `submit --replace` of this job is at work: {error.message}",
+                "wait for its end; nothing was changed",
+            ) from error
+        yield
 
 
 @dataclass

@@ -27,18 +27,11 @@ WAIT_SECONDS = 300.0
 _POLL_SECONDS = 0.5
 
 
-_INSTANCE = "another instance of this job"
-
-
 class InstanceLock:
-    """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it.
+    """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it."""
 
-    ``what`` names the holder in messages.
-    """
-
-    def __init__(self, client: Client, consumer: str, what: str = _INSTANCE) -> None:
+    def __init__(self, client: Client, consumer: str) -> None:
         self._client = client
-        self._what = what
         self._folder, _, name = consumer.rpartition("/")
         self._key = f"{name}.lock"
         self._transaction: str | None = None
@@ -62,15 +55,13 @@ class InstanceLock:
                         self._abort(id_)
                     elif id_ not in pings:
                         say(
-                            f"{self._what.removesuffix(' of this job')} ({owner}) holds the lock; "
+                            f"another instance ({owner}) holds the lock; "
                             f"if it is dead, the lock is free within {LOCK_SECONDS:.0f} s"
                         )
                     elif ping != pings[id_]:
                         raise JobError(
-                            f"{self._what} is running: {owner}, transaction {id_}",
-                            "stop it first (`make stop`, or SIGTERM); nothing was started"
-                            if self._what == _INSTANCE
-                            else "wait for its end; nothing was changed",
+                            f"another instance of this job is running: {owner}, transaction {id_}",
+                            "stop it first (`make stop`, or SIGTERM); nothing was started",
                         )
                     pings[id_] = ping
                 now = time.monotonic()
@@ -161,13 +152,10 @@ class InstanceLock:
 
 
 @contextmanager
-def alone(connection: Connection, path: str | None = None, what: str = _INSTANCE) -> Iterator[None]:
-    """Hold the lock that keeps other instances out. Raises JobError when one runs.
-
-    With a ``path`` it is another lock, which ``what`` takes.
-    """
+def alone(connection: Connection) -> Iterator[None]:
+    """Hold the lock that keeps other instances out. Raises JobError when one runs."""
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(connect(connection.settings), path or connection.settings.consumer, what)
+    lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
     lock.acquire(warn)
     over = threading.Event()
 
