@@ -184,6 +184,7 @@ def test_what_has_not_shown_that_it_works_is_nothing_to_come_back_to() -> None:
     begun = Replacing("a", "f", "g")
     assert decide(_plan("c"), new, [new, old], begun, force=False).former == old
     assert decide(_plan("c"), new, [new, old], None, force=False).former is None
+    assert decide(_plan("c"), new, [new, old], begun, force=True).former == old
     assert decide(_plan("b"), new, [new, old], begun, force=False).step == WAIT
 
 

@@ -155,6 +155,8 @@ def _submit(connection: Connection, given: argparse.Namespace) -> int:
     say = partial(print, flush=True)
     if given.replace:
         return replacing.run(connection, given.config, given.words, say, force=given.force)
+    if given.force:
+        raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
     kept = versions.Versions(connection.client, connection.settings)
     print(submit(connection, given.config, given.words, say, versions.Kept(kept)))
     kept.replace(None)
