@@ -210,6 +210,7 @@ def test_a_roll_back_that_was_cut_off_goes_on() -> None:
 # The stories of the page
 
 
+@pytest.mark.slow
 def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     site.submit()
     first = site.runs()
@@ -231,6 +232,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     assert [(one["commit"], one["state"]) for one in listed] == [("c2", WORKS), ("c1", WORKS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", ["fails", pytest.param("refused by spark-submit", marks=pytest.mark.journey)]
 )
@@ -305,6 +307,7 @@ def _other_checkpoint(site: Site) -> Connection:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -330,6 +333,7 @@ def ended_already(site: Site, id_: str) -> bool:
     return found is None or found.is_final
 
 
+@pytest.mark.slow
 def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> None:
     site.submit()
     first = site.runs()
@@ -351,6 +355,7 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
         lock.release()
 
 
+@pytest.mark.slow
 def test_two_replacements_at_once_are_one(site: Site) -> None:
     with replacing._only(site.connection):
         text = refusal(site.replace)
@@ -420,6 +425,7 @@ def _killed_and_repeated(
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "at"), [pytest.param("works", 3, marks=pytest.mark.journey), ("fails", 7)]
 )
