@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -105,6 +106,13 @@ def _metrics(connection: Connection, given: argparse.Namespace) -> None:
         metrics.serve(connection, given.address, given.port)
 
 
+def _page(connection: Connection, given: argparse.Namespace) -> None:
+    """Write one HTML file with lag, rate, batches and rejected rows; needs the ledger alone."""
+    from .operating import page  # not on a cluster
+
+    print(page.write(connection, given.hours, given.output, datetime.now(UTC)))
+
+
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
     if given.dry_run:
@@ -201,7 +209,7 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _page, _migrate, _rewind, _drain,
     _replay_rejected, _submit, _logs,
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
@@ -254,7 +262,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             # is told at once.
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
-            if given.command not in ("provision", "check", "stop", "submit", "logs"):
+            if given.command not in ("provision", "check", "stop", "submit", "logs", "page"):
                 provision.require(connection, declared=given.command not in _OF_ANY_JOB)
             return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
@@ -283,6 +291,15 @@ def _positive(text: str) -> int:
     return number
 
 
+def _hours(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most {_MOST_HOURS}")
+    return number
+
+
+#: A year.
+_MOST_HOURS = 8_784
 _DRY_RUN = "show what would be done; changes nothing"
 
 
@@ -352,6 +369,13 @@ def _parser(package: str) -> argparse.ArgumentParser:
             loopback = "default: this machine alone can ask"
             command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
             command.add_argument("--port", type=int, default=9464, help="default: 9464")
+        if name == "page":
+            where = "default: dist/page.html"
+            command.add_argument(
+                "--output", type=Path, default=Path("dist/page.html"), metavar="FILE", help=where
+            )
+            length = "how many before the last batch; default: 24"
+            command.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
         if name in ("provision", "migrate", "rewind", "drain"):
             command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
         if name == "submit":
