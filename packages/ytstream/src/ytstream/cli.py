@@ -39,8 +39,15 @@ def _provision(connection: Connection, given: argparse.Namespace) -> None:
     print(*provision.provision(connection) or ["everything is in place already"], sep="\n")
 
 
-def _check(connection: Connection, _: argparse.Namespace) -> None:
+def _check(connection: Connection, given: argparse.Namespace) -> None:
     """Verify tables, offsets, session and the plan of transform(); changes nothing."""
+    if given.user is not None and given.permissions is None:
+        raise JobError("--user goes with --permissions", "add it, or leave --user out")
+    if given.permissions is not None:
+        from .operating import permissions  # not on a cluster
+
+        print(permissions.check(connection, given.permissions, given.user))
+        return
     print(provision.check(connection))
     dropped = retention.remarks(connection.client, connection.settings)
     for remark in (*dropped, *capacity.remarks(connection)):
@@ -369,6 +376,14 @@ def _parser(package: str) -> argparse.ArgumentParser:
             loopback = "default: this machine alone can ask"
             command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
             command.add_argument("--port", type=int, default=9464, help="default: 9464")
+        if name == "check":
+            roles = ("job", "operator", "rehearsal")
+            command.add_argument(
+                "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
+                help="ask the cluster for these rights alone; default: those of the job",
+            )  # fmt: skip
+            whose = "whose rights; default: the token's"
+            command.add_argument("--user", metavar="NAME", help=whose)
         if name == "page":
             where = "default: dist/page.html"
             command.add_argument(
