@@ -71,16 +71,24 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
     )
 
 
-def _run(connection: Connection, _: argparse.Namespace) -> None:
+def _run(connection: Connection, given: argparse.Namespace) -> None:
     """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
+    if given.dry_run:
+        print(*before_start.preview(connection), "nothing was changed", sep="\n")
+        return
     # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
     # that hangs in Spark commits nothing once another process has raised the epoch.
     with ExitStack() as session, alone(connection):
         supervisor.run(connection, session)
 
 
-def _stop(connection: Connection, _: argparse.Namespace) -> None:
+def _stop(connection: Connection, given: argparse.Namespace) -> None:
     """Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it."""
+    if given.dry_run:
+        from .operating import drain  # not on a cluster
+
+        print(drain.rehearse_stop(connection))
+        return
     try:
         print(stopping.stop(connection, print))
     except YtError:  # not before: a queue that is not mounted does not hinder it
@@ -153,14 +161,17 @@ def _drain(connection: Connection, given: argparse.Namespace) -> None:
     print(drain.rehearse(connection) if given.dry_run else drain.drain(connection, say))
 
 
-def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
+def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
     replay.verify_job(connection.job)  # before Spark's start
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         known = supervisor.read_reference(spark, connection)
         flow = pipeline.flow_of(spark, connection, known)
-        print(replay.replay(spark, connection, flow, log.say))
+        if given.dry_run:
+            print(*replay.rehearse(spark, connection, flow), sep="\n")
+        else:
+            print(replay.replay(spark, connection, flow, log.say))
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> None:
@@ -181,7 +192,7 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
 
     from .demo import tables
 
-    print(tables.fill(connection, SAMPLE, given.count))
+    print(tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
 
 
 def _demo(job: Job, _: Settings) -> int:
@@ -218,6 +229,10 @@ def _alerts(job: Job, settings: Settings) -> int:
 _ON_THE_CLUSTER = (
     _provision, _check, _rows, _run, _stop, _status, _metrics, _page, _migrate, _rewind, _drain,
     _replay_rejected, _submit, _logs,
+)  # fmt: skip
+#: These change something on the cluster; `submit` has a dry run of its own.
+_CHANGING = (
+    "provision", "rows", "run", "stop", "migrate", "rewind", "drain", "replay-rejected"
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
 _OF_ANY_JOB = ("status", "metrics", "drain")
@@ -391,7 +406,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )
             length = "how many before the last batch; default: 24"
             command.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
-        if name in ("provision", "migrate", "rewind", "drain"):
+        if name in _CHANGING:
             command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
         if name == "submit":
             command.add_argument(
