@@ -147,8 +147,9 @@ audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow 
 site: installed-4.1 installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
 	@$(BIN)/python -m tools.site "$(VENV_TOOLS)/bin/zensical"
 
-picture: setup-4.1 ## docs/demo.svg anew, from a demo that it runs
+picture: setup-4.1 ## the pictures in docs/ anew, from a demo that it runs; docs/page.png if chromium is there
 	@$(BIN)/python -m tools.picture
+	@$(BIN)/python -m tools.operated $(shell command -v chromium)
 
 release: installed-4.1 ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
 	@$(BIN)/python -m tools.release "$(VERSION)"

@@ -28,7 +28,7 @@ COLOURED = {"FORCE_COLOR": "1", "TTY_INTERACTIVE": "0", "COLUMNS": str(WIDTH)}
 #: Hides and shows the cursor.
 _CURSOR = re.compile(r"\x1b\[\?25[lh]")
 #: The fonts that rich names are on a server; a page's own fonts do.
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def drawn(printed: str) -> str:
@@ -37,7 +37,7 @@ def drawn(printed: str) -> str:
     first = next(n for n, line in enumerate(lines) if Text.from_ansi(line).plain.startswith(FIRST))
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("\n".join(lines[first:])), soft_wrap=False)
-    return _FONTS.sub("", console.export_svg(title=TITLE, unique_id="demo"))
+    return FONTS.sub("", console.export_svg(title=TITLE, unique_id="demo"))
 
 
 def played() -> str:

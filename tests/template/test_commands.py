@@ -60,6 +60,10 @@ RAN = {
     "::test_the_transcript_holds",
     r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
     "::test_the_command_prints_the_rules",
+    r"python -m <package> page .*": f"{YTSTREAM}/test_page.py"
+    "::test_the_command_writes_one_file_and_nothing_else",
+    r"python -m <package> check --permissions .*": f"{YTSTREAM}/test_permissions.py"
+    "::test_the_command_asks_for_the_rights_alone",
     r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
     "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"

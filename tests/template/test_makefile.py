@@ -21,8 +21,8 @@ OFFERED = {
     ],
     "project": [
         "help", "setup", "demo", "test", "lint", "format", "lock", "tables", "confs", "rows",
-        "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "rewind",
-        "migrate", "replay-rejected", "outdated",
+        "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "page",
+        "rewind", "migrate", "replay-rejected", "outdated",
     ],
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from packages.ytstream.tests.helpers import ConnectionOf, adopt, head_of
 from ytstream import Column, JobError, provision
 from ytstream.job import REJECTED
 from ytstream.query.left_out import FEW
-from ytstream.query.replay import replay
+from ytstream.query.replay import rehearse, replay
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -71,7 +71,19 @@ def _rows(stream: Stream, output: str) -> list[dict[str, Any]]:
 
 
 def _replayed(stream: Stream) -> str:
-    return replay(stream.spark, stream.connection, stream.flow(), print)
+    """Replay; a dry run before it says the same and changes nothing."""
+    given = (stream.spark, stream.connection, stream.flow())
+    paths = (*stream.settings.outputs.values(), stream.settings.ledger)
+    before = [list(stream.client.select_rows(f"* from [{path}]")) for path in paths]
+    first, *more, last = rehearse(*given)
+    assert last == "nothing was changed"
+    assert [list(stream.client.select_rows(f"* from [{path}]")) for path in paths] == before
+    said = replay(*given, print)
+    assert said.startswith(first.replace(" would go", " went").replace(" would stay", " stay"))
+    output = stream.settings.outputs["output"]
+    rows = said.partition(" ")[0]
+    assert more == ([f"{output}: {rows} more"] if int(rows) else [])
+    return said
 
 
 def _differences(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,12 @@ from typing import Any
 import pytest
 
 from minicluster import testing as minicluster
+from minicluster.client import Client
+from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import ConnectionOf, recreate, refusal
 from packages.ytstream.tests.test_status import _command, _head, _send, _without_times, _write
-from ytstream import ledger
+from ytstream import cli, ledger
+from ytstream.demo import tables
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, Move, batch_row, head_row
 from ytstream.operating import at_time, drain
@@ -254,6 +259,84 @@ def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ConnectionO
 
 
 # -- --dry-run
+
+#: These change nothing on the cluster.
+READING = {
+    "check", "status", "metrics", "page", "logs", "demo", "tables", "confs", "alerts", "rehearse",
+    "capture", "complete-until",
+}  # fmt: skip
+
+
+def _takes_dry_run(command: str) -> bool:
+    out = io.StringIO()
+    with redirect_stdout(out), suppress(SystemExit):
+        cli._parser("bids").parse_args([command, "--help"])
+    return "--dry-run" in out.getvalue()
+
+
+def test_every_command_that_changes_something_has_a_dry_run() -> None:
+    commands = {*cli.ON_THE_CLUSTER, *cli.HERE}
+    dry = {name for name in commands if _takes_dry_run(name)}
+    assert dry.isdisjoint(READING)
+    assert dry | READING >= commands
+    assert "stop" in dry
+
+
+def _unchanged(connection: Connection, tmp_path: Path, *words: str, command: str) -> None:
+    """Run the command dry: the cluster gets no request that could change anything."""
+    address = connection.settings.proxy
+    journal = Client(address).journal
+    since = len(journal())
+    assert _command(connection, tmp_path, *words, "--dry-run", command=command) == 0
+    asked = {entry.method for entry in journal()[since:]}
+    reading = {"get", "exists", "list", "select_rows", "get_tablet_infos", "get_operation",
+               "list_queue_consumer_registrations", "list_operations", "lookup_rows", "read_file",
+               "get_current_user"}  # fmt: skip
+    assert asked - reading == set()
+
+
+def test_a_dry_run_of_stop_says_whom_it_would_ask(
+    running: tuple[Connection, InstanceLock], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection, lock = running
+    _unchanged(connection, tmp_path, command="stop")
+    said = capsys.readouterr().out
+    assert "would be asked to finish its batch and end\nnothing was changed" in said
+    found = snapshot.read_head(connection.settings.ledger, connection.client.select_rows)
+    assert found is not None
+    assert found.stopped != found.epoch
+    lock.release()
+    _unchanged(connection, tmp_path, command="stop")
+    assert capsys.readouterr().out == "the job does not run\nnothing was changed\n"
+
+
+def test_a_dry_run_of_run_says_where_it_would_begin(
+    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = provisioned_of("transactional")
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    _trim(connection, 0, 150)
+    said = refusal_of(connection, tmp_path, capsys)
+    assert "were trimmed before this job read them" in said
+    _ledger(connection, 40)
+    _unchanged(connection, tmp_path, command="run")
+    assert capsys.readouterr().out.endswith("nothing was changed\n")
+
+
+def refusal_of(connection: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what a dry run of `run` refuses."""
+    assert _command(connection, tmp_path, "--dry-run", command="run") == 1
+    return capsys.readouterr().err
+
+
+def test_a_dry_run_of_rows_puts_none_into_the_queue(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    sample = example("transactional", "map").sample
+    queue = connection.settings.queues[0]
+    said = tables.fill(connection, sample, 7, is_dry=True)
+    assert said == f"7 sample rows would go into {queue}\nnothing was changed"
+    assert tables.rows_in(connection.client, queue) == 0
 
 
 def test_a_dry_run_of_provision_creates_nothing(

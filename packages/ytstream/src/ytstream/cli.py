@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -38,8 +39,15 @@ def _provision(connection: Connection, given: argparse.Namespace) -> None:
     print(*provision.provision(connection) or ["everything is in place already"], sep="\n")
 
 
-def _check(connection: Connection, _: argparse.Namespace) -> None:
+def _check(connection: Connection, given: argparse.Namespace) -> None:
     """Verify tables, offsets, session and the plan of transform(); changes nothing."""
+    if given.user is not None and given.permissions is None:
+        raise JobError("--user goes with --permissions", "add it, or leave --user out")
+    if given.permissions is not None:
+        from .operating import permissions  # not on a cluster
+
+        print(permissions.check(connection, given.permissions, given.user))
+        return
     print(provision.check(connection))
     dropped = retention.remarks(connection.client, connection.settings)
     for remark in (*dropped, *capacity.remarks(connection)):
@@ -63,16 +71,24 @@ def _check(connection: Connection, _: argparse.Namespace) -> None:
     )
 
 
-def _run(connection: Connection, _: argparse.Namespace) -> None:
+def _run(connection: Connection, given: argparse.Namespace) -> None:
     """Stream until SIGTERM or SIGINT, which let the micro-batch finish."""
+    if given.dry_run:
+        print(*before_start.preview(connection), "nothing was changed", sep="\n")
+        return
     # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
     # that hangs in Spark commits nothing once another process has raised the epoch.
     with ExitStack() as session, alone(connection):
         supervisor.run(connection, session)
 
 
-def _stop(connection: Connection, _: argparse.Namespace) -> None:
+def _stop(connection: Connection, given: argparse.Namespace) -> None:
     """Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it."""
+    if given.dry_run:
+        from .operating import drain  # not on a cluster
+
+        print(drain.rehearse_stop(connection))
+        return
     try:
         print(stopping.stop(connection, print))
     except YtError:  # not before: a queue that is not mounted does not hinder it
@@ -103,6 +119,13 @@ def _metrics(connection: Connection, given: argparse.Namespace) -> None:
         print(metrics.once(connection), end="")
     else:
         metrics.serve(connection, given.address, given.port)
+
+
+def _page(connection: Connection, given: argparse.Namespace) -> None:
+    """Write one HTML file with lag, rate, batches and rejected rows; needs the ledger alone."""
+    from .operating import page  # not on a cluster
+
+    print(page.write(connection, given.hours, given.output, datetime.now(UTC)))
 
 
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
@@ -138,14 +161,17 @@ def _drain(connection: Connection, given: argparse.Namespace) -> None:
     print(drain.rehearse(connection) if given.dry_run else drain.drain(connection, say))
 
 
-def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
+def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
     replay.verify_job(connection.job)  # before Spark's start
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         known = supervisor.read_reference(spark, connection)
         flow = pipeline.flow_of(spark, connection, known)
-        print(replay.replay(spark, connection, flow, log.say))
+        if given.dry_run:
+            print(*replay.rehearse(spark, connection, flow), sep="\n")
+        else:
+            print(replay.replay(spark, connection, flow, log.say))
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> int:
@@ -176,7 +202,7 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
 
     from .demo import tables
 
-    print(tables.fill(connection, SAMPLE, given.count))
+    print(tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
 
 
 def _demo(job: Job, _: Settings) -> int:
@@ -211,8 +237,12 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _page, _migrate, _rewind, _drain,
     _replay_rejected, _submit, _logs,
+)  # fmt: skip
+#: These change something on the cluster; `submit` has a dry run of its own.
+_CHANGING = (
+    "provision", "rows", "run", "stop", "migrate", "rewind", "drain", "replay-rejected"
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
 _OF_ANY_JOB = ("status", "metrics", "drain")
@@ -265,7 +295,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             # is told at once.
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
-            if given.command not in ("provision", "check", "stop", "submit", "logs"):
+            if given.command not in ("provision", "check", "stop", "submit", "logs", "page"):
                 provision.require(connection, declared=given.command not in _OF_ANY_JOB)
             return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
@@ -294,6 +324,15 @@ def _positive(text: str) -> int:
     return number
 
 
+def _hours(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most {_MOST_HOURS}")
+    return number
+
+
+#: A year.
+_MOST_HOURS = 8_784
 _DRY_RUN = "show what would be done; changes nothing"
 
 
@@ -363,7 +402,22 @@ def _parser(package: str) -> argparse.ArgumentParser:
             loopback = "default: this machine alone can ask"
             command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
             command.add_argument("--port", type=int, default=9464, help="default: 9464")
-        if name in ("provision", "migrate", "rewind", "drain"):
+        if name == "check":
+            roles = ("job", "operator", "rehearsal")
+            command.add_argument(
+                "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
+                help="ask the cluster for these rights alone; default: those of the job",
+            )  # fmt: skip
+            whose = "whose rights; default: the token's"
+            command.add_argument("--user", metavar="NAME", help=whose)
+        if name == "page":
+            where = "default: dist/page.html"
+            command.add_argument(
+                "--output", type=Path, default=Path("dist/page.html"), metavar="FILE", help=where
+            )
+            length = "how many before the last batch; default: 24"
+            command.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
+        if name in _CHANGING:
             command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
         if name == "submit":
             command.add_argument(

@@ -32,10 +32,10 @@ def produce(
         client.insert_rows(queue, dealt[start : start + CHUNK])
 
 
-def fill(connection: Connection, sample: Sample, count: int) -> str:
+def fill(connection: Connection, sample: Sample, count: int, *, is_dry: bool = False) -> str:
     """Append ``count`` sample rows to each queue and, for a join, write the reference.
 
-    Returns what was done. Raises JobError for a cluster that is not on this machine.
+    Returns what was done, or would be. Raises JobError for a cluster that is not on this machine.
     """
     client, settings = connection.client, connection.settings
     if not is_loopback(settings.proxy):
@@ -43,15 +43,17 @@ def fill(connection: Connection, sample: Sample, count: int) -> str:
             f"{settings.proxy} is not this machine: sample rows stay out of its queues",
             "start `python -m minicluster` here, and use the configuration config/local.toml",
         )
-    fill_reference(connection, sample)
     done: list[str] = []
+    if not is_dry:
+        fill_reference(connection, sample)
     for number, queue in enumerate(settings.queues):
         tablets = int(client.get(f"{queue}/@tablet_count"))
         made = sample.make(count, number + 1)
         fits.verify("rows() in sample/rows.py", connection.job.queue_columns, made)
-        produce(client, queue, made, tablets)
-        done.append(f"{len(made)} sample rows into {queue}")
-    return "\n".join(done)
+        if not is_dry:
+            produce(client, queue, made, tablets)
+        done.append(f"{len(made)} sample rows{' would go' if is_dry else ''} into {queue}")
+    return "\n".join([*done, "nothing was changed"] if is_dry else done)
 
 
 def fill_reference(connection: Connection, sample: Sample) -> None:

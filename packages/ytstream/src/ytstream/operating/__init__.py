@@ -1,9 +1,10 @@
-"""Looks at a job from outside: what `status` and `metrics` show, read from ledger and queues.
+"""Looks at a job from outside: what `status`, `metrics` and `page` show.
 
     standing                            where everything is, as one value
     screen  document  live              that value as tables, as JSON, as a view that renews itself
     limits                              --max-lag and --max-age
     metrics  alerts                     that value for Prometheus, and rules for it
+    page  period  curves  drawing  style    some hours of the ledger as one HTML file
 
 It needs no driver and no Spark, and is not shipped with a job.
 """

@@ -181,7 +181,7 @@ def read(connection: Connection) -> Standing:
     found = snapshot.read(client, settings)
     head = found.begun
     rows = history.newest(client, settings.ledger, head, LOOKED_AT) if head is not None else []
-    batches = [_done(row) for row in rows]
+    batches = [done(row) for row in rows]
     partitions = [p for queue in found.queues for p in _partitions(connection, queue, head, now)]
     process, how, holder = _process(connection, head)
     seen = stopping.of_job(connection)
@@ -204,7 +204,8 @@ def read(connection: Connection) -> Standing:
     )
 
 
-def _done(row: Row) -> Done:
+def done(row: Row) -> Done:
+    """Return the batch of a row of the ledger."""
     return Done(
         int(row["epoch"]),
         int(row["batch"]),

@@ -10,7 +10,7 @@ recreated under the same path, whose rows have the same positions (`rewind --ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,7 +53,7 @@ def replay(
             found = transaction.select(_query(connection, last))
             if not found:
                 break
-            taken = _taken(connection, transaction, found)
+            taken = _taken(connection, transaction.select, found)
             free = [row for row in found if _place(connection, row) not in taken]
             keys = _replay(spark, connection, flow, tablets, transaction, free) if free else 0
         held += len(found) - len(free)
@@ -70,6 +70,42 @@ def replay(
             "and accepted, or the queue was recreated"
         )
     return said
+
+
+def rehearse(spark: SparkSession, connection: Connection, flow: Flow) -> list[str]:
+    """Return what `replay` would do now; changes nothing. Raises JobError where it would."""
+    verify_job(connection.job)
+    select = connection.client.select_rows
+    counts: dict[str, int] = {}
+    passed = stayed = 0
+    last: tuple[Any, ...] = ()
+    while found := list(select(_query(connection, last))):
+        taken = _taken(connection, select, found)
+        free = [row for row in found if _place(connection, row) not in taken]
+        keys = _count(spark, connection, flow, free, counts) if free else 0
+        passed, stayed = passed + keys, stayed + len(found) - keys
+        last = _place(connection, found[-1])
+    return [
+        f"{passed} rows would go into the outputs; {stayed} would stay in {_path(connection)}",
+        *(f"{connection.settings.outputs[name]}: {rows} more" for name, rows in counts.items()),
+        "nothing was changed",
+    ]
+
+
+def _count(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    counts: dict[str, int],
+) -> int:  # fmt: skip
+    """Add the rows that those of ``found`` would make to ``counts``; return how many pass."""
+    rows = reject.tagged(_arrived(spark, connection, flow, found), connection.job)
+    with computed(rows) as done:
+        if keys := done.filter(F.col(reject.REASON).isNull()).count():
+            passed = flow.outputs.transformed(reject.passed(done))
+            with flow.outputs.finished(passed) as finished:
+                for name, frame in flow.outputs.of(finished).items():
+                    with computed(frame) as made:  # a count alone might skip a column that fails
+                        counts[name] = counts.get(name, 0) + made.count()
+    return keys
 
 
 def verify_job(job: Job) -> None:
@@ -144,11 +180,11 @@ def _query(connection: Connection, last: tuple[Any, ...]) -> str:
 
 
 def _taken(
-    connection: Connection, transaction: Transaction, found: list[dict[str, Any]]
+    connection: Connection, select: Callable[[str], Iterable[Any]], found: list[dict[str, Any]]
 ) -> set[tuple[Any, ...]]:
     """Return the keys among those of ``found`` at which an output has a row already.
 
-    Read in the transaction: a row that the job writes there later makes its commit fail.
+    A replay reads in its transaction: a row that the job writes there later makes its commit fail.
     """
     key = _key(connection)
     names = ", ".join(key)
@@ -160,7 +196,7 @@ def _taken(
         for start in range(0, len(found), _KEYS):
             keys = [_literal(_place(connection, row)) for row in found[start : start + _KEYS]]
             query = f"{names} from [{path}] where ({names}) in ({', '.join(keys)})"
-            taken |= {_place(connection, row) for row in transaction.select(query)}
+            taken |= {_place(connection, row) for row in select(query)}
     return taken
 
 

@@ -1,0 +1,79 @@
+"""A browser without a window: chromium, which Debian has in a package of that name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+#: Blink's names of the reader's wishes (preferred_color_scheme.mojom).
+_SCHEMES = {"dark": 0, "light": 1}
+
+
+def browser() -> str:
+    """Return its path. Raises FileNotFoundError with what to install."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        command = "apt-get install --no-install-recommends chromium fonts-dejavu-core"
+        raise FileNotFoundError(f"chromium is missing: {command}")
+    return found
+
+
+def opened(page: Path, scheme: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Open a file for a reader who wants it "light" or "dark"."""
+    return subprocess.run(
+        [
+            browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--no-first-run", "--disable-background-networking", "--enable-logging=stderr",
+            f"--user-data-dir={folder / 'profile'}",
+            f"--blink-settings=preferredColorScheme={_SCHEMES[scheme]}", *words,
+            page.resolve().as_uri(),
+        ],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+
+
+def pictured(page: Path, scheme: str, target: Path, width: int, height: int) -> str:
+    """Write what it shows as a PNG; return what the browser has complained about."""
+    words = (f"--window-size={width},{height}", f"--screenshot={target}")
+    return opened(page, scheme, target.parent, *words).stderr
+
+
+def colours(png: Path) -> dict[tuple[int, int, int], int]:
+    """Return the colours of a PNG of a browser and how many pixels have each.
+
+    Its lines are those of the specification: eight bits a colour, not interlaced, each line with a
+    filter of its own (https://www.w3.org/TR/png-3/, "Filtering").
+    """
+    data, place, packed = png.read_bytes(), 8, b""
+    width, step = 0, 3
+    while place < len(data):
+        length, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        body = data[place + 8 : place + 8 + length]
+        if kind == b"IHDR":
+            width, step = int.from_bytes(body[:4]), {2: 3, 6: 4}[body[9]]
+        if kind == b"IDAT":
+            packed += body
+        place += length + 12
+    raw, stride = zlib.decompress(packed), width * step
+    found: dict[tuple[int, int, int], int] = {}
+    above = bytearray(stride)
+    for start in range(0, len(raw), stride + 1):
+        line = bytearray(raw[start + 1 : start + 1 + stride])
+        _restore(raw[start], line, above, step)
+        for x in range(0, stride, step):
+            pixel = (line[x], line[x + 1], line[x + 2])
+            found[pixel] = found.get(pixel, 0) + 1
+        above = line
+    return found
+
+
+def _restore(kind: int, line: bytearray, above: bytearray, step: int) -> None:
+    for x in range(len(line)):
+        left = line[x - step] if x >= step else 0
+        corner = above[x - step] if x >= step else 0
+        up = above[x]
+        nearest = left + up - corner
+        paeth = min((left, up, corner), key=lambda value: abs(nearest - value))
+        line[x] = (line[x] + (0, left, up, (left + up) // 2, paeth)[kind]) % 256
