@@ -60,6 +60,8 @@ RAN = {
     "::test_the_transcript_holds",
     r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
     "::test_the_command_prints_the_rules",
+    r"python -m <package> complete-until .*": f"{YTSTREAM}/test_complete.py"
+    "::test_the_command_prints_it_and_nothing_else",
     r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
     "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"

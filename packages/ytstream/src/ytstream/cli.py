@@ -22,7 +22,7 @@ from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
-from .recovery import before_start, operator, stopping
+from .recovery import before_start, complete, operator, stopping
 from .recovery.lock import alone
 from .submitting import logs
 from .submitting.look import verify_operations
@@ -103,6 +103,14 @@ def _metrics(connection: Connection, given: argparse.Namespace) -> None:
         print(metrics.once(connection), end="")
     else:
         metrics.serve(connection, given.address, given.port)
+
+
+def _complete_until(connection: Connection, _: argparse.Namespace) -> None:
+    """Show a time before which every row is in the outputs; the watermark of a job with state."""
+    found = complete.read(connection)
+    print(f"{found.name}={found.text}")
+    for name in connection.settings.outputs.keys() - found.outputs.keys():
+        print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
 
 
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
@@ -201,11 +209,11 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
-    _replay_rejected, _submit, _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _complete_until, _migrate, _rewind,
+    _drain, _replay_rejected, _submit, _logs,
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
-_OF_ANY_JOB = ("status", "metrics", "drain")
+_OF_ANY_JOB = ("status", "metrics", "complete-until", "drain")
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
