@@ -27,7 +27,7 @@ from ytstream.recovery import complete, snapshot
 from ytstream.recovery.complete import COMPLETE_UNTIL, MARGIN, WATERMARK, Teller, read
 
 #: Lets the cluster's time pass: old rows cost a test no time.
-Later = Callable[[float], None]
+Later = Callable[[float], object]
 
 
 @pytest.fixture

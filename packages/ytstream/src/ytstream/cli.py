@@ -24,9 +24,11 @@ from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, complete, operator, stopping
 from .recovery.lock import alone
+from .repository import root_of
 from .submitting import logs
 from .submitting.look import verify_operations
-from .submitting.submit import rehearse, submit
+from .submitting.submit import rehearse as rehearse_submit
+from .submitting.submit import submit
 from .version import __version__
 
 
@@ -111,6 +113,26 @@ def _complete_until(connection: Connection, _: argparse.Namespace) -> None:
     print(f"{found.name}={found.text}")
     for name in connection.settings.outputs.keys() - found.outputs.keys():
         print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
+
+
+def _capture(connection: Connection, given: argparse.Namespace) -> None:
+    """Save the rows of a batch as a folder of the repository's tests; `make test` runs them."""
+    from .operating import capture  # not on a cluster
+
+    if (given.batch is None) == (given.rejected is None):
+        raise JobError("name a batch, or --rejected REASON", "capture 3-12, or capture failed")
+    root, batch = root_of(connection.job.package), given.batch or ""
+    print(capture.capture(connection, root, batch, given.rejected, given.without))
+
+
+def _rehearse(connection: Connection, given: argparse.Namespace) -> int:
+    """Run the deployed commit and the working tree over the last batches' rows; compare outputs."""
+    from .operating import at_time  # not on a cluster
+    from .testing.rehearse import Wanted, rehearse
+
+    since = at_time.parsed([given.since]) if given.since is not None else None
+    wanted = Wanted(given.config, given.batches, since, given.commit, given.without)
+    return rehearse(connection, wanted, partial(print, flush=True))
 
 
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
@@ -209,11 +231,11 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _complete_until, _migrate, _rewind,
-    _drain, _replay_rejected, _submit, _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _complete_until, _capture, _rehearse,
+    _migrate, _rewind, _drain, _replay_rejected, _submit, _logs,
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
-_OF_ANY_JOB = ("status", "metrics", "complete-until", "drain")
+_OF_ANY_JOB = ("status", "metrics", "complete-until", "capture", "rehearse", "drain")
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
@@ -227,7 +249,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
     Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
-    4 when a limit of `status` is exceeded. argparse exits with 2 for wrong usage.
+    4 when a limit of `status` is exceeded; 5 when a rehearsal differs. argparse exits with 2 for
+    wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)
@@ -252,7 +275,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
         if given.command == "submit" and given.dry_run:
             offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
-            print(rehearse(offline, given.config, given.words))
+            print(rehearse_submit(offline, given.config, given.words))
             return 0
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
@@ -289,6 +312,10 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not positive")
     return number
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 _DRY_RUN = "show what would be done; changes nothing"
@@ -351,6 +378,24 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
+        if name == "capture":
+            said = "epoch and number as in the log, or `failed`: the one after the last"
+            command.add_argument("batch", nargs="?", metavar="BATCH", help=said)
+            command.add_argument("--rejected", metavar="REASON", help="rows that REJECT keeps out")
+            command.add_argument(
+                "--without", type=_names, default=(), metavar="COLUMN,...", help="leave them out"
+            )
+        if name == "rehearse":
+            which = command.add_mutually_exclusive_group()
+            which.add_argument(
+                "--batches", type=_positive, default=20, metavar="N", help="default: the last 20"
+            )
+            which.add_argument("--since", metavar="TIME", help="those since 2026-11-21T10:00 (UTC)")
+            said = "compare with it; default: the one that `submit` has noted"
+            command.add_argument("--commit", metavar="REVISION", help=said)
+            command.add_argument(
+                "--without", type=_names, default=(), metavar="COLUMN,...", help="do not compare"
+            )
         if name == "logs":
             command.add_argument("--follow", action="store_true", help="until the operation ends")
         if name == "status":

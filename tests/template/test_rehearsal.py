@@ -1,0 +1,87 @@
+"""A generated job is rehearsed: one deliberate change is found, and without one it says equal."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.test_rehearse import READS
+from tests.jvm import submit_args
+from tests.project import ROOT, generate
+from tests.template.test_upgrade import git
+from ytstream.testing.rehearse import DIFFERS
+
+#: One change of a value in transform(), and the column that it changes.
+CHANGES = {
+    "map": ("EUR_PER_1000_USD = 908", "EUR_PER_1000_USD = 909", "price_eur"),
+    "join": ('"seller"', 'F.upper("seller").alias("seller")', "seller"),
+    "window": ('F.sum("price")', 'F.max("price")', "total"),
+}
+#: `make test` has one; its outputs that are equal show that "equal" is found, too.
+CASES = [
+    pytest.param("map", True),
+    *(
+        pytest.param(kind, is_changed, marks=pytest.mark.journey)
+        for kind in CHANGES
+        for is_changed in (True, False)
+        if (kind, is_changed) != ("map", True)
+    ),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(("kind", "is_changed"), CASES)
+def test_a_change_is_found_and_nothing_else(
+    tmp_path: Path, environments: dict[str, Path], kind: str, is_changed: bool
+) -> None:
+    project = generate(tmp_path, processing=kind)
+    git(project, "init", "--quiet")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "deployed")
+    before, after, column = CHANGES[kind]
+    if is_changed:
+        file = project / "src/bids_stream/transform.py"
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, after))
+    batches = "3" if kind == "map" else "20"
+    with minicluster.start() as production:
+        environment = {
+            **os.environ,
+            "YT_PROXY": production.http,
+            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "PYTHONPATH": os.pathsep.join(
+                [str(project / "src"), str(project), str(ROOT), os.environ.get("PYTHONPATH", "")]
+            ),
+        }
+        python = str(environments["4.1"] / "bin/python")
+        made = [python, "-m", "tests.template.production", production.http, "20", "100"]
+        subprocess.run(made, cwd=project, env=environment, check=True)
+        production.client.journal.clear()
+        done = subprocess.run(
+            [python, "-m", "bids_stream", "rehearse", "--batches", batches, "--commit", "HEAD"],
+            cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        asked = {entry.method for entry in production.client.journal()}
+    said = done.stdout
+    assert done.returncode == (DIFFERS if is_changed else 0), said + done.stderr
+    assert "select_rows" in asked
+    assert asked <= READS
+    assert f"read {int(batches) * 100} rows of {batches} batches" in said
+    (counts,) = re.findall(r"^output: (\d+) rows before, (\d+) after: (.*)$", said, re.MULTILINE)
+    assert counts[0] == counts[1] != "0"
+    assert said.splitlines()[-1] == ("not equal" if is_changed else "equal")
+    if is_changed:
+        assert re.fullmatch(r"[1-9]\d* changed, 0 only before, 0 only after", counts[2])
+        assert set(re.findall(r"^    (\w+) ", said, re.MULTILINE)) == {"column", column}
+    else:
+        assert counts[2] == "equal"
+    listed = ["git", "status", "--porcelain"]
+    left = subprocess.run(listed, cwd=project, capture_output=True, text=True, check=True).stdout
+    assert left == (" M src/bids_stream/transform.py\n" if is_changed else "")
