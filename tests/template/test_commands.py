@@ -60,6 +60,10 @@ RAN = {
     "::test_the_transcript_holds",
     r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
     "::test_the_command_prints_the_rules",
+    r"python -m <package> rehearse .*": f"{YTSTREAM}/test_rehearse.py"
+    "::test_the_command_says_by_its_exit_code_whether_outputs_are_equal",
+    r"python -m <package> capture .*": f"{YTSTREAM}/test_capture.py"
+    "::test_the_command_saves_a_batch",
     r"python -m <package> complete-until .*": f"{YTSTREAM}/test_complete.py"
     "::test_the_command_prints_it_and_nothing_else",
     r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"

@@ -161,7 +161,8 @@ def test_every_command_they_name_exists(project: Path) -> None:
     # An aggregate has no watermark, so nothing says until when it is complete.
     is_timed = "| processing | `aggregate` |" not in text_of(project)
     timed = {"complete-until"} if is_timed else set()
-    assert named == {"submit", "status", "metrics", "alerts"} | timed
+    always = {"submit", "status", "metrics", "alerts", "rehearse", "capture"}
+    assert named == always | timed
     assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
 
 

@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 from minicluster import testing as minicluster
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import unconnected
 from packages.ytstream.tests.test_rehearse import READS
 from tests.jvm import submit_args
 from tests.project import ROOT, generate
 from tests.template.test_upgrade import git
+from ytstream.demo.sample import counted
+from ytstream.operating.taken import NUMBER, PARTITION, QUEUE, Part
+from ytstream.schema import table_schema
 from ytstream.testing.rehearse import DIFFERS
+from ytstream.testing.replayed import Source, Version, replay
 
 #: One change of a value in transform(), and the column that it changes.
 CHANGES = {
@@ -22,21 +28,40 @@ CHANGES = {
     "join": ('"seller"', 'F.upper("seller").alias("seller")', "seller"),
     "window": ('F.sum("price")', 'F.max("price")', "total"),
 }
-#: `make test` has one; its outputs that are equal show that "equal" is found, too.
-CASES = [
-    pytest.param("map", True),
-    *(
-        pytest.param(kind, is_changed, marks=pytest.mark.journey)
-        for kind in CHANGES
-        for is_changed in (True, False)
-        if (kind, is_changed) != ("map", True)
-    ),
-]
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(("kind", "is_changed"), CASES)
+def test_a_version_runs_over_the_rows_of_each_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample of the journeys below: one version, whose outputs are those that are expected."""
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    made, project = example("transactional", "map", rejects=True), generate(tmp_path)
+    queue = "//home/ytstream/bids"
+    sent = made.sample.make(200)
+    rows = [{**row, QUEUE: queue, PARTITION: n % 3, NUMBER: n} for n, row in enumerate(sent)]
+    schema = table_schema(made.job.queue_columns).to_yson_type()
+    given = Source(
+        [Part("1-0", rows[:150]), Part("1-1", rows[150:])],
+        [],
+        {queue: {"schema": schema, "tablet_count": 3}},
+    )
+    version = Version("this", "bids_stream", project, project / "config/local.toml")
+    found = replay(version, given, unconnected("transactional"), tmp_path)
+    assert [*found] == ["output", "rejected"]
+    columns = made.job.output_columns["output"]
+    assert counted(found["output"].rows, columns) == made.sample.wanted(made.job, sent)
+    assert len(found["rejected"].rows) == len(sent) - len(found["output"].rows) > 0
+    assert {*found["rejected"].rows[0]} == {"tablet_index", "row_index", "reason", "row"}
+    assert found["rejected"].key == ["tablet_index", "row_index"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize("is_changed", [True, False])
+@pytest.mark.parametrize("kind", CHANGES)
 def test_a_change_is_found_and_nothing_else(
     tmp_path: Path, environments: dict[str, Path], kind: str, is_changed: bool
 ) -> None:
@@ -50,7 +75,6 @@ def test_a_change_is_found_and_nothing_else(
         text = file.read_text()
         assert text.count(before) == 1
         file.write_text(text.replace(before, after))
-    batches = "3" if kind == "map" else "20"
     with minicluster.start() as production:
         environment = {
             **os.environ,
@@ -65,7 +89,7 @@ def test_a_change_is_found_and_nothing_else(
         subprocess.run(made, cwd=project, env=environment, check=True)
         production.client.journal.clear()
         done = subprocess.run(
-            [python, "-m", "bids_stream", "rehearse", "--batches", batches, "--commit", "HEAD"],
+            [python, "-m", "bids_stream", "rehearse", "--batches", "20", "--commit", "HEAD"],
             cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
         asked = {entry.method for entry in production.client.journal()}
@@ -73,7 +97,7 @@ def test_a_change_is_found_and_nothing_else(
     assert done.returncode == (DIFFERS if is_changed else 0), said + done.stderr
     assert "select_rows" in asked
     assert asked <= READS
-    assert f"read {int(batches) * 100} rows of {batches} batches" in said
+    assert "read 2000 rows of 20 batches" in said
     (counts,) = re.findall(r"^output: (\d+) rows before, (\d+) after: (.*)$", said, re.MULTILINE)
     assert counts[0] == counts[1] != "0"
     assert said.splitlines()[-1] == ("not equal" if is_changed else "equal")

@@ -57,9 +57,10 @@ def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
                 f"commit {commit[:12]} has no src/{connection.job.package}",
                 "name a commit of this job: --commit REVISION",
             )
+        config, package = wanted.config, connection.job.package
         versions = [
-            Version(f"commit {commit[:12]}", before, _config(root, before, wanted.config)),
-            Version("the working tree", root, wanted.config.resolve()),
+            Version(f"commit {commit[:12]}", package, before, _config(root, before, config)),
+            Version("the working tree", package, root, config.resolve()),
         ]
         found = []
         for version in versions:

@@ -37,6 +37,7 @@ class Version:
     """The files of one version of the job, and what it is called."""
 
     name: str
+    package: str
     root: Path
     #: Its configuration, or that of the working tree.
     config: Path
@@ -76,7 +77,7 @@ def replay(
         settings = load(config, {})
         client = connect(settings)
         _make(client, settings, given)
-        words, package = ("--config", str(config)), connection.job.package
+        words, package = ("--config", str(config)), version.package
         run_command(package, cluster.http, version.root, "provision", *words)
         here = Connection(client, settings, connection.job, connection.guarantee)
         with running(package, cluster.http, log, version.root, *words) as process:
