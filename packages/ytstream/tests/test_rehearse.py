@@ -134,9 +134,14 @@ def test_production_is_only_read(
 
 
 def test_batches_can_be_those_since_a_time(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
-) -> None:
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     connection = _connected(provisioned_of)
+    with monkeypatch.context() as context:
+        context.setattr(rehearsal, "MOST_BATCHES", 19)
+        many = refusal(lambda: _rehearsed(connection, repository, since=_minutes(1000)))
+    assert "those are 20 batches" in many
     _, said = _rehearsed(connection, repository, since=_minutes(4.5))
     assert "read 50 rows of 5 batches, 3-15 to 3-19" in said
     _, said = _rehearsed(connection, repository, since=_minutes(1000))

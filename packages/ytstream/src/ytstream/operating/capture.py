@@ -44,10 +44,7 @@ def capture(
         name = f"batch_{name.replace('-', '_')}"
     else:
         rows, trimmed = taken.rejected_of(connection, reason)
-        what, call = (
-            f"Rows that REJECT keeps out: {reason}",
-            "accepted(stream, Path(__file__).parent)",
-        )
+        what, call = "Rows that REJECT keeps out", "accepted(stream, Path(__file__).parent)"
         name = "rejected_" + re.sub(r"\W+", "_", reason.lower()).strip("_")
     if trimmed:
         raise JobError("; ".join(trimmed), "name a younger batch: `status` lists the last ones")
@@ -62,10 +59,7 @@ def capture(
     write(folder / ROWS, [_left(row, without) for row in rows])
     if connection.settings.reference is not None:
         write(folder / REFERENCE, [_left(row, without) for row in reference])
-    text = _TEST.format(
-        what=what.replace("\\", " ").replace('"', "'"), proxy=connection.settings.proxy,
-        name=name, call=call,
-    )  # fmt: skip
+    text = _TEST.format(what=what, proxy=connection.settings.proxy, name=name, call=call)
     (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     return (
         f"{counted(len(rows), 'row')} in {folder.relative_to(root)}: `make test` runs them\n"

@@ -24,6 +24,7 @@ from .replayed import Source, Version, replay, source
 
 #: The exit code when an output differs.
 DIFFERS = 5
+MOST_BATCHES = 1_000
 
 Say = Callable[[str], None]
 
@@ -77,6 +78,11 @@ def _numbers(connection: Connection, wanted: Wanted) -> range:
         last = history.at(client, path, head, wanted.since)
         oldest = max(1, head.number - ledger.kept(head) + 1)
         first = int(last["number"]) + 1 if last is not None else oldest
+    if (count := head.number + 1 - first) > MOST_BATCHES:
+        raise JobError(
+            f"those are {count} batches, of which all rows would be in memory at once",
+            f"name a later time, or --batches N with at most {MOST_BATCHES}",
+        )
     if first > head.number:
         raise JobError("the ledger has no batch of that time", "`status` lists the last batches")
     return range(first, head.number + 1)

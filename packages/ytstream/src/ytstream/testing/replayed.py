@@ -56,7 +56,8 @@ class Source:
 def source(connection: Connection, parts: Sequence[Part], reference: Sequence[Row]) -> Source:
     """Return the rows with the schemas of their tables."""
     client, settings, found = connection.client, connection.settings, {}
-    for path in settings.queues:
+    queues = {str(row[QUEUE]) for part in parts for row in part.rows}
+    for path in sorted({*queues, *settings.queues}):
         found[path] = client.get(f"{path}/@", attributes=["schema", "tablet_count"])
     if settings.reference is not None:
         found[settings.reference] = client.get(f"{settings.reference}/@", attributes=["schema"])
@@ -104,7 +105,7 @@ def _values(version: Version, given: Source, proxy: str) -> dict[str, Any]:
         **{name: value for name, value in values.items() if name not in _LEFT_OUT},
         "proxy": proxy,
         "allow_env_proxy": False,
-        "create_queues": False,
+        "create_queues": True,  # one that the job read no more when the batches ran
         "start_from": "earliest",
         "on_data_loss": "fail",
         "trigger_seconds": 0.2,
