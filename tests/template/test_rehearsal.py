@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.jvm import submit_args
 from tests.project import ROOT, generate
 from tests.template.test_upgrade import git
 from ytstream.demo.sample import counted
+from ytstream.operating.capture import TEST
 from ytstream.operating.taken import NUMBER, PARTITION, QUEUE, Part
 from ytstream.schema import table_schema
 from ytstream.testing.rehearse import DIFFERS
@@ -109,3 +111,16 @@ def test_a_change_is_found_and_nothing_else(
     listed = ["git", "status", "--porcelain"]
     left = subprocess.run(listed, cwd=project, capture_output=True, text=True, check=True).stdout
     assert left == (" M src/bids_stream/transform.py\n" if is_changed else "")
+
+
+def test_the_test_of_a_captured_batch_passes_the_projects_linter(tmp_path: Path) -> None:
+    project = generate(tmp_path)
+    folder = project / "tests/captured/batch_7_12"
+    folder.mkdir(parents=True)
+    call = "run_through(stream, Path(__file__).parent)"
+    text = TEST.format(what="Batch 7-12", proxy="hahn", name="batch_7_12", call=call)
+    (folder / "test_batch_7_12.py").write_text(text, encoding="utf-8")
+    for words in (("check",), ("format", "--check")):
+        line = [sys.executable, "-m", "ruff", *words, str(folder)]
+        done = subprocess.run(line, cwd=project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr

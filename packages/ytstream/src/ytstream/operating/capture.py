@@ -18,7 +18,8 @@ from .taken import NUMBER, PARTITION, QUEUE, Row
 
 #: Below the folder of the repository; the names of a captured batch's files.
 FOLDER, ROWS, REFERENCE = "tests/captured", "rows.yson", "reference.yson"
-_TEST = '''"""{what}, captured from {proxy}."""
+#: The test beside them.
+TEST = '''"""{what}, captured from {proxy}."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def capture(
     write(folder / ROWS, [_left(row, without) for row in rows])
     if connection.settings.reference is not None:
         write(folder / REFERENCE, [_left(row, without) for row in reference])
-    text = _TEST.format(what=what, proxy=connection.settings.proxy, name=name, call=call)
+    text = TEST.format(what=what, proxy=connection.settings.proxy, name=name, call=call)
     (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     return (
         f"{counted(len(rows), 'row')} in {folder.relative_to(root)}: `make test` runs them\n"
