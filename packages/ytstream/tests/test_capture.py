@@ -15,11 +15,11 @@ from packages.ytstream.tests.driver import BID
 from packages.ytstream.tests.helpers import ConnectionOf, StreamOf, refusal, run_until_it_fails
 from packages.ytstream.tests.test_repair import _ledger
 from packages.ytstream.tests.test_status import _command, _send
-from ytstream import cli, provision
+from ytstream import provision
 from ytstream.demo.tables import fill_reference, produce
 from ytstream.job import Connection
 from ytstream.operating import capture, taken
-from ytstream.testing import captured
+from ytstream.testing import captured, commands
 from ytstream.testing.fixtures import in_folder
 from ytstream.testing.stream import Stream
 
@@ -116,7 +116,7 @@ def test_a_job_that_has_never_run_is_refused_by_the_command(
     provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(cli, "root_of", lambda _: tmp_path)
+    monkeypatch.setattr(commands, "root_of", lambda _: tmp_path)
     connection = provisioned_of("transactional")
     assert _command(connection, tmp_path, "3-1", command="capture") == 1
     assert "the job has never run: its ledger is empty" in capsys.readouterr().err
@@ -128,7 +128,7 @@ def test_a_job_that_has_never_run_is_refused_by_the_command(
 def test_the_command_saves_a_batch(
     provisioned_of: ConnectionOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "root_of", lambda _: tmp_path)
+    monkeypatch.setattr(commands, "root_of", lambda _: tmp_path)
     connection = _with_batches(provisioned_of)
     assert _command(connection, tmp_path, "3-19", "--without", "url,extra", command="capture") == 0
     assert (tmp_path / "tests/captured/batch_3_19/rows.yson").exists()

@@ -14,12 +14,11 @@ from minicluster import testing as minicluster
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
 from packages.ytstream.tests.test_repair import LAST, _ledger, _minutes
 from packages.ytstream.tests.test_status import _command, _send
-from ytstream import cli
 from ytstream.job import Connection
 from ytstream.operation import Operation
 from ytstream.recovery import stopping
+from ytstream.testing import commands, revisions
 from ytstream.testing import rehearse as rehearsal
-from ytstream.testing import revisions
 from ytstream.testing.differences import Rows, difference, lines
 from ytstream.testing.rehearse import DIFFERS, Wanted, rehearse
 from ytstream.testing.replayed import Source, Version
@@ -49,7 +48,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     _git(root, "add", "--all")
     _git(root, "commit", "--quiet", "--message", "first")
     (package / "transform.py").write_text("AFTER = 1\n")
-    for module in (rehearsal, cli):
+    for module in (rehearsal, commands):
         monkeypatch.setattr(module, "root_of", lambda _: root)
     return root
 

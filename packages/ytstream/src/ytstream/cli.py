@@ -22,14 +22,18 @@ from .guarantees import guarantee_of
 from .job import Connection, Job
 from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
-from .recovery import before_start, complete, operator, stopping
+from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .repository import root_of
 from .submitting import logs
 from .submitting.look import verify_operations
 from .submitting.submit import rehearse as rehearse_submit
 from .submitting.submit import submit
 from .version import __version__
+
+try:
+    from .testing.commands import COMMANDS as MORE
+except ModuleNotFoundError:  # on a cluster
+    MORE = {}
 
 
 def _provision(connection: Connection, given: argparse.Namespace) -> None:
@@ -105,34 +109,6 @@ def _metrics(connection: Connection, given: argparse.Namespace) -> None:
         print(metrics.once(connection), end="")
     else:
         metrics.serve(connection, given.address, given.port)
-
-
-def _complete_until(connection: Connection, _: argparse.Namespace) -> None:
-    """Show a time before which every row is in the outputs; the watermark of a job with state."""
-    found = complete.read(connection)
-    print(f"{found.name}={found.text}")
-    for name in connection.settings.outputs.keys() - found.outputs.keys():
-        print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
-
-
-def _capture(connection: Connection, given: argparse.Namespace) -> None:
-    """Save the rows of a batch as a folder of the repository's tests; `make test` runs them."""
-    from .operating import capture  # not on a cluster
-
-    if (given.batch is None) == (given.rejected is None):
-        raise JobError("name a batch, or --rejected REASON", "capture 3-12, or capture failed")
-    root, batch = root_of(connection.job.package), given.batch or ""
-    print(capture.capture(connection, root, batch, given.rejected, given.without))
-
-
-def _rehearse(connection: Connection, given: argparse.Namespace) -> int:
-    """Run the deployed commit and the working tree over the last batches' rows; compare outputs."""
-    from .operating import at_time  # not on a cluster
-    from .testing.rehearse import Wanted, rehearse
-
-    since = at_time.parsed([given.since]) if given.since is not None else None
-    wanted = Wanted(given.config, given.batches, since, given.commit, given.without)
-    return rehearse(connection, wanted, partial(print, flush=True))
 
 
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
@@ -231,15 +207,15 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _complete_until, _capture, _rehearse,
-    _migrate, _rewind, _drain, _replay_rejected, _submit, _logs,
+    _provision, _check, _rows, _run, _stop, _status, _metrics, _migrate, _rewind, _drain,
+    _replay_rejected, _submit, _logs,
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
-_OF_ANY_JOB = ("status", "metrics", "complete-until", "capture", "rehearse", "drain")
+_OF_ANY_JOB = ("status", "metrics", "drain", *MORE)
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
-}
+} | {name: command.run for name, command in MORE.items()}
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
@@ -314,10 +290,6 @@ def _positive(text: str) -> int:
     return number
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 _DRY_RUN = "show what would be done; changes nothing"
 
 
@@ -378,24 +350,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
-        if name == "capture":
-            said = "epoch and number as in the log, or `failed`: the one after the last"
-            command.add_argument("batch", nargs="?", metavar="BATCH", help=said)
-            command.add_argument("--rejected", metavar="REASON", help="rows that REJECT keeps out")
-            command.add_argument(
-                "--without", type=_names, default=(), metavar="COLUMN,...", help="leave them out"
-            )
-        if name == "rehearse":
-            which = command.add_mutually_exclusive_group()
-            which.add_argument(
-                "--batches", type=_positive, default=20, metavar="N", help="default: the last 20"
-            )
-            which.add_argument("--since", metavar="TIME", help="those since 2026-11-21T10:00 (UTC)")
-            said = "compare with it; default: the one that `submit` has noted"
-            command.add_argument("--commit", metavar="REVISION", help=said)
-            command.add_argument(
-                "--without", type=_names, default=(), metavar="COLUMN,...", help="do not compare"
-            )
+        if name in MORE:
+            MORE[name].add(command)
         if name == "logs":
             command.add_argument("--follow", action="store_true", help="until the operation ends")
         if name == "status":

@@ -4,6 +4,7 @@
     screen  document  live              that value as tables, as JSON, as a view that renews itself
     limits                              --max-lag and --max-age
     metrics  alerts                     that value for Prometheus, and rules for it
+    taken  capture                      rows of batches, and a batch as a folder of tests
 
 It needs no driver and no Spark, and is not shipped with a job.
 """

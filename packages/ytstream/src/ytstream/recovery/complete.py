@@ -73,7 +73,10 @@ class Teller:
 def read(connection: Connection) -> Until:
     """Return what holds now. Raises JobError where nothing can be said."""
     client, settings, job = connection.client, connection.settings, connection.job
-    latest = _second(int(client.generate_timestamp()))  # before all that is looked at
+    # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
+    latest = _second(int(client.generate_timestamp()))
+    paths = () if job.kind.is_stateful else settings.queues
+    queues = [snapshot.queue(client, path, {}) for path in paths]
     head = snapshot.read_head(settings.ledger, client.select_rows)
     if head is None or head.folder is None:
         raise JobError("the job has never run", "start it; `status` shows where it is")
@@ -81,7 +84,6 @@ def read(connection: Connection) -> Until:
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
     if job.kind.is_stateful:
         return Until(WATERMARK, _watermark(connection, head), outputs)
-    queues = (snapshot.queue(client, path, {}) for path in settings.queues)
     times = [time for queue in queues for time in _waiting(client, queue, head)]
     return Until(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
 

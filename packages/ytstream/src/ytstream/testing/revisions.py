@@ -30,7 +30,7 @@ def deployed(connection: Connection) -> str:
 
 def resolved(root: Path, revision: str) -> str:
     """Return the id of a commit. Raises JobError for one that the repository does not have."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    words = ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     try:
         return _git(root, *words).decode().strip()
     except (OSError, subprocess.CalledProcessError) as error:
