@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +25,7 @@ from ytstream.job import Connection
 from ytstream.positions import Queue
 from ytstream.query.supervisor import Life
 from ytstream.recovery import complete, snapshot
-from ytstream.recovery.complete import COMPLETE_UNTIL, MARGIN, WATERMARK, Teller, read
+from ytstream.recovery.complete import COMPLETE_UNTIL, MARGIN, WATERMARK, Teller, Until, read
 
 #: Lets the cluster's time pass: old rows cost a test no time.
 Later = Callable[[float], object]
@@ -255,25 +256,28 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     assert _attribute(driver.connection)
 
 
-def test_a_process_that_starts_has_time_first(driver_of: DriverOf) -> None:
-    driver = driver_of("transactional")
-    driver.run(5)
-    teller = Teller()
-    teller.tell(driver.connection, teller._next - 1)
-    assert _attribute(driver.connection) is None
+def _told(monkeypatch: pytest.MonkeyPatch, teller: Teller, now: float, *seconds: int) -> list[str]:
+    """Let the teller look once for each time that is found; return what it has written."""
+    written: list[str] = []
+    client = SimpleNamespace(set=lambda _path, text: written.append(text[-4:]))
+    connection: Any = SimpleNamespace(client=client)
+    for number, second in enumerate(seconds):
+        time_ = datetime(2026, 11, 24, 3, 0, second, tzinfo=UTC)
+        found = Until(COMPLETE_UNTIL, time_, {"output": "//home/output"})
+        monkeypatch.setattr(complete, "read", lambda _, found=found: found)
+        teller.tell(connection, now + 1_000 * number)
+    return written
 
 
-def test_what_was_said_is_not_taken_back(driver_of: DriverOf) -> None:
-    """A row within the margin came: the next value would be older."""
-    driver = driver_of("transactional")
-    driver.run(5)
-    teller = Teller(0.0)
-    teller.tell(driver.connection, 100.0)
-    told = _attribute(driver.connection)
-    driver.send(1)
-    teller._told[driver.settings.output] += timedelta(seconds=20)
-    teller.tell(driver.connection, 200.0)
-    assert _attribute(driver.connection) == told
+def test_a_process_that_starts_has_time_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    soon = time.monotonic() + 1
+    assert _told(monkeypatch, Teller(), soon, 10) == []
+    assert _told(monkeypatch, Teller(), soon + complete.PERIOD_SECONDS, 10) == [":10Z"]
+
+
+def test_what_was_said_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row within the margin may make the next value an older one."""
+    assert _told(monkeypatch, Teller(0.0), 1.0, 20, 10, 20, 30) == [":20Z", ":30Z"]
 
 
 def test_no_refusal_of_the_cluster_reaches_the_job(
