@@ -64,6 +64,12 @@ RAN = {
     "::test_the_command_writes_one_file_and_nothing_else",
     r"python -m <package> check --permissions .*": f"{YTSTREAM}/test_permissions.py"
     "::test_the_command_asks_for_the_rights_alone",
+    r"python -m <package> rehearse .*": f"{YTSTREAM}/test_rehearse.py"
+    "::test_the_command_says_by_its_exit_code_whether_outputs_are_equal",
+    r"python -m <package> capture .*": f"{YTSTREAM}/test_capture.py"
+    "::test_the_command_saves_a_batch",
+    r"python -m <package> complete-until .*": f"{YTSTREAM}/test_complete.py"
+    "::test_the_command_prints_it_and_nothing_else",
     r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
     "::test_metrics_once_prints_and_ends",
     r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"

@@ -27,8 +27,14 @@ from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
 from .submitting import logs
 from .submitting.look import verify_operations
-from .submitting.submit import rehearse, submit
+from .submitting.submit import rehearse as rehearse_submit
+from .submitting.submit import submit
 from .version import __version__
+
+try:
+    from .testing.commands import COMMANDS as MORE
+except ModuleNotFoundError:  # on a cluster
+    MORE = {}
 
 
 def _provision(connection: Connection, given: argparse.Namespace) -> None:
@@ -245,11 +251,11 @@ _CHANGING = (
     "provision", "rows", "run", "stop", "migrate", "rewind", "drain", "replay-rejected"
 )  # fmt: skip
 #: These look at a job that may be older than the tables.py here.
-_OF_ANY_JOB = ("status", "metrics", "drain")
+_OF_ANY_JOB = ("status", "metrics", "drain", *MORE)
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
-}
+} | {name: command.run for name, command in MORE.items()}
 HERE: dict[str, Callable[[Job, Settings], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
@@ -260,7 +266,7 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
 
     Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
     4 when a limit of `status` is exceeded; 5 when `submit --replace` has brought the former version
-    back. argparse exits with 2 for wrong usage.
+    back, or when a rehearsal differs. argparse exits with 2 for wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)
@@ -285,7 +291,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
         if given.command == "submit" and given.dry_run:
             offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
-            print(rehearse(offline, given.config, given.words))
+            print(rehearse_submit(offline, given.config, given.words))
             return 0
         with explained(settings):
             connection = Connection(connect(settings), settings, job, guarantee_of(job))
@@ -393,6 +399,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
+        if name in MORE:
+            MORE[name].add(command)
         if name == "logs":
             command.add_argument("--follow", action="store_true", help="until the operation ends")
         if name == "status":

@@ -20,13 +20,13 @@ PATIENCE_SECONDS = 180.0
 class Process:
     """One run of ``python -m <package> run``; everything it says goes to ``log``."""
 
-    def __init__(self, package: str, proxy: str, log: Path, root: Path) -> None:
+    def __init__(self, package: str, proxy: str, log: Path, root: Path, *words: str) -> None:
         self.log = log
         self._start = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", package, "run"],
+                [sys.executable, "-m", package, "run", *words],
                 env=_environment(proxy, root),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -80,13 +80,15 @@ class Process:
 def _environment(proxy: str, root: Path) -> dict[str, str]:
     # Found in the repository, installed or not.
     path = os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
+    # A minicluster needs no token, so the job gets none of a real cluster's.
+    mine = {name: value for name, value in os.environ.items() if name != "YT_TOKEN"}
+    return {**mine, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
 
 
 @contextmanager
-def running(package: str, proxy: str, log: Path, root: Path) -> Iterator[Process]:
+def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Iterator[Process]:
     """Start the job of the repository ``root``; it is dead at the end, whatever happens."""
-    job = Process(package, proxy, log, root)
+    job = Process(package, proxy, log, root, *words)
     try:
         yield job
     finally:

@@ -246,10 +246,10 @@ def _plain(value: Any, type_: Any) -> Any:
         value = float(value)
     if kind == "float" and value == value:  # the table holds 32 bits of it
         return Single(ctypes.c_float(value).value + 0.0)
-    return _untyped(value)
+    return untyped(value)
 
 
-def _untyped(value: Any) -> Any:
+def untyped(value: Any) -> Any:
     """Return the same for a scalar, or for what a column of any type holds.
 
     YSON's own types compare by their attributes, too.
@@ -260,7 +260,7 @@ def _untyped(value: Any) -> Any:
         if isinstance(value, kind):
             return _NAN if value != value else kind(value)
     if isinstance(value, Mapping):
-        return tuple((str(name), _untyped(item)) for name, item in sorted(value.items()))
+        return tuple((str(name), untyped(item)) for name, item in sorted(value.items()))
     if isinstance(value, Sequence):
-        return tuple(map(_untyped, value))
+        return tuple(map(untyped, value))
     return bool(value) if type(value).__name__ == "YsonBoolean" else value

@@ -5,6 +5,7 @@
     limits                              --max-lag and --max-age
     metrics  alerts                     that value for Prometheus, and rules for it
     page  period  curves  drawing  style    some hours of the ledger as one HTML file
+    taken  capture                      rows of batches, and a batch as a folder of tests
 
 It needs no driver and no Spark, and is not shipped with a job.
 """

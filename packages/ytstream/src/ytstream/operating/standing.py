@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from yt.common import YtError
-
 from .. import ledger, operation
 from ..cluster import cluster_name, facts
 from ..job import Connection
 from ..ledger import Head
 from ..operation import Operation, Run
 from ..positions import Queue
-from ..provision import SERVICE_COLUMNS
-from ..recovery import aside, checkpoint, snapshot, stopping
+from ..recovery import aside, checkpoint, complete, snapshot, stopping
 from ..recovery.folder import path_of
 from ..recovery.lock import InstanceLock
 from . import history, versions
@@ -27,9 +24,6 @@ RECENT = 10
 #: Versions that are shown.
 SHOWN = 5
 _DAY = timedelta(days=1)
-#: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
-_SECONDS_BIT = 30
-_TIMESTAMP = SERVICE_COLUMNS[0].name
 #: What may have become of a process: FAILED has said why, KILLED has not.
 NEVER, RUNNING, ENDED, FAILED, KILLED = "never started", "running", "ended", "failed", "killed"
 STATES = (NEVER, RUNNING, ENDED, FAILED, KILLED)
@@ -241,26 +235,11 @@ def _partitions(
 def _written(connection: Connection, path: str, late: Sequence[Partition]) -> dict[int, int]:
     """Return when the first row of each partition that waits was written, by the rows' own times.
 
-    Not every queue has them: they are a column that its owner has to declare.
+    Not every queue has them.
     """
-    if not late:
-        return {}
-    wanted = ", ".join(f"({p.number}, {max(p.next, p.first)})" for p in late)
-    query = (
-        f"[$tablet_index], [{_TIMESTAMP}] from [{path}] "
-        f"where ([$tablet_index], [$row_index]) in ({wanted})"
-    )
-    try:
-        rows = list(connection.client.select_rows(query))
-    except YtError as error:
-        if _TIMESTAMP in str(error):
-            return {}
-        raise
-    return {
-        int(row["$tablet_index"]): int(row[_TIMESTAMP]) >> _SECONDS_BIT
-        for row in rows
-        if row[_TIMESTAMP] is not None
-    }
+    rows = {p.number: max(p.next, p.first) for p in late}
+    found = complete.timestamps(connection.client, path, rows) or {}
+    return {number: timestamp >> complete.SECONDS_BIT for number, timestamp in found.items()}
 
 
 def _waited(

@@ -26,6 +26,7 @@ from ..log import RUNNING, Said, say, warn
 from ..mounting import closed, verify_mounted
 from ..positions import Queue
 from ..recovery import before_start
+from ..recovery.complete import Teller
 from ..recovery.epoch import Epoch
 from ..recovery.snapshot import read_head
 from ..recovery.stopping import FAILED, tell_end
@@ -96,6 +97,8 @@ class Life:
     said: Said = field(default_factory=Said)
     #: Tells `submit` that nothing was there to read; None until the first query runs.
     first_look: FirstLook | None = None
+    #: Writes into the outputs until when they are complete.
+    teller: Teller = field(default_factory=Teller)
     #: Tries once, so that this process hears of an outage, and a stop, soon.
     impatient: Client | None = None
 
@@ -186,6 +189,7 @@ class Life:
             first_look.look(query, self.epoch, time.monotonic())
             self.is_idle = watch.is_idle
             batch.shelf.publish(client, settings, time.monotonic())
+            self.teller.tell(impatient, time.monotonic())
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
                 say("`stop` was called: finishing the micro-batch, then stopping")
                 self.stop.set()

@@ -53,8 +53,13 @@ def watermark(client: Client, path: str, batch: int) -> int:
 
 
 def named(watermark: int) -> str:
-    """Return the watermark as a date and a time."""
-    return f"{_EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS)):%Y-%m-%d %H:%M:%S} UTC"
+    """Return the watermark as a date and a time, for people."""
+    return f"{moment(watermark):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def moment(watermark: int) -> datetime:
+    """Return the watermark as a time."""
+    return _EPOCH + timedelta(milliseconds=min(watermark, _LATEST_MS))
 
 
 def by_queue(ends: Rows, queues: int) -> Rows:

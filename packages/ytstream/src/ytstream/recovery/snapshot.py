@@ -74,7 +74,7 @@ def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None
 def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:
     """Return each queue's bounds, and where the consumer is. Raises YtError for one not mounted."""
     found = consumed(client.select_rows, cluster, settings.consumer)
-    return tuple(_queue(client, path, found.get(path, {})) for path in settings.queues)
+    return tuple(queue(client, path, found.get(path, {})) for path in settings.queues)
 
 
 def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int, int]]:
@@ -90,13 +90,14 @@ def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int,
     return found
 
 
-def _queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
-    queue = client.get(f"{path}/@", attributes=["id", "tablet_count"])
+def queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
+    """Return a queue's bounds, with the offsets that a consumer has in it."""
+    found = client.get(f"{path}/@", attributes=["id", "tablet_count"])
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
-    infos = client.get_tablet_infos(path, list(range(int(queue["tablet_count"]))))["tablets"]
+    infos = client.get_tablet_infos(path, list(range(int(found["tablet_count"]))))["tablets"]
     return Queue(
         path,
-        str(queue["id"]),
+        str(found["id"]),
         tuple(int(info["trimmed_row_count"]) for info in infos),
         tuple(int(info["total_row_count"]) for info in infos),
         offsets,

@@ -2,4 +2,8 @@
 
 A conftest.py names the plugin (``pytest_plugins = ["ytstream.testing.fixtures"]``) and provides two
 fixtures of the session: ``job`` and ``sample``.
+
+commands has what the command line offers besides. captured runs what `capture` has saved. rehearse
+compares the deployed commit with the working tree: revisions has its files, replayed runs one
+version over given batches, differences compares outputs.
 """

@@ -1,0 +1,53 @@
+"""Which commit is deployed, and its files: from what `submit` has written, and from git."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+from ..errors import JobError
+from ..job import Connection
+from ..recovery import stopping
+
+_NAME_IT = "name the commit to compare with: --commit REVISION"
+
+
+def deployed(connection: Connection) -> str:
+    """Return the commit that `submit` has noted in the operation. Raises JobError for none."""
+    found = stopping.of_job(connection)
+    commit = str(found.note.get("commit", "")) if found is not None else ""
+    if not commit:
+        raise JobError("no operation of the job says which commit is deployed", _NAME_IT)
+    if commit.endswith("+"):
+        raise JobError(
+            f"the job was submitted from {commit[:-1]} with changes that git does not have",
+            _NAME_IT,
+        )
+    return commit
+
+
+def resolved(root: Path, revision: str) -> str:
+    """Return the id of a commit. Raises JobError for one that the repository does not have."""
+    words = ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    try:
+        return _git(root, *words).decode().strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise JobError(
+            f"the repository {root} has no commit {revision!r}",
+            "`git fetch` it (CI clones often have the last commit alone), or name another one: "
+            "--commit REVISION",
+        ) from error
+
+
+def extract(root: Path, commit: str, folder: Path) -> None:
+    """Write the files that the repository had at a commit; its work tree is left alone."""
+    packed = _git(root, "archive", "--format=tar", commit)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def _git(root: Path, *words: str) -> bytes:
+    line = ["git", "-C", str(root), *words]
+    return subprocess.run(line, capture_output=True, check=True).stdout

@@ -1,0 +1,59 @@
+"""A cluster as a generated job leaves it: queues with rows, and the batches that have read them.
+
+`python -m tests.template.production PROXY BATCHES ROWS` in a process that can import the project.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ytstream import provision
+from ytstream.cluster import connect
+from ytstream.config import load
+from ytstream.demo.tables import fill_reference, produce
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head, batch_row, head_row
+
+_DAY = 86_400_000_000
+
+
+def main(proxy: str, batches: int, count: int) -> None:
+    """Make the job's tables, and let each batch have read ``count`` rows, a day after the last."""
+    root = Path(str(import_module("bids_stream").__file__)).parents[2]
+    job, sample = import_module("bids_stream.job").JOB, import_module("sample").SAMPLE
+    settings = load(root / "config/local.toml", {"YT_PROXY": proxy})
+    connection = Connection(connect(settings), settings, job, guarantee_of(job))
+    provision.provision(connection)
+    fill_reference(connection, sample)
+    ends = {queue: _ends(connection, queue) for queue in settings.queues}
+    rows, now = [], datetime.now(UTC)
+    for number in range(1, batches + 1):
+        for queue in settings.queues:
+            made = sample.make(count, number, sample.start_us + number * _DAY)
+            produce(connection.client, queue, made, len(ends[queue]))
+        after = {queue: _ends(connection, queue) for queue in settings.queues}
+        ranges = {
+            queue: {p: (row, after[queue][p]) for p, row in ends[queue].items()} for queue in ends
+        }
+        head = Head(1, "process 1 on host, a", 1, number - 1, number, after)
+        ended = now - timedelta(minutes=batches - number)
+        rows.append(batch_row(head, BatchRow(ranges, {"output": count}, ended, ended)))
+        ends = after
+    ids = {queue: str(connection.client.get(f"{queue}/@id")) for queue in settings.queues}
+    last = Head(1, "process 1 on host, a", 1, batches - 1, batches, ends, ids)
+    connection.client.insert_rows(settings.ledger, [*rows, head_row(last)])
+
+
+def _ends(connection: Connection, queue: str) -> dict[int, int]:
+    tablets = list(range(int(connection.client.get(f"{queue}/@tablet_count"))))
+    infos: Any = connection.client.get_tablet_infos(queue, tablets)["tablets"]
+    return {partition: int(info["total_row_count"]) for partition, info in enumerate(infos)}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,126 @@
+"""A generated job is rehearsed: one deliberate change is found, and without one it says equal."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import unconnected
+from packages.ytstream.tests.test_rehearse import READS
+from tests.jvm import submit_args
+from tests.project import ROOT, generate
+from tests.template.test_upgrade import git
+from ytstream.demo.sample import counted
+from ytstream.operating.capture import TEST
+from ytstream.operating.taken import NUMBER, PARTITION, QUEUE, Part
+from ytstream.schema import table_schema
+from ytstream.testing.rehearse import DIFFERS
+from ytstream.testing.replayed import Source, Version, replay
+
+#: One change of a value in transform(), and the column that it changes.
+CHANGES = {
+    "map": ("EUR_PER_1000_USD = 908", "EUR_PER_1000_USD = 909", "price_eur"),
+    "join": ('"seller"', 'F.upper("seller").alias("seller")', "seller"),
+    "window": ('F.sum("price")', 'F.max("price")', "total"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_version_runs_over_the_rows_of_each_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample of the journeys below: one version, whose outputs are those that are expected."""
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    made, project = example("transactional", "map", rejects=True), generate(tmp_path)
+    queue = "//home/ytstream/bids"
+    sent = made.sample.make(200)
+    rows = [{**row, QUEUE: queue, PARTITION: n % 3, NUMBER: n} for n, row in enumerate(sent)]
+    schema = table_schema(made.job.queue_columns).to_yson_type()
+    given = Source(
+        [Part("1-0", rows[:150]), Part("1-1", rows[150:])],
+        [],
+        {queue: {"schema": schema, "tablet_count": 3}},
+    )
+    version = Version("this", "bids_stream", project, project / "config/local.toml")
+    found = replay(version, given, unconnected("transactional"), tmp_path)
+    assert [*found] == ["output", "rejected"]
+    columns = made.job.output_columns["output"]
+    assert counted(found["output"].rows, columns) == made.sample.wanted(made.job, sent)
+    assert len(found["rejected"].rows) == len(sent) - len(found["output"].rows) > 0
+    assert {*found["rejected"].rows[0]} == {"tablet_index", "row_index", "reason", "row"}
+    assert found["rejected"].key == ["tablet_index", "row_index"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize("is_changed", [True, False])
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_is_found_and_nothing_else(
+    tmp_path: Path, environments: dict[str, Path], kind: str, is_changed: bool
+) -> None:
+    project = generate(tmp_path, processing=kind)
+    git(project, "init", "--quiet")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "deployed")
+    before, after, column = CHANGES[kind]
+    if is_changed:
+        file = project / "src/bids_stream/transform.py"
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, after))
+    with minicluster.start() as production:
+        environment = {
+            **os.environ,
+            "YT_PROXY": production.http,
+            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "PYTHONPATH": os.pathsep.join(
+                [str(project / "src"), str(project), str(ROOT), os.environ.get("PYTHONPATH", "")]
+            ),
+        }
+        python = str(environments["4.1"] / "bin/python")
+        made = [python, "-m", "tests.template.production", production.http, "20", "100"]
+        subprocess.run(made, cwd=project, env=environment, check=True)
+        production.client.journal.clear()
+        done = subprocess.run(
+            [python, "-m", "bids_stream", "rehearse", "--batches", "20", "--commit", "HEAD"],
+            cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        asked = {entry.method for entry in production.client.journal()}
+    said = done.stdout
+    assert done.returncode == (DIFFERS if is_changed else 0), said + done.stderr
+    assert "select_rows" in asked
+    assert asked <= READS
+    assert "read 2000 rows of 20 batches" in said
+    (counts,) = re.findall(r"^output: (\d+) rows before, (\d+) after: (.*)$", said, re.MULTILINE)
+    assert counts[0] == counts[1] != "0"
+    assert said.splitlines()[-1] == ("not equal" if is_changed else "equal")
+    if is_changed:
+        assert re.fullmatch(r"[1-9]\d* changed, 0 only before, 0 only after", counts[2])
+        assert set(re.findall(r"^    (\w+) ", said, re.MULTILINE)) == {"column", column}
+    else:
+        assert counts[2] == "equal"
+    listed = ["git", "status", "--porcelain"]
+    left = subprocess.run(listed, cwd=project, capture_output=True, text=True, check=True).stdout
+    assert left == (" M src/bids_stream/transform.py\n" if is_changed else "")
+
+
+def test_the_test_of_a_captured_batch_passes_the_projects_linter(tmp_path: Path) -> None:
+    project = generate(tmp_path)
+    folder = project / "tests/captured/batch_7_12"
+    folder.mkdir(parents=True)
+    call = "run_through(stream, Path(__file__).parent)"
+    text = TEST.format(what="Batch 7-12", proxy="hahn", name="batch_7_12", call=call)
+    (folder / "test_batch_7_12.py").write_text(text, encoding="utf-8")
+    for words in (("check",), ("format", "--check")):
+        line = [sys.executable, "-m", "ruff", *words, str(folder)]
+        done = subprocess.run(line, cwd=project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
