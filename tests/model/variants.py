@@ -44,7 +44,7 @@ JOBS = {
     "stateful": "the folder is copied; a planned batch runs again over the same rows",
     "stateless": "the folder is copied; a planned batch is removed",
     "keyed": "as stateful; a batch writes the total of all rows over the one before",
-    "empty": "no state; every start has an empty folder",
+    "empty": "no state; every start has an empty folder, which is gone with its query",
     "static": "as empty; a batch's rows are a table that is published once the head is at it",
 }
 

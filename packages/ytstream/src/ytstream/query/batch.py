@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +109,8 @@ class Batch:
     failure: Exception | None = None
     #: The name of the batch that it has ended.
     failed: str = ""
+    #: The query's checkpoint, if it is on the driver's disk; removed with the object.
+    disk: TemporaryDirectory[str] | None = None
     _tasks: Tasks = field(default_factory=Tasks)
 
     @cached_property

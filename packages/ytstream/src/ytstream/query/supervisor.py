@@ -32,6 +32,7 @@ from ..recovery.stopping import FAILED, tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
+from .disk import verify_space
 from .first_look import FirstLook
 from .monitor import Monitor
 from .outage import Outage
@@ -134,6 +135,8 @@ class Life:
             self._follow(query, batch)
         finally:
             _end(query)
+            if batch.disk is not None:
+                batch.disk.cleanup()
 
     def is_stop_asked(self) -> bool:
         """Return whether `stop` asks this process to end; False while the cluster is away."""
@@ -216,6 +219,8 @@ class Life:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
+            if batch.disk is not None:
+                verify_space(batch.disk.name, str(error))
             if found := overflow_of(str(error), *batch.handed):
                 self.refused = judged(self.connection, found)
             raise
