@@ -130,8 +130,8 @@ class Guarantee(ABC):
 
     The defaults are those without SPYT's transaction. Each ``modify_rows`` is a transaction of its
     own then, and the outputs of a batch are visible at once. After them one transaction of the
-    runtime's own writes the ledger's head; a batch that was cut off before runs again from its
-    first row. SPYT moves the consumer one batch behind.
+    runtime's own writes the ledger's head and moves the consumer; a batch that was cut off before
+    runs again from its first row. SPYT moves the consumer to the same row a batch late.
     """
 
     name: str
