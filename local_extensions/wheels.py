@@ -9,7 +9,11 @@ specifications "Binary distribution format" and "Core metadata".
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import io
+import os
+import re
 import runpy
 import sys
 import tempfile
@@ -24,6 +28,7 @@ TEMPLATE = Path(__file__).resolve().parents[1]
 #: The packages that a generated repository installs.
 PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream")]
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+_METADATA = re.compile(r".*\.(egg|dist)-info").fullmatch
 _DATE = (1980, 1, 1, 0, 0, 0)
 _WHEEL = (
     "Wheel-Version: 1.0\nGenerator: ytstream-template\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -57,9 +62,7 @@ def build(package: Path, target: Path) -> Path:
     project = described(package)
     name = f"{project['name']}-{project['version']}"
     info = f"{name}.dist-info"
-    files = {
-        str(file.relative_to(package / "src")): file.read_bytes() for file in _sources(package)
-    }
+    files = dict(_sources(package / "src"))
     files[f"{info}/METADATA"] = _metadata(project, package).encode()
     files[f"{info}/WHEEL"] = _WHEEL.encode()
     if points := _entry_points(project):
@@ -67,13 +70,19 @@ def build(package: Path, target: Path) -> Path:
     record = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
     wheel = target / f"{name}-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_STORED) as out:
+    wheel.write_bytes(_archive(files))
+    return wheel
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    archive = io.BytesIO()  # into a file, zipfile would make seven system calls for each entry
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
         for path, data in files.items():
             entry = zipfile.ZipInfo(path, _DATE)
             entry.external_attr = 0o644 << 16
             entry.create_system = 3  # Unix, whatever the machine
             out.writestr(entry, data)
-    return wheel
+    return archive.getvalue()
 
 
 def described(package: Path) -> dict[str, Any]:
@@ -82,6 +91,7 @@ def described(package: Path) -> dict[str, Any]:
     return {**settings["project"], "version": version(package.name)}
 
 
+@functools.cache
 def version(name: str) -> str:
     """Return the version of one of the packages."""
     package = TEMPLATE / "packages" / name
@@ -89,16 +99,19 @@ def version(name: str) -> str:
     return str(runpy.run_path(str(file))["__version__"])
 
 
+@functools.cache
 def _settings(package: Path) -> dict[str, Any]:
     return tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def _sources(package: Path) -> Iterator[Path]:
-    for file in sorted((package / "src").rglob("*")):
-        parts = set(file.relative_to(package).parts)
-        is_metadata = any(part.endswith((".egg-info", ".dist-info")) for part in parts)
-        if file.is_file() and not parts & CACHES and not is_metadata:
-            yield file
+def _sources(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files below ``folder``, which is src/, sorted: a path inside it, and the bytes."""
+    kept = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in CACHES and not _METADATA(name)]
+        kept += [os.path.join(parent, name).removeprefix(f"{folder}{os.sep}") for name in names]
+    for path in sorted(kept, key=lambda path: path.split(os.sep)):
+        yield path, (folder / path).read_bytes()
 
 
 def _metadata(project: Mapping[str, Any], package: Path) -> str:
