@@ -285,7 +285,8 @@ class Driver:
             return
 
         def verify(select: Select) -> Head:
-            return runtime.verify_head(connection, select, self.epoch, cluster, number)
+            found: Head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+            return found
 
         tablets, consumer = self.tablets, settings.consumer
         runtime.close_batch(tablets, verify, consumer, settings.ledger, after, done)
