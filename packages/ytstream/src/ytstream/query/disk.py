@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from ..errors import JobError
 
@@ -34,11 +39,16 @@ def made_folder() -> TemporaryDirectory[str]:
         ) from error
 
 
-def verify_space(folder: str, text: str) -> None:
-    """Raise JobError when ``text``, of Spark's exception, says that the disk is full."""
-    if any(said in text for said in _FULL):
-        raise JobError(
-            f"the driver's disk is full: Spark cannot write the checkpoint in {folder}",
-            "free some space there, or name another folder in TMPDIR, and start again: committed "
-            "rows are kept",
-        )
+@contextmanager
+def explained_space(folder: TemporaryDirectory[str] | None) -> Iterator[None]:
+    """Raise JobError for an exception of Spark's that says that the disk of ``folder`` is full."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if folder is not None and any(said in str(error) for said in _FULL):
+            raise JobError(
+                f"the driver's disk is full: Spark cannot write the checkpoint in {folder.name}",
+                "free some space there, or name another folder in TMPDIR, and start again: "
+                "committed rows are kept",
+            ) from error
+        raise

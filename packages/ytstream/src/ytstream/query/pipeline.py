@@ -18,7 +18,7 @@ from ..user_state import is_checked
 from . import nulls, reject
 from .audit import uncounted
 from .batch import Batch
-from .disk import made_folder
+from .disk import explained_space, made_folder
 from .outputs import Frames, Outputs, unproven, verify_columns
 from .overflow import Overflow
 from .sink import observed_writes, verify_sink
@@ -130,12 +130,13 @@ def start(
     if is_whole:
         rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
         rows = observed_writes(connection.guarantee.fenced(rows), "output")
-    query = (
+    writer = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)
         .options(**confs.filled(iter(confs.WRITER[is_stateful]), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
-        .start()
     )
+    with explained_space(disk):
+        query = writer.start()
     batch.query.set_result(query)
     return query, batch

@@ -32,7 +32,7 @@ from ..recovery.stopping import FAILED, tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
-from .disk import verify_space
+from .disk import explained_space
 from .first_look import FirstLook
 from .monitor import Monitor
 from .outage import Outage
@@ -217,10 +217,9 @@ class Life:
         SPYT commits the transaction after the batch's function has returned.
         """
         try:
-            query.awaitTermination()
+            with explained_space(batch.disk):
+                query.awaitTermination()
         except StreamingQueryException as error:
-            if batch.disk is not None:
-                verify_space(batch.disk.name, str(error))
             if found := overflow_of(str(error), *batch.handed):
                 self.refused = judged(self.connection, found)
             raise
