@@ -13,8 +13,9 @@ ROOT = FOLDER.parents[2]
 PATIENCE_SECONDS = 900
 
 #: One cure for each guarantee, a kill and a late commit with state, a join, a map, static tables;
-#: a queue that comes to a state, an older driver, a maintenance, a long batch, a Spark that hangs;
-#: the types, the plans and the second reading, which Spark 3.5 handles in its own way.
+#: a queue that comes to a state, an older driver, a checkpoint on the disk, a maintenance, a long
+#: batch, a Spark that hangs; the types, the plans and the second reading, which Spark 3.5 handles
+#: in its own way.
 SAMPLE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
@@ -33,6 +34,7 @@ SAMPLE = (
     "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
     "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
+    "test_disk.py::test_a_batch_asks_nothing_of_its_folder_on_cypress",
     "test_large_batches.py::test_each_output_that_is_too_small_is_named",
     "test_unmounted.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
     "test_remounts.py::test_a_table_is_mounted_anew_between_the_writes_and_the_commit[transactional-output-reshard]",
