@@ -20,10 +20,7 @@ from tests.jvm import submit_args
 
 SAMPLE = (
     "transactional-window-1-paused-head",
-    "transactional-deduplicate-2-late-begun",
     "transactional-map-1-late-first-batch",
-    "transactional-aggregate-1-paused-outputs",
-    "transactional-window-1-start-killed-folder",
     "at_least_once-map-1-static-killed-before-publication",
 )
 

@@ -73,9 +73,10 @@ _ELSEWHERE: tuple[Moment, ...] = (_while_it_starts, _while_it_is_idle, _while_it
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.journey
 @pytest.mark.parametrize(
     "moments",
-    [(_in_a_batch,), pytest.param(_ELSEWHERE, marks=pytest.mark.journey)],
+    [(_in_a_batch,), _ELSEWHERE],
     ids=["in_a_batch", "elsewhere"],
 )
 def test_a_jvm_that_is_killed_ends_the_job_with_one_message(

@@ -31,7 +31,15 @@ _BARE = (
     pytest.param("window", False, id="window-bare"),
     pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
 )
-_CURED = {kind: pytest.param(kind, True, id=f"{kind}-cured") for kind in STATEFUL}
+#: Python on the executors takes most of the time of sessions, and adds nothing to these.
+_CURED = {
+    kind: pytest.param(
+        *(kind, True),
+        id=f"{kind}-cured",
+        marks=[pytest.mark.journey] if kind == "sessions" else [],
+    )
+    for kind in STATEFUL
+}
 with_and_without = pytest.mark.parametrize(("processing", "cured"), [*_CURED.values(), *_BARE])
 #: Kinds with a watermark, which moves in a batch without rows.
 watermarked = pytest.mark.parametrize(

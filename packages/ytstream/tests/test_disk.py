@@ -100,6 +100,7 @@ def test_a_batch_asks_nothing_of_its_folder_on_cypress(
 
 
 @spark_test
+@pytest.mark.journey
 def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     stream_of: StreamOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

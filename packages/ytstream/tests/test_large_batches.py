@@ -46,7 +46,7 @@ def small(cluster: Running) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("processing", "cut"),
     [
-        ("window", "--tablet-count"),
+        pytest.param("window", "--tablet-count", marks=pytest.mark.journey),
         ("aggregate", "'[]' '["),
         pytest.param("sessions", "--tablet-count", marks=pytest.mark.journey),
         pytest.param("deduplicate", "--tablet-count", marks=pytest.mark.journey),

@@ -36,9 +36,9 @@ pytestmark = pytest.mark.spark
 #: Each kind with state, and guarantees and numbers of queues in turn.
 KINDS = [
     ("transactional", "window", 2),
-    ("transactional", "deduplicate", 1),
     ("transactional", "aggregate", 1),
-    ("at_least_once", "sessions", 1),
+    pytest.param("transactional", "deduplicate", 1, marks=pytest.mark.journey),
+    pytest.param("at_least_once", "sessions", 1, marks=pytest.mark.journey),
     pytest.param("at_least_once", "deduplicate", 2, marks=pytest.mark.journey),
     pytest.param("transactional", "sessions", 2, marks=pytest.mark.journey),
 ]

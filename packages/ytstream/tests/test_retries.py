@@ -72,11 +72,8 @@ def test_a_write_fails_once() -> None:
     assert bare["duplicated"] > 0
 
 
-@pytest.mark.parametrize(
-    # A failed write shows above what the fence does alone, and what happens without it.
-    "cure",
-    ["all", *(pytest.param(cure, marks=pytest.mark.journey) for cure in ("fence", "none"))],
-)
+@pytest.mark.journey  # in `make test`: a failed write, above, and what happens without the fence
+@pytest.mark.parametrize("cure", ["all", "fence", "none"])
 def test_executors_die_while_they_write(cure: str) -> None:
     (result,) = _play("executor", cure)
     assert result["lost"] == 0
