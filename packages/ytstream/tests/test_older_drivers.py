@@ -23,7 +23,7 @@ from packages.ytstream.tests.helpers import (
 from tests.codes import TABLET_LOCK_CONFLICT
 from ytstream import RestartableError
 from ytstream.demo.scenario import drained
-from ytstream.recovery import checkpoint, folder
+from ytstream.recovery import folder
 from ytstream.testing.stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
@@ -153,29 +153,4 @@ def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
         else:
             wait(lambda: head_of(stream).batch == 0, query)
     assert head_of(stream).batch == (1 if cured else 0)
-    assert stream.is_exact()
-
-
-def test_a_cut_off_driver_cleans_up_in_its_own_folder(
-    stream_of: StreamOf, cluster: Running
-) -> None:
-    """SPYT removes later commits when its own was refused: in a shared folder the successor's.
-
-    Random sequences have one (mutants.keep_one_folder). Without state each folder is on a disk.
-    """
-    stream = stream_of("transactional", "deduplicate")
-    stream.configure(max_rows_per_partition=20)
-    stream.send(4 * 20 * 4)
-    stream.recover()
-    held = at_a_commit(stream, cluster, "hold", after=1)
-    with stream.running() as query:
-        cluster.client.faults.wait(held)
-        successor = another_process(stream)
-        successor.drain()
-        done = checkpoint.numbers(stream.client, f"{successor.folder}/commits")
-        assert done[-1] == head_of(stream).batch > 1
-        cluster.client.faults.clear()
-        wait_for_failure(query)
-    assert checkpoint.numbers(stream.client, f"{successor.folder}/commits") == done
-    assert len(checkpoint.numbers(stream.client, f"{stream.folder}/commits")) < len(done)
     assert stream.is_exact()
