@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Callable
@@ -13,7 +17,7 @@ from typing import Any
 
 from minicluster.client_operations import Job
 from minicluster.release import node
-from tests.operations.cluster import FINAL, Site
+from tests.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from ytstream.demo.process import running
 from ytstream.demo.scenario import drained
 
@@ -29,6 +33,26 @@ import os
 if "YT_OPERATION_ID" in os.environ:
     raise ImportError("libbids.so.1: cannot open shared object file")
 """
+#: A column that no row survives, in each task of the first batch.
+FAILS_IN_A_BATCH = """
+
+def _failing(value):
+    raise ValueError("no rate for this currency")
+
+
+_transform = transform
+
+
+def transform(events):
+    return _transform(events).withColumn("channel", F.udf(_failing, "string")("channel"))
+"""
+#: What is put at the end of transform.py, one after the other, and whether rows are sent before.
+VERSIONS = {
+    "new": ("\nVERSION = 2\n", True),
+    "cannot_start": (FAILS_ON_A_NODE, True),
+    "fails_in_a_batch": (FAILS_IN_A_BATCH, True),
+    "idle": ("\nVERSION = 3\n", False),
+}
 Scene = Callable[[Site], dict[str, Any]]
 
 
@@ -232,6 +256,76 @@ def packages_in_an_archive(here: Site) -> dict[str, Any]:
     return _end(here)
 
 
+def replacements(here: Site) -> dict[str, Any]:
+    """Replace the job by itself, by versions that work, and by others; count all rows."""
+    here.configure("replace_seconds = 420")
+    _start(here)
+    here.wait_drained()
+    source = here.root / "src" / here.package / "transform.py"
+    text, first = source.read_text(), here.driver().id
+    found: dict[str, Any] = {"same": [here.command("submit", "--replace").returncode]}
+    found["same"].append(here.driver().id == first)
+    for name, (more, sends) in VERSIONS.items():
+        source.write_text(text + more)
+        if sends:
+            here.send(ROWS)
+        done = here.command("submit", "--replace")
+        here.wait_drained()
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("cluster: ")]
+        found[name] = {
+            "exit": done.returncode,
+            "last": lines[-1],
+            "parts": [line for line in lines if "by part: " in line],
+        }
+    return {**found, **_end(here)}
+
+
+def released_by_ci(here: Site) -> dict[str, Any]:
+    """Call the steps of the project's own workflow, one by one: a first release, and a second."""
+    (here.root / "config" / "production.toml").write_text(here.config.read_text())
+    here.provision()
+    here.send(ROWS)
+    environment = {**os.environ, "VENV": sys.prefix, "YT_TOKEN": "of-the-ci"}
+    for name in ("PYTHONPATH", "MAKEFLAGS"):
+        environment.pop(name, None)
+    asked = ["make", "-s", "--eval", "stamp: ; @echo $(STAMP)", "stamp"]
+    stamp = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
+    Path(stamp.stdout.strip()).touch()  # the environment has all packages
+    said = []
+    for force in ("", "1"):
+        for step in _steps(here.root):
+            done = subprocess.run(
+                ["bash", "-c", step],
+                env={**environment, "FORCE": force},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise NotDoneError(f"{step} ended with {done.returncode}:\n{done.stdout}")
+            said.append(done.stdout)
+        here.send(ROWS)
+        here.wait_drained()
+    drivers = [one.state for one in here.operations() if one.alias == ALIAS]
+    return {
+        "steps": _steps(here.root),
+        "drivers": drivers,
+        "has_token": any("of-the-ci" in text for text in said),
+        **_end(here),
+    }
+
+
+def _steps(root: Path) -> list[str]:
+    """Return the commands of the workflow that releases, as the file has them."""
+    github = root / ".github" / "workflows" / "release.yml"
+    if github.is_file():
+        return re.findall(r"^ +- run: (.+)$", github.read_text(), re.MULTILINE)
+    job = (root / ".gitlab-ci.yml").read_text().partition("\nrelease:\n")[2]
+    return re.findall(r"^ +- (.+)$", job.partition("  script:\n")[2], re.MULTILINE)
+
+
 def _start(here: Site, *words: str) -> None:
     here.provision()
     here.send(ROWS)
@@ -319,5 +413,7 @@ SCENES: dict[str, Scene] = {
         driver_superseded,
         import_fails,
         packages_in_an_archive,
+        replacements,
+        released_by_ci,
     )
 }

@@ -218,3 +218,34 @@ def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr
     assert "libbids.so.1: cannot open shared object file" in found["said"]
     assert "Traceback" not in found["said"]
     assert (found["states"], found["attempts"]) == (["aborted"], 1)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_a_replacement_comes_back_from_what_does_not_work(
+    generate: Generate, installed: dict[str, Path], play: Play, processing: str
+) -> None:
+    project = generate(processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], "replacements")
+    assert found["same"] == [0, True]
+    assert [found[name]["exit"] for name in ("new", "idle")] == [0, 0]
+    for name in ("cannot_start", "fails_in_a_batch"):
+        assert found[name]["exit"] == 5
+        assert found[name]["last"].startswith("rolled back: ")
+    assert found["new"]["parts"]
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_the_steps_of_a_workflow_release_the_job(
+    generate: Generate, installed: dict[str, Path], play: Play, ci: str
+) -> None:
+    found = play(generate(ci=ci), installed["4.1"], "released_by_ci")
+    assert found["steps"] == [
+        "make setup", "make check CONFIG=config/production.toml", "make submit REPLACE=1",
+    ]  # fmt: skip
+    assert found["drivers"] == ["completed", "running"]
+    assert not found["has_token"]
+    assert (found["lost"], found["repeated"]) == (0, 0)

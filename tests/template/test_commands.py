@@ -94,7 +94,8 @@ class LeftOut(NamedTuple):
 _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
-    r"make (provision rows status|tables|run|submit|logs FOLLOW=1|rewind .*|lint test demo"
+    r"make (provision rows status|tables|run|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
+    r"|lint test demo"
     r"|(provision|check|migrate|stop|status) +CONFIG.*)"
 )
 OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist)"

@@ -21,10 +21,11 @@ ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
 _USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
 
 
-@pytest.fixture(params=["ours", "generated"])
+@pytest.fixture(params=["ours", "ci.yml", "release.yml"])
 def workflow(request: pytest.FixtureRequest, generate: Generate) -> str:
     """The text of a workflow."""
-    made = OURS if request.param == "ours" else generate(ci="github") / ".github/workflows/ci.yml"
+    name = request.param
+    made = OURS if name == "ours" else generate(ci="github") / ".github/workflows" / name
     return made.read_text(encoding="utf-8")
 
 
@@ -44,7 +45,33 @@ def test_a_job_may_read_the_repository_and_nothing_else(workflow: str) -> None:
         (checkout,) = (s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout"))
         assert checkout["with"]["persist-credentials"] is False
         assert job["timeout-minutes"] <= 120
-    assert "secrets" not in workflow
+    # The token is given to two steps of the release alone, whose environment guards it.
+    is_release = described["name"] == "release"
+    assert re.findall(r"secrets\.\w+", workflow) == ["secrets.YT_TOKEN"] * 2 * is_release
+    assert ("environment" in described["jobs"].get("release", {})) == is_release
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
+def test_a_release_is_by_hand_or_by_a_tag_and_calls_what_a_person_calls(
+    generate: Generate, ci: str
+) -> None:
+    project = generate(ci=ci)
+    steps = ["make setup", "make check CONFIG=config/production.toml", "make submit REPLACE=1"]
+    file = project / ".github/workflows/release.yml"
+    assert file.is_file() == (ci == "github")
+    if ci == "github":
+        described: dict[Any, Any] = yaml.safe_load(file.read_text())
+        assert described[True].keys() == {"push", "workflow_dispatch"}  # YAML's `on`
+        assert described[True]["push"] == {"tags": ["v*"]}
+        assert described["concurrency"]["cancel-in-progress"] is False
+        (job,) = described["jobs"].values()
+        assert [step["run"] for step in job["steps"] if "run" in step] == steps
+    if ci == "gitlab":
+        job = yaml.safe_load((project / ".gitlab-ci.yml").read_text())["release"]
+        assert job["script"] == steps
+        assert job["rules"][0] == {"if": "$CI_COMMIT_TAG =~ /^v/"}
+        assert [rule.get("when") for rule in job["rules"]] == [None, "manual"]
+        assert job["resource_group"] == job["environment"] == "production"
 
 
 def test_ours_calls_what_a_person_calls() -> None:

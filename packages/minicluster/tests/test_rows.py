@@ -11,7 +11,15 @@ from yt import yson
 
 from minicluster.errors import YtError
 from minicluster.rows import wire
-from minicluster.rows.from_wire import DELETE, UPDATE, WRITE, RowReader, key_of, key_reader
+from minicluster.rows.from_wire import (
+    DELETE,
+    UPDATE,
+    WRITE,
+    Modification,
+    RowReader,
+    key_of,
+    key_reader,
+)
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
 from tests import codes
@@ -74,6 +82,12 @@ def items(count: int) -> list[dict[str, Any]]:
     return made
 
 
+def modifications(reader: RowReader, rowset: bytes, kinds: list[int]) -> list[Modification]:
+    """Return what each row of a rowset changes."""
+    rows, others = reader.rowset(rowset, kinds)
+    return [(WRITE, None, row) for row in rows] + others
+
+
 @pytest.mark.parametrize("keys", [True, False])
 def test_an_item_becomes_the_row_that_its_wire_form_becomes(keys: bool) -> None:
     of = schema(keys=keys)
@@ -82,7 +96,7 @@ def test_an_item_becomes_the_row_that_its_wire_form_becomes(keys: bool) -> None:
     names, rows = encode(of, items(500))
     by_wire = RowReader(of, names, "//t")
     assert found == [by_wire.modification(WRITE, row) for row in rows]
-    by_rpc = by_wire.modifications(wire.join(rows), [WRITE] * 500)
+    by_rpc = modifications(by_wire, wire.join(rows), [WRITE] * 500)
     # Over RPC a row of a sorted table that lacks columns leaves these as they are.
     whole = [len(item) == len(GOOD) or not keys for item in items(500)]
     assert [row for row, plain in zip(by_rpc, whole, strict=True) if plain] == [
@@ -130,29 +144,69 @@ def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
     names, rows = encode(of, items(20))
     reader = RowReader(of, names, "//t")
     whole = wire.join(rows)
-    assert len(reader.modifications(whole, [WRITE] * 20)) == 20
+    assert len(modifications(reader, whole, [WRITE] * 20)) == 20
     for length in range(0, len(whole), 8):
         with pytest.raises(YtError):
-            reader.modifications(whole[:length], [WRITE] * 20)
+            modifications(reader, whole[:length], [WRITE] * 20)
     with pytest.raises(YtError, match="bytes too many"):
-        reader.modifications(whole + bytes(8), [WRITE] * 20)
+        modifications(reader, whole + bytes(8), [WRITE] * 20)
     with pytest.raises(YtError, match="20 rows"):
-        reader.modifications(whole, [WRITE] * 19)
+        modifications(reader, whole, [WRITE] * 19)
     with pytest.raises(YtError, match="a missing row"):
-        reader.modifications(wire.join([rows[0], None]), [WRITE] * 2)
+        modifications(reader, wire.join([rows[0], None]), [WRITE] * 2)
     source = random.Random(6)
     for _ in range(2_000):
         damaged = bytearray(whole)
         place = source.randrange(1, len(whole) // 8) * 8
         damaged[place : place + 8] = struct.pack("<Q", source.choice((0, 1 << 40, (1 << 64) - 1)))
         try:
-            found = reader.modifications(bytes(damaged), [WRITE] * 20)
+            found = modifications(reader, bytes(damaged), [WRITE] * 20)
         except YtError:
             continue
         # What is taken can be read.
         for _, _, row in found:
             assert isinstance(row, bytes)
             assert len(wire.values(row)) == len(of.columns)
+
+
+@pytest.mark.parametrize("last", ["any", "time", "number"])
+def test_columns_at_one_look_are_judged_as_one_by_one(last: str) -> None:
+    """Rows with and without nulls, whole and damaged; `last` ends the row in another kind."""
+    names = [column["name"] for column in COLUMNS if column["name"] != last] + [last]
+    of = TableSchema.from_yson(
+        [{"name": name, "type": c["type"]} for name in names for c in COLUMNS if c["name"] == name]
+    )
+    hasty, patient = RowReader(of, names, "//t"), RowReader(of, names, "//t")
+    patient._runs = []
+    source = random.Random(7)
+    full = [item for item in items(3000) if None not in item.values() and len(item) == len(GOOD)]
+    mixed = encode(of, [*full[:40], *items(40), *full[40:80]])[1]
+    odd: list[dict[str, Any]] = [{}, {"text": None}, {"any": None}, {"text": "т", "bytes": None}]
+    plain = [{**item, "small": 5, "k": 1, **source.choice(odd)} for item in full[:40]]
+    whole = encode(of, plain)[1]
+    rowset = wire.join(whole)
+    no_text = rowset.replace("т".encode(), b"\xff\xff")
+    cut = [rowset[:-size] for size in range(8, 200, 8)]
+    for given in (no_text, *cut):
+        outcome = _outcome(hasty, given, [WRITE] * 40)
+        assert isinstance(outcome, dict)
+        assert outcome == _outcome(patient, given, [WRITE] * 40)
+    assert len(hasty.rowset(wire.join(whole), [WRITE] * 40)[0]) == 40
+    for rows in (mixed, whole):
+        rowset, kinds = wire.join(rows), [WRITE] * len(rows)
+        assert modifications(hasty, rowset, kinds) == modifications(patient, rowset, kinds)
+        for _ in range(80):
+            damaged = bytearray(rowset)
+            damaged[source.randrange(8, len(rowset))] ^= 1 << source.randrange(8)
+            found = [_outcome(reader, bytes(damaged), kinds) for reader in (hasty, patient)]
+            assert found[0] == found[1]
+
+
+def _outcome(reader: RowReader, rowset: bytes, kinds: list[int]) -> Any:
+    try:
+        return modifications(reader, rowset, kinds)
+    except YtError as error:
+        return error.to_dict()
 
 
 @pytest.mark.parametrize("form", ["string", "any"])
@@ -166,9 +220,9 @@ def test_a_value_of_a_rowset_is_at_most_16_megabytes_long(form: str) -> None:
         return wire.encode([(0, wire.INT64, 1), (1, kind, bytes(length))])
 
     longest = row(wire.MAX_VALUE_LENGTH)
-    assert reader.modifications(wire.join([longest]), [WRITE]) == [(WRITE, None, longest)]
+    assert modifications(reader, wire.join([longest]), [WRITE]) == [(WRITE, None, longest)]
     with pytest.raises(YtError, match=f'"{form}" is too long .* limit 16777216') as refused:
-        reader.modifications(wire.join([row(wire.MAX_VALUE_LENGTH + 1)]), [WRITE])
+        modifications(reader, wire.join([row(wire.MAX_VALUE_LENGTH + 1)]), [WRITE])
     assert refused.value.code == codes.STRING_TOO_LONG
 
 

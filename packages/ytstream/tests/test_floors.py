@@ -38,8 +38,9 @@ FLOORS = (
     ("", "blame", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
     ("capacity",),
-    ("demo", "describe", "doctor", "operating", "query"),
+    ("demo", "describe", "doctor", "query"),
     ("submitting", "testing"),
+    ("operating",),
     ("__main__", "cli"),
 )
 

@@ -30,6 +30,7 @@ from ytstream.operating import document, history, limits, live, screen, standing
 from ytstream.operating.limits import Lag
 from ytstream.operating.screen import status
 from ytstream.operating.standing import RECENT, Standing
+from ytstream.operating.versions import Version
 from ytstream.operation import Operation
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
@@ -326,6 +327,9 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, _TYPES[type(value)]
 
 
+_NOTE = {"version": "1.2", "commit": "c", "files": "f", "configuration": "g"}
+
+
 def _documents(connection_of: ConnectionOf) -> Iterator[dict[str, Any]]:
     """Yield what the page has to describe: a new job, one with state, one with all the rest."""
     new = connection_of("transactional", "window")
@@ -348,6 +352,10 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
         state=standing.State(3, 10, 1_700_000_000_000),
         static=standing.Static(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
+        versions=[
+            Version("a", "works", {}),
+            Version("b", "refused", _NOTE, *("1-2-3-4", "root", "2026-11-23", "2026-11-24", "no")),
+        ],
     )
     fields: dict[str, set[str]] = {}
     text = json.loads(document.text(connection, seen))

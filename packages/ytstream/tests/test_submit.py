@@ -550,8 +550,12 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def planned(connection: Connection, config: Path, words: Any) -> Plan:
         return plan_of(connection, tmp_path, *words)
 
+    def build(made: Plan, config: Path) -> None:
+        made.config.touch()
+        ZipFile(made.package, "w").close()
+
     monkeypatch.setattr(plan, "plan_of", planned)
-    monkeypatch.setattr(plan, "build", lambda made, config: None)
+    monkeypatch.setattr(plan, "build", build)
     return tmp_path
 
 

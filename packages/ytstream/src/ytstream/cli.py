@@ -148,9 +148,19 @@ def _replay_rejected(connection: Connection, _: argparse.Namespace) -> None:
         print(replay.replay(spark, connection, flow, log.say))
 
 
-def _submit(connection: Connection, given: argparse.Namespace) -> None:
+def _submit(connection: Connection, given: argparse.Namespace) -> int:
     """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
-    print(submit(connection, given.config, given.words, partial(print, flush=True)))
+    from .operating import replacing, versions  # not on a cluster
+
+    say = partial(print, flush=True)
+    if given.replace:
+        return replacing.run(connection, given.config, given.words, say, force=given.force)
+    if given.force:
+        raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
+    kept = versions.Versions(connection.client, connection.settings)
+    print(submit(connection, given.config, given.words, say, versions.Kept(kept)))
+    kept.replace(None)
+    return 0
 
 
 def _logs(connection: Connection, given: argparse.Namespace) -> None:
@@ -219,7 +229,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     """Run one command of the job in ``package``; ``words`` default to those of the process.
 
     Returns the exit code: 0; 1 for a refusal or failure; 3 when another instance has started since;
-    4 when a limit of `status` is exceeded. argparse exits with 2 for wrong usage.
+    4 when a limit of `status` is exceeded; 5 when `submit --replace` has brought the former version
+    back. argparse exits with 2 for wrong usage.
     """
     code = _command(import_job, _parser(package).parse_args(words))
     leave_if_hung(code)
@@ -357,6 +368,16 @@ def _parser(package: str) -> argparse.ArgumentParser:
         if name == "submit":
             command.add_argument(
                 "--dry-run", action="store_true", help="show command and files; asks no cluster"
+            )
+            command.add_argument(
+                "--replace",
+                action="store_true",
+                help="stop the running version, start this one; without a batch of it go back",
+            )
+            command.add_argument(
+                "--force",
+                action="store_true",
+                help="with --replace: also a version that runs already, or was refused before",
             )
             command.add_argument("words", nargs="*", metavar="-- WORD")
     return parser

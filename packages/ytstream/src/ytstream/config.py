@@ -124,6 +124,11 @@ class Settings:
         return files_of(self.ledger)
 
     @property
+    def versions(self) -> str:
+        """The folder of the records of what was submitted."""
+        return versions_of(self.ledger)
+
+    @property
     def alias(self) -> str:
         """The alias of the job's operation; no two that run have the same."""
         return self.submit.alias or f"*{self.ledger.removeprefix('//')}"
@@ -142,6 +147,11 @@ def aside_of(ledger: str) -> str:
 def files_of(ledger: str) -> str:
     """Return the folder of the shipped files of the job with the ledger at this path."""
     return f"{ledger}-files"
+
+
+def versions_of(ledger: str) -> str:
+    """Return the folder of the records of the versions of the job with the ledger at this path."""
+    return f"{ledger}-versions"
 
 
 def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -201,7 +211,11 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
     pairs = ((path, other) for path in paths for other in paths)
     problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
-    owned = {aside_of: "tables of static outputs", files_of: "the files that `submit` ships"}
+    owned = {
+        aside_of: "tables of static outputs",
+        files_of: "the files that `submit` ships",
+        versions_of: "the records of what was submitted",
+    }
     problems += [
         f"{path}: {own} is the job's own, for {what}"
         for of, what in owned.items()

@@ -88,6 +88,10 @@ class Submit:
     #: How long `submit` waits for the first batch before it ends what it has started.
     wait_seconds: float = field(default=900.0, metadata=seconds(10, 24 * 3600))
 
+    #: How long `submit --replace` gives a new version until its first batch, and the former one to
+    #: end, before it brings the former one back.
+    replace_seconds: float = field(default=600.0, metadata=seconds(10, 24 * 3600))
+
     @property
     def brings_packages(self) -> bool:
         """Whether the job may have packages that the nodes lack; which ones, the nodes will see."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import YtError, generic, not_supported
-from . import wire
+from . import runs, wire
+from .runs import MOST_WORDS, Expected
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
@@ -29,9 +30,6 @@ _SYSTEM = -2
 # client/table_client/public.h
 STRING_LENGTH_LIMIT_EXCEEDED = 326
 
-_MOST_WORDS = wire.MAX_VALUE_LENGTH >> 3
-"""No value of a shorter row is too long; a longer row is looked at value by value."""
-
 _LOW = 0xFFFF_FFFF
 """Mask for a value header's low 32 bits: column id, type, flags."""
 
@@ -43,16 +41,6 @@ Update = dict[int, bytes]
 """Encoded values by column id: the changes of an update."""
 Modification = tuple[int, int | None, bytes | Update]
 """(kind, tablet index if one was named, a stored row, an update or the stored form of a key)."""
-
-
-class _Expected(NamedTuple):
-    """A column of the schema as the fast check sees it: the low half of a value's header."""
-
-    plain: int
-    null: int
-    fixed: bool
-    bounds: tuple[int, int] | None
-    utf8: bool
 
 
 class RowReader:
@@ -82,19 +70,22 @@ class RowReader:
         for name in schema.key_columns:
             if name not in self.names:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
-        self._fast = self._expectations() if self._identity() else None
+        self._fast = self._expectations(self._stored)
+        self._runs = runs.of(self._fast or [])
+        self._key_runs = runs.of(self._expectations(range(schema.key_count)) or [])
 
-    def _identity(self) -> bool:
-        return self._mapping[: len(self._stored)] == self._stored == list(range(len(self._stored)))
-
-    def _expectations(self) -> list[_Expected] | None:
+    def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
+        """Return what the first values of a row should be; None if they are not these columns."""
+        count = len(indexes)
+        if not self._mapping[:count] == [*indexes] == [*range(count)]:
+            return None
         result = []
-        for index in self._stored:
+        for index in indexes:
             column = self.schema.columns[index]
             if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
                 return None
             result.append(
-                _Expected(
+                Expected(
                     index | column.wire_type << 16,
                     -1 if column.required else index | wire.NULL << 16,
                     column.wire_type in wire.FIXED,
@@ -104,26 +95,48 @@ class RowReader:
             )
         return result
 
-    def modifications(self, rowset: bytes, kinds: Sequence[int]) -> list[Modification]:
-        """Return the modifications by the rows of a rowset (row count first), a kind for each."""
-        words = wire.words_of(rowset)
+    def rowset(self, data: bytes, kinds: Sequence[int]) -> tuple[list[bytes], list[Modification]]:
+        """Return what the rows of a rowset (row count first), a kind for each, change.
+
+        That is the rows at its beginning that are stored as they came, usually all of them, and
+        the modifications by the others.
+        """
+        words = wire.words_of(data)
         count = wire.row_count(words)
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
+        if any(kinds) or not self._runs:
+            return [], self._modifications(data, words, kinds, 1, count)
+        first, position = runs.rows(self._runs, data, 1, count)
+        return first, self._modifications(data, words, kinds[len(first) :], position, 1)
+
+    def _modifications(
+        self, data: bytes, words: Sequence[int], kinds: Sequence[int], position: int, patience: int
+    ) -> list[Modification]:
+        """Return the modifications by the rows from a word on, which are the last ones.
+
+        `patience` says how many rows to look at one by one before some are looked at in runs.
+        """
         result: list[Modification] = []
-        add, as_it_is, position = result.append, self.plain, 1
-        for kind in kinds:
-            plain = as_it_is(rowset, words, position) if kind == WRITE else None
-            if plain is not None:
-                position, stored = plain
-                add((WRITE, None, stored))
-                continue
-            end = wire.row_end(words, position)
-            if words[position] == wire.MISSING_ROW:
-                raise wire.malformed("a missing row")
-            row = rowset[position << 3 : end << 3]
-            result.append(self._partial(row) if kind == WRITE else self.modification(kind, row))
-            position = end
+        add, as_it_is = result.append, self.plain
+        while len(result) < len(kinds):
+            for kind in kinds[len(result) : len(result) + patience]:
+                plain = as_it_is(data, words, position) if kind == WRITE else None
+                if plain is not None:
+                    position, stored = plain
+                    add((WRITE, None, stored))
+                    continue
+                end = wire.row_end(words, position)
+                if words[position] == wire.MISSING_ROW:
+                    raise wire.malformed("a missing row")
+                row = data[position << 3 : end << 3]
+                add(self._partial(row) if kind == WRITE else self.modification(kind, row))
+                position = end
+            if left := len(kinds) - len(result):
+                rows, position = runs.rows(self._runs, data, position, left)
+                result += [(WRITE, None, row) for row in rows]
+                # Where rows end a run often, as those with nulls do, it is tried ever more rarely.
+                patience = 1 if len(rows) > patience else 2 * patience
         wire.require_end(words, position)
         return result
 
@@ -183,7 +196,7 @@ class RowReader:
                 elif header & _LOW != null:
                     return None
             end = position + tail
-            if end > len(words) or end - start > _MOST_WORDS:
+            if end > len(words) or end - start > MOST_WORDS:
                 return None
         except IndexError:
             return None
@@ -222,6 +235,8 @@ class RowReader:
 
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
+        if self._key_runs and runs.rows(self._key_runs, row, 0, 1)[1] << 3 == len(row):
+            return row
         pieces = self._pieces(row)[1]
         count = self.schema.key_count
         if len(pieces) != count:

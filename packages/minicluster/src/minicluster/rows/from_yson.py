@@ -48,7 +48,14 @@ class ItemReader:
 
     def modification(self, kind: int, item: Item) -> Modification:
         """Return the modification by one item. Raises YtError for an item that is refused."""
-        return (self._plain(item) if kind == WRITE else None) or self._general(kind, item)
+        return self.modifications(kind, [item])[0]
+
+    def modifications(self, kind: int, items: Iterable[Item]) -> list[Modification]:
+        """Return the modifications by items. Raises YtError for an item that is refused."""
+        if kind != WRITE:
+            return [self._general(kind, item) for item in items]
+        plain, general = self._plain, self._general
+        return [plain(item) or general(kind, item) for item in items]
 
     def _plain(self, item: Item) -> Modification | None:
         """Return the item written whole; None when there is anything unusual about it."""
@@ -192,16 +199,17 @@ def encoder(index: int, column: Column) -> Encoder:
 
 
 def _text_encoder(index: int, utf8: bool, general: Encoder) -> Encoder:
-    header = Struct("<HBBI").pack
+    pack = Struct("<II").pack
+    header = index | wire.STRING << 16
 
     def encode_one(value: Any) -> bytes:
         plain = type(value)
         if plain is str:
             value = value.encode()
-        elif plain is not bytes or (utf8 and not wire.is_text(value)):
+        elif plain is not bytes or (utf8 and not (value.isascii() or wire.is_text(value))):
             return general(value)
         length = len(value)
-        encoded: bytes = header(index, wire.STRING, 0, length) + value + _PADDING[length & 7]
+        encoded: bytes = pack(header, length) + value + _PADDING[length & 7]
         return encoded
 
     return encode_one
@@ -216,11 +224,8 @@ def _integer_encoder(index: int, kind: int, low: int, high: int, general: Encode
 
     def encode_one(value: Any) -> bytes:
         plain = type(value)
-        if plain is yson.YsonUint64 and not value.attributes:
-            plain = int
-        if plain is int and low <= value <= high:
-            return pack(header, value)
-        return general(value)
+        is_plain = plain is int or (plain is yson.YsonUint64 and not value.attributes)
+        return pack(header, value) if is_plain and low <= value <= high else general(value)
 
     return encode_one
 

@@ -123,8 +123,8 @@ class Tables:
     ) -> None:
         """Modify as `modify` does, by rows as a client sends them and a kind for each."""
         node, table = self._modified(path, kinds)
-        given = table.reader(names, path).modifications(rowset, kinds)
-        self._modify(node, table, given, tx)
+        rows, others = table.reader(names, path).rowset(rowset, kinds)
+        self._modify(node, table, others, tx, rows=rows)
 
     def lock_rowset(
         self,
@@ -161,9 +161,7 @@ class Tables:
         """
         node, table = self._modified(path, [kind])
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(
-            node, table, [reader.modification(kind, item) for item in items], tx, atomicity
-        )
+        self._modify(node, table, reader.modifications(kind, items), tx, atomicity)
 
     def lock_rows(
         self,
@@ -200,18 +198,21 @@ class Tables:
         modifications: Sequence[Modification],
         tx: Transaction | None,
         atomicity: str = "full",
+        rows: Sequence[bytes] = (),
     ) -> None:
+        """Modify a table by rows that are written whole, and after them by the others."""
         with self._transactions.within(tx, atomicity) as transaction:
             if table.sorted:
                 buffered = transaction.buffer(node, table)
-                buffered.changed |= changes(buffered, modifications)
+                buffered.changed |= changes(buffered, rows, modifications)
             else:
-                self._append(node, table, modifications, transaction)
+                self._append(node, table, rows, modifications, transaction)
 
     def _append(
         self,
         node: Node,
         table: Table,
+        rows: Sequence[bytes],
         modifications: Sequence[Modification],
         tx: Transaction,
     ) -> None:
@@ -219,6 +220,8 @@ class Tables:
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
         indexes = {index for _, index, _ in modifications}
+        if rows:
+            indexes.add(None)
         for index in indexes:
             tablet = tablet_at(table, drawn if index is None else index, node.path)
             if tablet.state != MOUNTED:
@@ -226,10 +229,12 @@ class Tables:
         buffered = tx.buffer(node, table).appended
         is_split = len(indexes) > 1
         for index in indexes:
-            rows = [row for _, at, row in modifications if not is_split or at == index]
+            added = buffered.setdefault(drawn if index is None else index, [])
+            if index is None:
+                added += rows
+            others = [row for _, at, row in modifications if not is_split or at == index]
             # What is appended is written whole.
-            stored = cast("list[bytes]", rows)
-            buffered.setdefault(drawn if index is None else index, []).extend(stored)
+            added += cast("list[bytes]", others)
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]

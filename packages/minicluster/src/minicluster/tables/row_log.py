@@ -62,9 +62,9 @@ class RowLog(Sequence[bytes]):
         return made
 
     def extend(self, rows: Iterable[bytes]) -> None:
-        added = list(rows)
-        self._fresh += added
-        self._size += sum(map(len, added))
+        known = len(self._fresh)
+        self._fresh += rows
+        self._size += sum(map(len, self._fresh[known:] if known else self._fresh))
         if self._size >= BLOCK:
             ends = array("I", accumulate(map(len, self._fresh)))
             self._blocks.append((b"".join(self._fresh), ends.tobytes()))

@@ -57,6 +57,13 @@ class Table:
     locks: RowLocks = field(default_factory=RowLocks)
     _readers: dict[tuple[str, ...], RowReader] = field(default_factory=dict, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_readers": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make readers anew: one that was saved by an older version cannot read."""
+        vars(self).update(state, _readers={})
+
     @property
     def sorted(self) -> bool:
         return self.schema.sorted

@@ -7,7 +7,7 @@ transactions that write one key of a sorted table conflict: the one that commits
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -328,11 +328,14 @@ def _require_columns(schema: TableSchema, pieces: Update) -> None:
             raise violation(f'Missing required column "{column.name}" in table schema')
 
 
-def changes(buffered: Buffered, modifications: Iterable[Modification]) -> dict[Key, Change]:
-    """Return the changes by key that modifications of a sorted table make, on top of `buffered`."""
+def changes(
+    buffered: Buffered, rows: Sequence[bytes], modifications: Iterable[Modification]
+) -> dict[Key, Change]:
+    """Return the changes by key that rows of a sorted table, which are written whole, and after
+    them modifications make on top of `buffered`."""
     schema = buffered.table.schema
     key_of = key_reader(schema)
-    fresh: dict[Key, Change] = {}
+    fresh: dict[Key, Change] = dict(zip(map(key_of, rows), rows, strict=True))
     for kind, _, given in modifications:
         if not isinstance(given, dict):
             fresh[key_of(given)] = None if kind == DELETE else given

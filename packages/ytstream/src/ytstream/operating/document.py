@@ -9,6 +9,7 @@ from typing import Any
 from .. import operation
 from ..job import Connection
 from .standing import Done, Partition, Standing
+from .versions import Version
 
 #: Raised when a field goes or changes its meaning; a new field leaves it.
 VERSION = 1
@@ -56,6 +57,7 @@ def document(connection: Connection, found: Standing) -> dict[str, Any]:
         "state": _state(found),
         "static": None if found.static is None else asdict(found.static),
         "operation": _operation(connection, found),
+        "versions": [_version(one) for one in found.versions],
     }
 
 
@@ -115,6 +117,21 @@ def _operation(connection: Connection, found: Standing) -> Mapping[str, Any] | N
         "executors": seen.executors,
         "page": operation.address(connection.client, seen.id) or None,
         "spark_page": seen.description.get("Web UI"),
+    }
+
+
+def _version(one: Version) -> Mapping[str, Any]:
+    return {
+        "operation": one.operation or None,
+        "version": one.note.get("version") or None,
+        "commit": one.note.get("commit") or None,
+        "files": one.identity[0] or None,
+        "configuration": one.identity[1] or None,
+        "user": one.user or None,
+        "state": one.state,
+        "started": one.started or None,
+        "ended": one.ended or None,
+        "how": one.how or None,
     }
 
 

@@ -8,6 +8,7 @@ from ..recovery import aside, checkpoint
 from ..table import Cell, counted, duration, table
 from . import standing
 from .standing import KILLED, RECENT, RUNNING, Done, Standing
+from .versions import REFUSED, WORKS, Version
 
 __all__ = ["RECENT", "status", "text"]
 
@@ -25,6 +26,7 @@ def text(connection: Connection, found: Standing) -> str:
             *_batches(connection, found),
             *_state(found),
             *_operation(connection, found),
+            *_versions(found),
         )
     )
 
@@ -160,3 +162,27 @@ def _operation(connection: Connection, seen: Standing) -> Iterator[str]:
         yield f"web interface: {address}"
     if not found.is_final and (own := found.description.get("Web UI")):
         yield f"Spark's own: {own}"
+
+
+def _versions(found: Standing) -> Iterator[str]:
+    """Yield a table of the versions that were submitted, the newest first."""
+    if not found.versions:
+        return
+    header = ("started (UTC)", "ended (UTC)", "commit", "configuration", "by", "how")
+    yield ""
+    yield table(header, [
+        (*(_minute(one.started), _minute(one.ended)), one.commit, one.identity[1], one.user, how)
+        for one in found.versions
+        for how in [_how(one)]
+    ])  # fmt: skip
+
+
+def _how(one: Version) -> str:
+    """Return what became of a version."""
+    if one.ended:
+        return f"refused: {one.how}" if one.state == REFUSED else one.how
+    return "runs" if one.state == WORKS else "started, no batch is known"
+
+
+def _minute(given: str) -> str:
+    return given[:19].replace("T", " ")

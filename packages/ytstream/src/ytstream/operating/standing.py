@@ -16,13 +16,16 @@ from ..provision import SERVICE_COLUMNS
 from ..recovery import aside, checkpoint, snapshot, stopping
 from ..recovery.folder import path_of
 from ..recovery.lock import InstanceLock
-from . import history
+from . import history, versions
 from .history import Row
+from .versions import Version
 
 #: Batches that are read: rejected rows are theirs.
 LOOKED_AT = 100
 #: Those that are shown, and whose rows per second are counted.
 RECENT = 10
+#: Versions that are shown.
+SHOWN = 5
 _DAY = timedelta(days=1)
 #: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
 _SECONDS_BIT = 30
@@ -123,6 +126,8 @@ class Standing:
     static: Static | None = None
     operation: Operation | None = None
     runs: Sequence[Run] = ()
+    #: Those that were submitted, the newest first, as far as they are recorded.
+    versions: Sequence[Version] = ()
 
     @property
     def lag(self) -> int:
@@ -195,6 +200,7 @@ def read(connection: Connection) -> Standing:
         _static(connection, head),
         seen,
         operation.runs(client, seen.id) if seen is not None else (),
+        versions.read(client, settings, SHOWN),
     )
 
 

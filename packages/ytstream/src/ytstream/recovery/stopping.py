@@ -5,6 +5,7 @@ few seconds while it is idle. On a cluster its operation has to end, too: YTsaur
 again that has failed, and one that waits for a node has no epoch that a row could name.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,16 +28,17 @@ END_SECONDS = 90.0
 FAILED = "failed: "
 
 
-def stop(connection: Connection, say: Callable[[str], None]) -> str:
+def stop(connection: Connection, say: Callable[[str], None], seconds: float = math.inf) -> str:
     """Ask the job to stop, wait until it and its operation have ended, and return how.
 
+    An operation whose process has not ended after so many ``seconds`` is ended.
     Raises JobError when a job without an operation ends without a word.
     """
     found = of_job(connection)
     if found is None or found.is_final:
         return _stop_process(connection, say)
     try:
-        line = _stop_process(connection, say)
+        line = _stop_process(connection, say, time.monotonic() + seconds)
     except JobError as error:
         line = error.message
     return f"{line}\n{_await_end(connection, found, say)}"
@@ -70,8 +72,13 @@ def _await_end(connection: Connection, found: Operation, say: Callable[[str], No
         time.sleep(_POLL_SECONDS)
 
 
-def _stop_process(connection: Connection, say: Callable[[str], None]) -> str:
-    """Ask the process that holds the lock to stop; return how it ended."""
+def _stop_process(
+    connection: Connection, say: Callable[[str], None], until: float = math.inf
+) -> str:
+    """Ask the process that holds the lock to stop; return how it ended.
+
+    Raises JobError for one that was killed, or that runs on after ``until``.
+    """
     client, settings = connection.client, connection.settings
     lock = InstanceLock(client, settings.consumer)
     if not list(lock.holders()):
@@ -95,6 +102,8 @@ def _stop_process(connection: Connection, say: Callable[[str], None]) -> str:
                 "the job's lock is free and the job has not said how it ended: it was killed",
                 "its log says more; the next start continues from the ledger",
             )
+        if time.monotonic() > until:
+            raise JobError("the job was asked to stop and has not ended", "see `make logs`")
         time.sleep(_POLL_SECONDS)
 
 

@@ -5,7 +5,7 @@ Each look yields what is wrong and what to do about it. It changes nothing on th
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from yt.common import YtError
@@ -22,6 +22,7 @@ from .plan import ENVIRONMENT, Plan, release_folder, spark_version
 
 #: What is wrong, and what to do.
 Problem = tuple[str, str]
+Look = Callable[[Plan], Iterator[Problem]]
 
 _GLOBAL, _RELEASES = "//home/spark/conf/global", "//home/spark/conf"
 _DISTRIBUTIONS = "//home/spark/distrib"
@@ -29,10 +30,10 @@ _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the temp
 _LEAST_PYTHON = (3, 11)
 
 
-def look(plan: Plan) -> None:
+def look(plan: Plan, looks: Sequence[Look] = ()) -> None:
     """Raise JobError with all problems and the remedy of each; return when there is none."""
     found: list[Problem] = []
-    for one in LOOKS:
+    for one in looks or LOOKS:
         try:
             with explained(plan.settings):
                 found += one(plan)
@@ -218,7 +219,7 @@ def _tables(plan: Plan) -> Iterator[Problem]:
         yield f"stderr_table {table}: missing", f"yt create table {table}"
 
 
-def _running(plan: Plan) -> Iterator[Problem]:
+def running(plan: Plan) -> Iterator[Problem]:
     """Look for an operation under the alias, and for a process that holds the job's lock."""
     client, settings = plan.connection.client, plan.settings
     found = operation.get(client, alias=settings.alias)
@@ -256,6 +257,4 @@ def _running(plan: Plan) -> Iterator[Problem]:
             yield f"the job runs already: {owner}", remedy
 
 
-LOOKS: tuple[Callable[[Plan], Iterator[Problem]], ...] = (
-    *(_here, _running, _python, _spyt, _rights, _pool, _quota, _tables),
-)
+LOOKS: tuple[Look, ...] = (*(_here, running, _python, _spyt, _rights, _pool, _quota, _tables),)

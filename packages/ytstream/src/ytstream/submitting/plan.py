@@ -4,9 +4,10 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from spyt.version import __version__ as SPYT_VERSION
@@ -49,6 +50,8 @@ class Plan:
     #: The version of pyproject.toml, and git's commit; empty where there is none.
     version: str
     commit: str
+    #: What tells this start from others: see operating/identity.py.
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -121,6 +124,7 @@ def parameters(plan: Plan) -> dict[str, str]:
         "runtime": __version__,
         "job": plan.connection.job.name,
         "ledger": settings.ledger,
+        **plan.identity,
     }
     both: dict[str, object] = {"annotations": {**submit.annotations, operation.NOTE: note}}
     if submit.acl:

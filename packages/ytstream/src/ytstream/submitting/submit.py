@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from yt.common import YtError
@@ -16,7 +17,7 @@ from ..job import Connection
 from ..operation import Operation
 from ..recovery.snapshot import read_head
 from . import command, plan
-from .look import look
+from .look import Look, look
 from .plan import Plan
 from .wait import Wait
 
@@ -31,38 +32,86 @@ def rehearse(connection: Connection, config: Path, words: Sequence[str]) -> str:
     return f"{plan.shown(made)}\n\n{line}"
 
 
+class Record:
+    """Is told what became of a start; this one forgets it. See operating/versions.py."""
+
+    def planned(self, made: Plan, epoch: int) -> Plan:
+        """Return the plan with what tells this start from others."""
+        return replace(made, identity={"epoch": epoch})
+
+    def started(self, made: Plan, id_: str) -> None:
+        """Remember the operation."""
+
+    def works(self, made: Plan, seen: Sequence[tuple[str, float]]) -> None:
+        """Remember that it has come to its first batch, and what was ``seen`` until then."""
+
+    def failed(self, made: Plan, why: str) -> None:
+        """Remember that it has not; before it is ended."""
+
+
 def submit(
-    connection: Connection, config: Path, words: Sequence[str], say: Callable[[str], None]
+    connection: Connection,
+    config: Path,
+    words: Sequence[str],
+    say: Callable[[str], None],
+    record: Record | None = None,
 ) -> str:
     """Start the job, and return what shows that it works.
 
     Raises JobError for what a look before finds, a submit that fails, or a driver that does not
     come to its first batch; then nothing runs that did not run before.
     """
+    record = record or Record()
+    with prepared(connection, config, words, record) as made:
+        say(f"{plan.shown(made)}\n")
+        return begin(made, say, record)
+
+
+@contextmanager
+def prepared(
+    connection: Connection,
+    config: Path,
+    words: Sequence[str],
+    record: Record,
+    looks: Sequence[Look] = (),
+) -> Iterator[Plan]:
+    """Look, build what is shipped, and keep other submits of this repository out."""
     made = plan.plan_of(connection, config, words)
     with _alone(made.folder):
-        look(made)
-        connection = provision.sized(connection)
-        made = plan.plan_of(connection, config, words)
+        look(made, looks)
+        made = plan.plan_of(provision.sized(connection), config, words)
         plan.build(made, config)
-        say(f"{plan.shown(made)}\n")
         head = read_head(connection.settings.ledger, connection.client.select_rows)
-        id_: str | None = None
-        try:
-            id_ = _hand_over(made, say)
-            say(f"operation {id_}, alias {connection.settings.alias}")
-            if address := operation.address(connection.client, id_):
-                say(address)
-            wait = Wait(connection, id_, head.epoch if head is not None else 0, say)
-            return wait.first_batch()
-        except KeyboardInterrupt:
-            if id_ is None:
-                say("interrupted: asking the cluster whether anything was started")
-            say(_interrupted(made, id_))
-            raise
-        except JobError as error:
-            ended = _undo(made, id_, error.message)
-            raise JobError("\n".join((error.message, *ended)), error.remedy) from error
+        yield record.planned(made, head.epoch if head is not None else 0)
+
+
+def begin(
+    made: Plan, say: Callable[[str], None], record: Record, seconds: float | None = None
+) -> str:
+    """Start what was prepared, and return what shows that it works, within so many seconds.
+
+    Raises JobError when it does not; then its operation has been ended.
+    """
+    connection, id_ = made.connection, None
+    try:
+        id_ = _hand_over(made, say)
+        record.started(made, id_)
+        say(f"operation {id_}, alias {connection.settings.alias}")
+        if address := operation.address(connection.client, id_):
+            say(address)
+        wait = Wait(connection, id_, made.identity["epoch"], say, seconds=seconds)
+        done = wait.first_batch()
+        record.works(made, wait.seen)
+        return done
+    except KeyboardInterrupt:
+        if id_ is None:
+            say("interrupted: asking the cluster whether anything was started")
+        say(_interrupted(made, id_))
+        raise
+    except JobError as error:
+        record.failed(made, error.message)
+        ended = _undo(made, id_, error.message)
+        raise JobError("\n".join((error.message, *ended)), error.remedy) from error
 
 
 @contextmanager
@@ -121,9 +170,10 @@ def _started(made: Plan) -> str | None:
 
 
 def _of_this_submit(made: Plan) -> Operation | None:
-    """Return the operation under the alias, if it is one that runs: none did before."""
+    """Return the operation under the alias, if this submit has started it and it runs."""
     found = operation.get(made.connection.client, alias=made.settings.alias)
-    is_ours = found is not None and found.note.get("ledger") == made.settings.ledger
+    mine = made.identity.get("submit")
+    is_ours = found is not None and found.note.get("submit") == mine
     return found if found is not None and is_ours and not found.is_final else None
 
 

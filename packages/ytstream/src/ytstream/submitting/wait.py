@@ -30,6 +30,10 @@ class Wait:
     say: Callable[[str], None]
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    #: None: as long as `wait_seconds` says.
+    seconds: float | None = None
+    #: What was waited for, and after how many seconds it was seen first.
+    seen: list[tuple[str, float]] = field(default_factory=list)
     _said: str = ""
     _began: float = field(init=False)
 
@@ -39,7 +43,8 @@ class Wait:
 
     def first_batch(self) -> str:
         """Return what shows that the job works. Raises JobError when it does not, in time."""
-        limit = self.connection.settings.submit.wait_seconds
+        submit = self.connection.settings.submit
+        limit = submit.wait_seconds if self.seconds is None else self.seconds
         is_away = False
         while True:
             try:
@@ -61,7 +66,7 @@ class Wait:
 
     def look(self, found: Operation) -> str | None:
         """Return what shows that the job works; None: not yet. Raises JobError when it failed."""
-        if done := self._in_ledger(found):
+        if done := self.in_ledger(found):
             return done
         runs = operation.runs(self._client, found.id)
         if found.is_final or any(run.state == "failed" for run in runs):
@@ -69,7 +74,7 @@ class Wait:
         self._tell(self._progress(found, runs))
         return None
 
-    def _in_ledger(self, found: Operation) -> str | None:
+    def in_ledger(self, found: Operation) -> str | None:
         """Return the first batch, or the first look of a job whose executors have come."""
         path, select = self.connection.settings.ledger, self._client.select_rows
         for row in select(ledger.newest_query(path, 1)):
@@ -98,7 +103,9 @@ class Wait:
 
     def _tell(self, line: str) -> None:
         if line != self._said:
-            self.say(f"{self.clock() - self._began:5.0f} s  {line}")
+            after = self.clock() - self._began
+            self.say(f"{after:5.0f} s  {line}")
+            self.seen.append((line, after))
             self._said = line
 
     def _failed(self, found: Operation, runs: Sequence[operation.Run]) -> JobError:
