@@ -27,7 +27,6 @@ from ytstream.demo.process import run_command, running
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.recovery.folder import path_of
 
 CHUNK = 50_000
 
@@ -57,26 +56,25 @@ def main(outcome: Path, rows: int) -> None:
         "spark": after.job - before.job,
         "minicluster": after.minicluster - before.minicluster,
         "clock": after.clock - before.clock,
-        "requests": per_batch(asked, f"{path_of(settings, 1)}/commits/"),
+        "requests": per_batch(asked, settings.ledger),
     }
     outcome.write_text(json.dumps(figures))
 
 
-def per_batch(journal: list[Entry], commits: str) -> dict[str, float]:
-    """Return the connector's requests per batch, by method, from the first batch's end on.
+def per_batch(journal: list[Entry], ledger: str) -> dict[str, float]:
+    """Return the connector's requests per batch, by method, from the first head on.
 
     Its entries are the RPC ones: Spark and Python ask over HTTP only when they start and to watch.
     """
     asked = [entry for entry in journal if entry.protocol == "rpc"]
-    ends = [number for number, entry in enumerate(asked) if ends_a_batch(entry, commits)]
+    ends = [number for number, entry in enumerate(asked) if writes_the_head(entry, ledger)]
     counts = Counter(entry.method for entry in asked[ends[0] + 1 : ends[-1] + 1])
     return {method: count / (len(ends) - 1) for method, count in counts.items()}
 
 
-def ends_a_batch(entry: Entry, commits: str) -> bool:
-    """Return whether the request renames a file to commits/N."""
-    target = str(entry.args.get("destination_path"))
-    return entry.method == "MoveNode" and target.removeprefix(commits).isdigit()
+def writes_the_head(entry: Entry, ledger: str) -> bool:
+    """Return whether the request writes into the ledger, as each batch does once."""
+    return entry.method == "ModifyRows" and entry.args.get("path") == ledger
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections import deque
@@ -191,14 +190,12 @@ def _batches(running: Running, connection: Connection) -> list[float]:
 
 
 def _per_batch(journal: list[Entry]) -> float:
-    """Return the requests from the first batch's entry in Spark's log to the last one's."""
-    ends = [
-        number
-        for number, entry in enumerate(journal)
-        if entry.method == "MoveNode"
-        and re.search(r"/commits/\d+$", str(entry.args.get("destination_path")))
-    ]
-    return (ends[-1] - ends[0]) / (len(ends) - 1)
+    """Return the requests from the first batch's last move of the consumer to the last batch's.
+
+    Each batch reads each partition, and moves the consumer there.
+    """
+    moves = [number for number, entry in enumerate(journal) if entry.method == "AdvanceConsumer"]
+    return (moves[-1] - moves[4 * QUEUES - 1]) / (len(moves) / (4 * QUEUES) - 1)
 
 
 def _idle(running: Running, cluster: Client) -> int:

@@ -17,5 +17,6 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Any]:
     Each has ``key``, ``value`` and ``reason``. The module that is read needs no package.
     """
     table = runpy.run_path(str(_TABLE))
-    yield from table["of_session"](guarantee, stateful=processing not in _STATELESS, spark=spark)
-    yield from (*table["READER"], *table["WRITER"], *table["SINK"])
+    stateful = processing not in _STATELESS
+    yield from table["of_session"](guarantee, stateful=stateful, spark=spark)
+    yield from (*table["READER"], *table["WRITER"][stateful], *table["SINK"])

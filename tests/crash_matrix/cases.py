@@ -6,9 +6,11 @@ Places are paths of requests: each one counts once the one before it was seen, t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
+
+from ytstream.job import PROCESSINGS
 
 
 class Variant(NamedTuple):
@@ -24,6 +26,11 @@ class Variant(NamedTuple):
         """The name that those of its cases begin with."""
         words = self.guarantee, self.processing, str(self.queues), *["static"][: self.is_static]
         return "-".join(words)
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the checkpoint is on the cluster: else it is on the driver's disk."""
+        return PROCESSINGS[self.processing].is_stateful
 
 
 VARIANTS = (
@@ -84,31 +91,49 @@ OPENED = Request("StartTransaction", {"type": 1})
 HEAD = Request("ModifyRows", {"path": "{ledger}"})
 COMMIT = Request("CommitTransaction")
 COMMITTED = Request("CommitTransaction", when="after")
+#: The audit asks for the queue's id in each batch, once all outputs are written.
+AUDIT = Request("get", {"path": "{queue}/@id"})
 #: Not the next batch: it may be one without rows, which Spark runs to close windows.
 PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip=1)
 
-#: Where the older driver is paused, in the middle of a backlog. The next commit after the head was
-#: written is that of the head's transaction; under `transactional` ``commits/N`` comes in between.
-#: Continued after 31 s, the driver finds its transaction alive: SPYT gives it five minutes
-#: (YTsaurusStreamingTransactionSupport.createTransaction).
-PAUSES = (
-    Place("opened", (PLANNED, OPENED)),
-    Place("outputs", (PLANNED, Request("ModifyRows", {"path": "{output}"}, skip=1))),
-    # The audit asks for the queue's id once all outputs are written.
-    Place(
-        "audit",
-        (
-            PLANNED,
-            Request("ModifyRows", {"path": "{output}"}),
-            Request("get", {"path": "{queue}/@id"}),
-        ),
-    ),
-    Place("head", (PLANNED, Request(HEAD.method, HEAD.where, "after"))),
-    Place("log", (PLANNED, Request("MoveNode", {"destination_path": "*/commits/*"}, "after"))),
-    Place("commit", (PLANNED, HEAD, COMMIT)),
-)
-#: The request of the older driver that the cluster applies late.
-LATE = Place("late", (PLANNED, HEAD, COMMIT))
+
+def _second_batch(variant: Variant) -> tuple[Request, ...]:
+    """Return what leads into a batch in the middle of a backlog.
+
+    A checkpoint on the driver's disk shows no request of its own: the batch before has ended.
+    """
+    return (PLANNED,) if variant.is_stateful else (AUDIT, HEAD, COMMITTED)
+
+
+def _pauses(variant: Variant) -> tuple[Place, ...]:
+    """Return where the older driver is paused, in the middle of a backlog.
+
+    The next commit after the head was written is that of the head's transaction; under
+    `transactional` ``commits/N`` comes in between, and then SPYT moves the consumer. Continued
+    after 31 s, the driver finds its transaction alive: SPYT gives it five minutes
+    (YTsaurusStreamingTransactionSupport.createTransaction).
+    """
+    planned = _second_batch(variant)
+    written = Request("ModifyRows", {"path": "{output}"})
+    logged = [Request("MoveNode", {"destination_path": "*/commits/*"}, "after")]
+    if not variant.is_stateful:
+        is_exact = variant.guarantee == "transactional"
+        logged = [Request("AdvanceConsumer", when="after")] if is_exact else []
+    return (
+        Place("opened", (*planned, OPENED)),
+        Place("outputs", (*planned, replace(written, skip=1))),
+        Place("audit", (*planned, written, AUDIT)),
+        Place("head", (*planned, replace(HEAD, when="after"))),
+        *(Place("log", (*planned, request)) for request in logged),
+        Place("commit", (*planned, HEAD, COMMIT)),
+    )
+
+
+def late(variant: Variant) -> Place:
+    """Return the request of the older driver that the cluster applies late."""
+    return Place("late", (*_second_batch(variant), HEAD, COMMIT))
+
+
 _RAISED = (HEAD, COMMITTED)
 _BEGUN = (*_RAISED, HEAD, COMMITTED)
 #: When it is applied, in the life of the newer driver: that writes the head to raise the epoch, to
@@ -119,44 +144,57 @@ MOMENTS = (
     Place("begun", _BEGUN, late_is_refused=True),
     Place("first-batch", (*_BEGUN, HEAD, COMMITTED), late_is_refused=True),
 )
-#: Where the older driver is killed while it writes a static output. SPYT writes the table in a
-#: master transaction of its own, one request for each task; the head is written after that.
-KILLS = (
-    Place(
-        "before-write",
-        (PLANNED, Request("create", {"path": "{aside}/*"})),
-        leaves=("nothing", "a named table"),  # that of the batch before, if it still waits
-    ),
-    Place(
-        "half-written",
-        (PLANNED, Request("WriteTable", {"path": "*{aside}/*"}, "after")),
-        leaves=("an orphan",),
-    ),
-    Place(
-        "before-commit",
-        (PLANNED, Request("WriteTable", {"path": "*{aside}/*"}), HEAD, COMMIT),
-        leaves=("an orphan",),
-    ),
-    Place(
-        "before-publication",
-        (PLANNED, Request("move", {"destination_path": "{output}/*"})),
-        leaves=("a named table",),
-    ),
-)
 
-#: Where a start is cut off, one request for each step of before_start.py and the query's first one.
+
+def _kills(variant: Variant) -> tuple[Place, ...]:
+    """Return where the older driver is killed while it writes a static output.
+
+    SPYT writes the table in a master transaction of its own, one request for each task; the head is
+    written after that.
+    """
+    planned = _second_batch(variant)
+    return (
+        Place(
+            "before-write",
+            (*planned, Request("create", {"path": "{aside}/*"})),
+            leaves=("nothing", "a named table"),  # that of the batch before, if it still waits
+        ),
+        Place(
+            "half-written",
+            (*planned, Request("WriteTable", {"path": "*{aside}/*"}, "after")),
+            leaves=("an orphan",),
+        ),
+        Place(
+            "before-commit",
+            (*planned, Request("WriteTable", {"path": "*{aside}/*"}), HEAD, COMMIT),
+            leaves=("an orphan",),
+        ),
+        Place(
+            "before-publication",
+            (*planned, Request("move", {"destination_path": "{output}/*"})),
+            leaves=("a named table",),
+        ),
+    )
+
+
 _FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
-STARTS = (
-    Place("before-raise", (HEAD,)),
-    Place("raised", _RAISED),
-    Place("folder", (*_RAISED, _FOLDER)),
-    Place("begin", (*_RAISED, HEAD)),
-    Place("begun", _BEGUN),
-    Place("mark", (*_BEGUN, Request("set", {"path": "*@ytstream_job"}, "after"))),
-    Place("planned", (*_BEGUN, Request("MoveNode", {"destination_path": "*/offsets/*"}, "after"))),
-)
-#: Paused before it raises the epoch, a driver that has lost the lock may still raise it freely.
-START_PAUSES = STARTS[1:]
+
+
+def _starts(variant: Variant) -> tuple[Place, ...]:
+    """Return where a start is cut off: one request for each step of before_start.py.
+
+    The last one is the query's first: it has planned a batch.
+    """
+    planned = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after")
+    return (
+        Place("before-raise", (HEAD,)),
+        Place("raised", _RAISED),
+        Place("folder", (*_RAISED, _FOLDER)),
+        Place("begin", (*_RAISED, HEAD)),
+        Place("begun", _BEGUN),
+        Place("mark", (*_BEGUN, Request("set", {"path": "*@ytstream_job"}, "after"))),
+        Place("planned", (*_BEGUN, planned if variant.is_stateful else OPENED)),
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +221,7 @@ CASES = (
         case
         for variant in VARIANTS
         for case in (
-            *(Case(variant, "paused", place) for place in PAUSES),
+            *(Case(variant, "paused", place) for place in _pauses(variant)),
             *(Case(variant, "late", moment) for moment in MOMENTS),
         )
     ),
@@ -191,11 +229,12 @@ CASES = (
         case
         for variant in START_VARIANTS
         for case in (
-            *(Case(variant, "start-killed", place) for place in STARTS),
-            *(Case(variant, "start-paused", place) for place in START_PAUSES),
+            *(Case(variant, "start-killed", place) for place in _starts(variant)),
+            # Paused before it raises the epoch, a driver without the lock may raise it freely.
+            *(Case(variant, "start-paused", place) for place in _starts(variant)[1:]),
         )
     ),
-    *(Case(variant, "killed", place) for variant in STATIC_VARIANTS for place in KILLS),
+    *(Case(variant, "killed", place) for variant in STATIC_VARIANTS for place in _kills(variant)),
 )
 
 

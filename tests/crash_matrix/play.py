@@ -20,7 +20,7 @@ from minicluster.client import Fault
 from minicluster.errors import TABLET_LOCK_CONFLICT
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.static_outputs import Reader, named, published, static
-from tests.crash_matrix.cases import LATE, Case, Place, Variant
+from tests.crash_matrix.cases import Case, Place, Variant, late
 from tests.project import QUEUES, generate, make_static
 from ytstream import provision
 from ytstream.cluster import connect
@@ -140,15 +140,15 @@ def _paused(case: Case, stage: Stage, older: Process) -> str:
 
 def _late(case: Case, stage: Stage, older: Process) -> str:
     """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
-    late = stage.arm(LATE, action="hold")
+    held = stage.arm(late(case.variant), action="hold")
     stage.fill()
-    stage.wait_hit(late, older)
+    stage.wait_hit(held, older)
     older.kill()
     stage.expire_the_lock()
     barrier = stage.arm(case.place, action="delay")
     newer = stage.start(f"{case.name}.log")
     stage.wait_hit(barrier, newer)
-    (entry,) = stage.cluster.client.faults.release(late)
+    (entry,) = stage.cluster.client.faults.release(held)
     stage.cluster.client.faults.remove(barrier)
     code = entry.error["code"] if entry.error is not None else None
     if code != (TABLET_LOCK_CONFLICT if case.place.late_is_refused else None):
@@ -162,7 +162,7 @@ def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
 
     Returns what is lost and repeated after a third one, and how the second one ended.
     """
-    rule = stage.arm(LATE, action="kill", pgid=older.pgid)
+    rule = stage.arm(late(case.variant), action="kill", pgid=older.pgid)
     stage.fill()
     stage.wait_killed(rule, older)
     stage.expire_the_lock()

@@ -84,7 +84,15 @@ def plan(model: Model, state: State, number: int) -> Steps:
 
 
 def _watch(model: Model, state: State, number: int) -> Steps:
-    """End an idle query whose consumer is not where the head is: Spark sees nothing to do."""
+    """End an idle query whose consumer is not where the head is: Spark sees nothing to do.
+
+    Where outputs are replayed a consumer behind the head is put there, if it has not moved since.
+    """
+    head = state.head
+    mine = head.epoch == state.drivers[number].epoch
+    if model.replays and mine and state.consumer < head.end and model.mutant != "no_put_back":
+        put = applied(model, state, Write("put back", number, consumer=head.end))
+        yield Step(number, ("watch",), f"the consumer is put to row {head.end}"), put
     if not model.replays and state.consumer != state.head.end and model.mutant != "no_watch":
         yield refused(model, state, number, ("watch",), "the consumer is not where the head is")
 
@@ -224,13 +232,17 @@ def write_outputs(model: Model, state: State, number: int) -> Steps:
 
 
 def record(model: Model, state: State, number: int) -> Steps:
-    """Check the head once more, and write it, in one transaction. SPYT moves the consumer later."""
+    """Check the head once more, and write it and move the consumer, in one transaction.
+
+    A conflict with SPYT's move in a frozen driver leaves no trace, and it is done again. SPYT in
+    this driver moves the consumer to the same row later.
+    """
     driver, names = state.drivers[number], ("audit", "verify_head", "write_head")
     if not _is_next(model, state, driver) and model.mutant != "no_check":
         yield refused(model, state, number, names, "the head is not the one before")
         return
     head = _head(model, driver, number)
-    write = Write("write_head", number, head)
+    write = Write("write_head", number, head, head.end)
     step = Step(number, names, f"batch {driver.batch}")
     yield from transact(model, state, step, write, driver._replace(at=At.RECORDED))
 

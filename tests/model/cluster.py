@@ -97,8 +97,8 @@ def refused(
 ) -> tuple[Step, State]:
     """End the query. It has no cause if the epoch is the newest and the consumer in its place.
 
-    Where outputs are replayed the consumer follows one batch behind the head. A frozen driver may
-    move it further back, and a batch that begins there is refused for that.
+    Where outputs are replayed a frozen driver may move the consumer back, and a batch that begins
+    there is refused for that.
     """
     driver, head = state.drivers[number], state.head
     if model.replays:

@@ -55,6 +55,11 @@ GUARDS: Mapping[str, Guard] = {
         "watch_no_consumer",
         "packages/ytstream/tests/test_watch.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
+    "no_put_back": Guard(
+        "ytstream.query.watch.Watch._put_back",
+        "put_no_consumer_back",
+        "packages/ytstream/tests/test_watch.py::test_a_consumer_that_is_behind_is_put_back",
+    ),
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",
         "verify_after_the_state",

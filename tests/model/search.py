@@ -91,12 +91,15 @@ def _forget(model: Model, state: State) -> State:
     if model.mutant == "shared_folder":
         return state
     head, consumer, out, folders, late, drivers, starts, faults, aside = state
-    used = {head.folder}
-    for driver in drivers:
-        used.add(driver.epoch if driver.at >= At.BEGIN else driver.folder)
-    for write in late:
-        if write.head is not None:
-            used.add(write.head.folder)
+    if model.empties:  # on a driver's disk, as long as its query lives
+        used = {driver.epoch for driver in drivers if driver.at >= At.BEGIN}
+    else:
+        used = {head.folder}
+        for driver in drivers:
+            used.add(driver.epoch if driver.at >= At.BEGIN else driver.folder)
+        for write in late:
+            if write.head is not None:
+                used.add(write.head.folder)
     unused = [number for number, folder in enumerate(folders, 1) if folder and number not in used]
     if not unused:
         return state

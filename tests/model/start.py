@@ -44,10 +44,12 @@ def read_positions(model: Model, state: State, number: int) -> Steps:
 def new_folder(model: Model, state: State, number: int) -> Steps:
     """Copy the head's folder and repair the copy, in one master transaction.
 
-    A late or a failed one leaves at most a folder that no head will ever name.
+    A late or a failed one leaves at most a folder that no head will ever name. Without state it is
+    an empty one on the driver's disk, and the head's is gone.
     """
     driver, names = state.drivers[number], ("new_folder",)
-    old = state.folders[driver.folder - 1] if driver.folder else Folder()
+    is_copied = driver.folder and not model.empties
+    old = state.folders[driver.folder - 1] if is_copied else Folder()
     if old is None:
         yield refused(model, state, number, names, f"folder {driver.folder} is gone")
         return
@@ -69,7 +71,7 @@ def new_folder(model: Model, state: State, number: int) -> Steps:
             commits += () if batch < 0 else (batch,)
         folder = Folder(offsets, commits, states)
     then = driver._replace(at=At.BEGIN, folder=0, batch=batch)
-    source = f"copy of {driver.folder}" if driver.folder and not model.empties else "empty"
+    source = f"copy of {driver.folder}" if is_copied else "empty"
     step = Step(number, names, f"folder {folder_of(model, driver)}, {source}")
     yield step, filed(model, state, number, then, folder)
 

@@ -44,7 +44,7 @@ JOBS = {
     "stateful": "the folder is copied; a planned batch runs again over the same rows",
     "stateless": "the folder is copied; a planned batch is removed",
     "keyed": "as stateful; a batch writes the total of all rows over the one before",
-    "empty": "no state; every start has an empty folder",
+    "empty": "no state; every start has an empty folder, which is gone with its query",
     "static": "as empty; a batch's rows are a table that is published once the head is at it",
 }
 
@@ -131,6 +131,12 @@ MUTANTS = {
     "planned_behind": Mutant("a planned batch is copied although it ends before the head", 1),
     "consumer_unchecked": Mutant("the consumer is not compared with the head", 1),
     "no_watch": Mutant("an idle query's consumer is not compared with the head", 1),
+    "no_put_back": Mutant(
+        "an idle query's consumer that an older driver has moved back stays there",
+        0,
+        "replaying",
+        "empty",
+    ),
     "checked_late": Mutant("with state, the head is verified after the state was written", 1),
     "start_unchecked": Mutant(
         "a batch's first row is not compared with the head", 1, "replaying", "empty"

@@ -106,7 +106,7 @@ def driver_preempted(here: Site) -> dict[str, Any]:
     """The driver is taken away where Spark says that a batch is done and its rows are not there."""
     _start(here)
     here.wait_drained()
-    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    logged = _held(here, "AdvanceConsumer", "after")
     client = here.cluster.client
     [job] = here.driver().running()
     fault = Fault.now(here)
@@ -119,7 +119,7 @@ def driver_node_lost(here: Site) -> dict[str, Any]:
     """The driver's node hangs in the same place; it wakes when another driver has written."""
     _start(here)
     here.wait_drained()
-    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    logged = _held(here, "AdvanceConsumer", "after")
     client = here.cluster.client
     [job] = here.driver().running()
     fault = Fault.now(here)
@@ -181,7 +181,7 @@ def driver_killed_twice(here: Site) -> dict[str, Any]:
     """The driver's process dies in a batch, and its second attempt while it waits to begin."""
     _start(here)
     here.wait_drained()
-    logged = _held(here, "MoveNode", "after", destination_path="*/commits/*")
+    logged = _held(here, "AdvanceConsumer", "after")
     [first] = here.driver().running()
     fault = Fault.now(here)
     here.signal(first, signal.SIGKILL)

@@ -23,7 +23,7 @@ from ytstream.cluster import cluster_name
 from ytstream.columns import key_of
 from ytstream.config import Settings
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow, batch_name
+from ytstream.ledger import BatchRow, Head, batch_name
 from ytstream.plan import observed_name
 from ytstream.positions import Rows
 from ytstream.query import batch
@@ -32,6 +32,7 @@ from ytstream.query.snapshots import Shelf
 from ytstream.recovery import aside, before_start, checkpoint, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.folder import path_of
+from ytstream.recovery.snapshot import Select
 from ytstream.schema import table_schema
 
 #: Functions are looked up at each call, since tests take guards out of the module.
@@ -282,9 +283,13 @@ class Driver:
         if transaction is not None:
             runtime.write_head(transaction, settings.ledger, after, done)
             return
-        with self.tablets.transaction() as own:
-            runtime.verify_head(connection, own.select, self.epoch, cluster, number)
-            runtime.write_head(own, settings.ledger, after, done)
+
+        def verify(select: Select) -> Head:
+            found: Head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+            return found
+
+        tablets, consumer = self.tablets, settings.consumer
+        runtime.close_batch(tablets, verify, consumer, settings.ledger, after, done)
 
     def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
         """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""

@@ -54,10 +54,15 @@ FOUND: Mapping[str, Found] = {
         "the consumer was moved forward",
         "late move",
     ),
+    # A, which was paused, has moved the consumer back.
     "a queue out and in again": Found(
         Life(
             Form("at_least_once"),
-            (*_TWO_BATCHES, Op("queue_out"), Op("migrate"), Op("queue_in")),
+            (
+                *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
+                *(Op("batch"), Op("batch"), Op("older")),
+                *(Op("queue_out"), Op("migrate"), Op("queue_in")),
+            ),
         ),
         "the head went back",
         "queue_in",

@@ -117,7 +117,7 @@ def test_the_runtime_stays_small() -> None:
         path for path in YTSTREAM.rglob("*.py") if path.relative_to(YTSTREAM).parts[0] not in apart
     ]
     lines = sum(len(path.read_text().splitlines()) for path in parts)
-    assert lines < 12_000, f"{lines} lines without {', '.join(apart)}; the runtime may have 12 000"
+    assert lines < 12_300, f"{lines} lines without {', '.join(apart)}; the runtime may have 12 300"
 
 
 def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) -> None:
@@ -197,7 +197,7 @@ def test_ci_runs_lint_and_test_on_pinned_images_without_secrets(
     commands = (
         [step["run"] for one in job["jobs"].values() for step in one["steps"] if "run" in step]
         if ci == "github"
-        else [line for name in ("checks", "template") for line in job[name]["script"]]
+        else [line for one in job.values() for line in one["script"]]
     )
     assert commands == ["make lint test", "make outdated"]
     assert "latest" not in text

@@ -7,6 +7,7 @@ state, in the state, so that both tell which rows were read, in which order and 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,15 +19,16 @@ from ytstream.config import Settings
 from ytstream.demo.tables import produce
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow, batch_name
+from ytstream.ledger import BatchRow, Head, batch_name
 from ytstream.positions import Rows
 from ytstream.query.audit import Range, Ranges, ranges
-from ytstream.query.batch import moved, verify_head, write_head
+from ytstream.query.batch import close_batch, moved, verify_head, write_head
 from ytstream.query.reading import verify_start
 from ytstream.recovery import checkpoint, operator, snapshot
 from ytstream.recovery.before_start import prepare
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.folder import path_of
+from ytstream.recovery.snapshot import Select
 from ytstream.tablets import Tablets
 
 #: What a batch writes, in its order. In a transaction the head is seen only when it commits.
@@ -97,7 +99,9 @@ class Driver:
             tablets = int(self.client.get(f"{queue}/@tablet_count"))
             produce(self.client, queue, [BID] * (count * tablets), tablets)
 
-    def batch(self, last_step: str | None = None) -> None:
+    def batch(
+        self, last_step: str | None = None, before_head: Callable[[], None] = lambda: None
+    ) -> None:
         """Run one batch; die after ``last_step`` of STEPS."""
         number, ends = self._plan()
         planned = self._planned(number, ends)
@@ -106,6 +110,7 @@ class Driver:
                 read = [*self._state(number), *_listed(planned)]
                 self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
             if step == "head":
+                before_head()
                 self._commit(number, ends, planned)
             if step == "commits":
                 text = f'v1\n{{"nextBatchWatermarkMs":{self.watermark}}}'
@@ -120,6 +125,11 @@ class Driver:
                 self.client.advance_queue_consumer(
                     self.settings.consumer, path, partition, None, end
                 )
+
+    def consumed(self) -> dict[int, int]:
+        """Return where the consumer is in the partitions of the one queue."""
+        (queue,) = snapshot.read(self.client, self.settings).queues
+        return dict(queue.consumed)
 
     def run(self, count: int, *, anew: bool = False) -> None:
         """Start, and read ``count`` more rows of each partition in one batch."""
@@ -208,20 +218,28 @@ class Driver:
             path: {p: (rows.first, rows.end) for p, rows in partitions.items()}
             for path, partitions in planned.items()
         }
-        with self.tablets.transaction() as transaction:
-            head = verify_head(self.connection, transaction.select, self.epoch, cluster, number)
-            name = batch_name(self.epoch.number, number)
+        name = batch_name(self.epoch.number, number)
+
+        def verified(select: Select) -> Head:
+            head = verify_head(self.connection, select, self.epoch, cluster, number)
             wanted = ranges(name, self.settings.queues, head.ends, ends)
             verify_start(name, wanted, [*planned.values()])
-            done = BatchRow(pairs, {"output": 0}, now, now)
-            is_stateful = self.connection.job.kind.is_stateful
-            state = len(self._state(number + 1)) if is_stateful else None
-            state = 0 if self.is_emptied else state
-            after = moved(head, number, planned, state)
-            write_head(transaction, self.settings.ledger, after, done)
-            if self.connection.guarantee.in_transaction:
-                for path, partition, first, end in _listed(planned):
-                    transaction.advance(self.settings.consumer, path, partition, first, end)
+            return head
+
+        ledger, consumer = self.settings.ledger, self.settings.consumer
+        done = BatchRow(pairs, {"output": 0}, now, now)
+        is_stateful = self.connection.job.kind.is_stateful
+        state = len(self._state(number + 1)) if is_stateful else None
+        state = 0 if self.is_emptied else state
+        if not self.connection.guarantee.in_transaction:
+            after = moved(verified(self.client.select_rows), number, planned, state)
+            close_batch(self.tablets, verified, consumer, ledger, after, done)
+            return
+        with self.tablets.transaction() as transaction:
+            after = moved(verified(transaction.select), number, planned, state)
+            write_head(transaction, ledger, after, done)
+            for path, partition, first, end in _listed(planned):
+                transaction.advance(consumer, path, partition, first, end)
 
     def _state(self, version: int) -> list[Read]:
         """Read a version of the state; Spark prefers a snapshot to a delta."""

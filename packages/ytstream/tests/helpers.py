@@ -138,23 +138,20 @@ def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> in
     stream.recover()
     faults, batch = cluster.client.faults, head_of(stream).batch + 1 + after
     commit = f"{stream.folder}/commits/{batch}"
-    written = faults.add(
-        method="MoveNode",
-        where={"destination_path": commit},
-        when="after",
-        action="delay",
-        seconds=0,
-    )
-    skip = _moves(stream) * after
-    faults.add(method="AdvanceConsumer", skip=skip, times=None, action="fail", error=ON_STRIKE)
+    # SPYT moves it once the commit log has the batch.
+    moved = faults.add(
+        method="AdvanceConsumer", skip=_moves(stream) * after, times=None, action="fail",
+        error=ON_STRIKE,
+    )  # fmt: skip
     # SPYT removes the entry when it can: a driver that is dead cannot.
     faults.add(
         method="RemoveNode", where={"path": commit}, times=None, action="fail", error=ON_STRIKE
     )
     run_until_it_fails(stream)
-    assert faults.get(written).hits == 1
+    assert faults.get(moved).hits
     faults.clear()
-    assert stream.client.exists(commit)
+    # Without state the log was on the driver's disk, and is gone with the query.
+    assert stream.client.exists(commit) or not stream.connection.job.kind.is_stateful
     return batch
 
 

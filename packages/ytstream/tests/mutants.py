@@ -267,6 +267,11 @@ def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch.Watch, "_verify", lambda *_: None)
 
 
+def put_no_consumer_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the consumer of an idle query behind the head, in the model: no_put_back."""
+    monkeypatch.setattr(watch.Watch, "_put_back", lambda *_: None)
+
+
 def admit_any_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any guarantee go with any processing, in the model: keyed_replaying and late_total."""
     monkeypatch.setattr(pairs, "problem", lambda *_: None)

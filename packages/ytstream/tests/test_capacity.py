@@ -217,7 +217,8 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         StreamingQuery, SimpleNamespace(isActive=False, awaitTermination=refuse, recentProgress=[])
     )
     batch = cast(
-        Batch, SimpleNamespace(failure=None, reports={}, handed=("3-7", {"output": 440_000}))
+        Batch,
+        SimpleNamespace(failure=None, reports={}, handed=("3-7", {"output": 440_000}), disk=None),
     )
 
     def one_query() -> None:

@@ -76,7 +76,7 @@ def test_the_commits_reply_is_lost_and_rows_are_trimmed(
 
 
 def test_the_job_was_at_least_once_before(stream_of: StreamOf) -> None:
-    """The consumer is a batch behind the ledger then; the start moves it."""
+    """The consumer is where the ledger is then, too."""
     stream = stream_of("transactional")
     stream.send(200)
     with _declared(stream, "at_least_once"):

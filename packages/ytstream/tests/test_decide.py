@@ -129,7 +129,7 @@ def test_a_consumer_ahead_of_the_ledger(kind: Kind) -> None:
 
 @for_all
 def test_trimmed_rows_are_refused_with_the_exact_gap(kind: Kind) -> None:
-    """Counted from the ledger, not from the consumer, which may be a batch behind."""
+    """Counted from the ledger, not from the consumer, which may be behind it."""
     text = refusal(lambda: _continued(kind, _queue({0: 10}, lower=(25, 0)), {0: 20, 1: 0}))
     assert text.startswith(f"5 rows of {QUEUE} were trimmed")
     assert "partition 0, rows 20 to 24" in text

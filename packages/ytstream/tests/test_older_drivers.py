@@ -5,7 +5,6 @@ Two processes of one job run in one session: a second ``Stream`` has an epoch of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from packages.ytstream.tests.helpers import (
 from tests.codes import TABLET_LOCK_CONFLICT
 from ytstream import RestartableError
 from ytstream.demo.scenario import drained
-from ytstream.recovery import checkpoint, folder
+from ytstream.recovery import folder
 from ytstream.testing.stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
@@ -154,30 +153,4 @@ def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
         else:
             wait(lambda: head_of(stream).batch == 0, query)
     assert head_of(stream).batch == (1 if cured else 0)
-    assert stream.is_exact()
-
-
-@with_and_without
-def test_a_cut_off_driver_cleans_up_in_its_own_folder(
-    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, cured: bool
-) -> None:
-    """SPYT removes later commits when its own was refused: in a shared folder the successor's."""
-    if not cured:
-        mutants.keep_one_folder(monkeypatch)
-    stream = stream_of("transactional")
-    stream.configure(max_rows_per_partition=20)
-    stream.send(4 * 20 * 4)
-    stream.recover()
-    held = at_a_commit(stream, cluster, "hold", after=1)
-    with stream.running() as query:
-        cluster.client.faults.wait(held)
-        successor = another_process(stream)
-        successor.drain()
-        path = f"{stream.settings.checkpoint}/{successor.epoch.number if cured else 1}"
-        done: Sequence[int] = range(head_of(stream).batch + 1)
-        assert len(done) == 3
-        assert checkpoint.numbers(stream.client, f"{path}/commits") == [*done]
-        cluster.client.faults.clear()
-        wait_for_failure(query)
-    assert checkpoint.numbers(stream.client, f"{path}/commits") == [*done][: 3 if cured else 1]
     assert stream.is_exact()

@@ -32,7 +32,7 @@ SAMPLE = (
     "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
-#: maintenance, a long batch, a Spark that hangs.
+#: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
 MORE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
@@ -41,6 +41,7 @@ MORE = (
     "test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
     "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
     "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
+    "test_disk.py::test_a_batch_asks_nothing_of_its_folder_on_cypress",
     "test_large_batches.py::test_each_output_that_is_too_small_is_named",
     "test_unmounted.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
     "test_remounts.py::test_a_table_is_mounted_anew_between_the_writes_and_the_commit[transactional-output-reshard]",

@@ -83,7 +83,7 @@ def test_a_first_start(
 def test_a_migration(
     provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
 ) -> None:
-    """The consumer follows the ledger one batch behind before it, and is at its end after it."""
+    """The consumer is behind the ledger before it, and where the ledger is after it."""
     before = _filled(provisioned_of("at_least_once"))
     after = provisioned_of("transactional")
     prepare(before, tablets, Epoch())

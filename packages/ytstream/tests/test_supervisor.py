@@ -173,7 +173,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     monkeypatch.setattr(
         supervisor,
         "pipeline",
-        SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: (query, None)),
+        SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: (query, MagicMock())),
     )
     monkeypatch.setattr(Life, "read_reference", lambda _: None)
     monkeypatch.setattr(Life, "_follow", stalled)

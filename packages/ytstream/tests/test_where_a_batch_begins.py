@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.sql import DataFrame
@@ -124,6 +125,45 @@ def test_an_older_driver_moves_the_consumer_forward_without_spark(
     assert [row[1:] for row in newer.read()[-2:]] == [(0, 0, 6), (1, 0, 6)]
 
 
+@for_each
+@spark_test
+def test_an_older_driver_moves_the_consumer_before_a_batch_is_closed(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    """The transaction that closes the batch moves it to where the ledger is, from anywhere."""
+    confirm, newer = _paused(driver_of, guarantee)
+    newer.send(2)
+    newer.batch(before_head=confirm)
+    assert newer.consumed() == {0: 8, 1: 8}
+    assert newer.outcome() == (0, 0)
+
+
+@for_each
+@spark_test
+def test_an_older_driver_moves_the_consumer_while_a_batch_is_closed_without_spark(
+    driver_of: DriverOf, cluster: Running, guarantee: str
+) -> None:
+    """Its move and the transaction write the same row: the transaction is repeated."""
+    confirm, newer = _paused(driver_of, guarantee)
+    newer.send(2)
+    held = _about_to_close(newer.settings.ledger, cluster)
+    with ThreadPoolExecutor() as pool:
+        batch = pool.submit(newer.batch)
+        cluster.client.faults.wait(held)
+        confirm()
+        cluster.client.faults.remove(held)
+        batch.result()
+    assert newer.consumed() == {0: 8, 1: 8}
+    assert newer.outcome() == (0, 0)
+
+
+def _about_to_close(ledger: str, cluster: Running) -> Fault:
+    """Order the next batch without SPYT's transaction to wait before its own one commits."""
+    faults = cluster.client.faults
+    head = faults.add(method="ModifyRows", where={"path": ledger}, action="delay", seconds=0)
+    return faults.add(method="CommitTransaction", armed_by=head, action="delay")
+
+
 # -- the real SPYT -------------------------------------------------------------------------------
 
 
@@ -132,17 +172,12 @@ def _consumed(stream: Stream) -> dict[int, int]:
     return dict(queue.consumed)
 
 
-def _about_to_move_the_consumer(stream: Stream, cluster: Running, batch: int) -> Fault:
-    """Order the query to be held where SPYT opens its transaction for that: after offsets/N."""
-    faults = cluster.client.faults
-    planned = faults.add(
-        method="MoveNode",
-        where={"destination_path": f"{stream.folder}/offsets/{batch}"},
-        when="after",
-        action="delay",
-        seconds=0,
-    )
-    return faults.add(method="StartTransaction", where={"type": 1}, armed_by=planned, action="hold")
+def _about_to_move_the_consumer(cluster: Running) -> Fault:
+    """Order the query, which has read all, to be held where SPYT opens its transaction for that.
+
+    It is the first one of a batch: SPYT does it as soon as the batch is planned.
+    """
+    return cluster.client.faults.add(method="StartTransaction", where={"type": 1}, action="hold")
 
 
 @spark_test
@@ -177,7 +212,7 @@ def test_an_older_driver_moves_the_consumer_back(
     older.recover()
     with older.running() as query:
         wait(drained(older.connection), query)
-        late = _about_to_move_the_consumer(older, cluster, 1)
+        late = _about_to_move_the_consumer(cluster)
         older.send(80)
         cluster.client.faults.wait(late)
         newer = another_process(older)
@@ -234,7 +269,7 @@ def test_an_older_driver_moves_the_consumer_forward(
     older.recover()
     with older.running() as query:
         wait(drained(older.connection), query)
-        late = _about_to_move_the_consumer(older, cluster, 1)
+        late = _about_to_move_the_consumer(cluster)
         older.send(80)
         cluster.client.faults.wait(late)
         newer = another_process(older)
@@ -257,3 +292,24 @@ def test_an_older_driver_moves_the_consumer_forward(
         assert newer.is_exact()
     else:  # 80 rows before, and all 160 again, each twice; without the cure 80 of these are missing
         assert newer.found().total() == 2 * (80 + (160 if cured else 80))
+
+
+@spark_test
+@pytest.mark.parametrize(
+    "guarantee", ["at_least_once", pytest.param("idempotent", marks=pytest.mark.journey)]
+)
+def test_an_older_driver_moves_the_consumer_while_a_batch_is_closed(
+    stream_of: StreamOf, cluster: Running, guarantee: str
+) -> None:
+    """The outputs are not written again, and an idle queue finds the consumer at the head."""
+    stream = stream_of(guarantee)
+    stream.send(80)
+    stream.recover()
+    held, (queue,) = _about_to_close(stream.settings.ledger, cluster), stream.settings.queues
+    with stream.running() as query:
+        cluster.client.faults.wait(held)
+        stream.client.advance_queue_consumer(stream.settings.consumer, queue, 1, None, 7)
+        cluster.client.faults.remove(held)
+        wait(drained(stream.connection), query)
+        assert _consumed(stream) == dict.fromkeys(range(4), 20)
+    assert stream.is_exact()

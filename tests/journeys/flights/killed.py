@@ -25,7 +25,6 @@ from ytstream.demo import kill
 from ytstream.demo.sample import Row, Sample
 from ytstream.demo.scenario import play
 from ytstream.job import Connection
-from ytstream.recovery.folder import path_of
 
 FLIGHTS = reference.read_flights()
 POSITION = {"tablet_index", "row_index"}
@@ -59,17 +58,10 @@ def in_an_output(name: str) -> Callable[..., Any]:
 
     def arm(faults: Any, connection: Connection, *, pgid: int) -> Any:
         settings = connection.settings
-        first_batch_is_done = faults.add(
-            method="MoveNode",
-            where={"destination_path": f"{path_of(settings, 1)}/commits/0"},
-            when="after",
-            action="delay",
-            seconds=0,
-        )
         rule = faults.add(
             method="ModifyRows",
             where={"path": settings.outputs[name]},
-            armed_by=first_batch_is_done,
+            armed_by=kill.first_batch(faults, settings),
             when="after",
             action="kill",
             pgid=pgid,
@@ -79,7 +71,7 @@ def in_an_output(name: str) -> Callable[..., Any]:
     return arm
 
 
-#: None is the place of the demonstration itself: between Spark's commits/1 and the commit.
+#: None is the place of the demonstration itself: the commit, after Spark's commits/1.
 PLACES: Mapping[str, Callable[..., Any] | None] = {
     "commit": None,
     **{name: in_an_output(name) for name in JOB.outputs},

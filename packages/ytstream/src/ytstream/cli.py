@@ -72,7 +72,7 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
         print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(
         f"\nsession ok: Spark {version}, SPYT {spyt_version}, patch in effect, "
-        f"checkpoint {connection.settings.checkpoint_uri}\n"
+        f"checkpoint {connection.values['checkpoint_uri']}\n"
         f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
     )
 

@@ -61,7 +61,7 @@ COMMON = (
 )
 STATELESS = (
     Conf("spark.sql.streaming.minBatchesToRetain", "5",
-         "Each start begins with an empty checkpoint; more entries only cost Cypress nodes."),
+         "Each start begins with an empty checkpoint; more entries are of no use."),
 )
 STATEFUL = (
     Conf("spark.sql.shuffle.partitions", "{shuffle_partitions}",
@@ -179,12 +179,20 @@ READER = (
          "The row's position in its queue: the key of `idempotent`, and what shows that a batch "
          "has read the rows that were planned."),
 )
-#: Options of the query.
-WRITER = (
-    Conf("checkpointLocation", "{checkpoint_uri}",
-         "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs). Each "
-         "start has a folder of its own in it, named by its epoch."),
-)
+#: Options of the query, by whether it has state.
+WRITER: Mapping[bool, Sequence[Conf]] = {
+    True: (
+        Conf("checkpointLocation", "{checkpoint_uri}",
+             "With three slashes SPYT's YtFs renames atomically; a bare // path does not (YtFs). "
+             "Each start has a folder of its own in it, named by its epoch."),
+    ),
+    False: (
+        Conf("checkpointLocation", "{checkpoint_uri}",
+             "A folder on the driver's disk for each start, removed at its end: the ledger holds "
+             "every offset, no start uses an older folder and no executor reads it. On Cypress "
+             "each batch would ask the master for two files."),
+    ),
+}
 #: Parameters of SPYT's sink, for each micro-batch.
 SINK = (
     Conf("write_type_v3", "true",

@@ -39,7 +39,7 @@ def conf_table(job: Job, settings: Settings) -> str:
         "a driver on this machine": confs.LOCAL,
         "spark-submit": confs.SUBMIT,
         "the reader of each queue": confs.READER,
-        "the writer": (*confs.WRITER, *confs.SINK),
+        "the writer": (*confs.WRITER[stateful], *confs.SINK),
     }
     rows = [
         (part, conf.key, value, conf.reason)

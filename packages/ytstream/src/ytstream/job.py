@@ -43,6 +43,8 @@ PROCESSINGS: Mapping[str, Processing] = {
 MOST_FAILURES = 10_000
 #: The output of the rows that REJECT of transform.py keeps out of transform().
 REJECTED = "rejected"
+#: Said of the checkpoint of a job without state: each start makes a folder (query/disk.py).
+ON_DISK = "(on the driver's disk)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +130,8 @@ class Guarantee(ABC):
 
     The defaults are those without SPYT's transaction. Each ``modify_rows`` is a transaction of its
     own then, and the outputs of a batch are visible at once. After them one transaction of the
-    runtime's own writes the ledger's head; a batch that was cut off before runs again from its
-    first row. SPYT moves the consumer one batch behind.
+    runtime's own writes the ledger's head and moves the consumer; a batch that was cut off before
+    runs again from its first row. SPYT moves the consumer to the same row a batch late.
     """
 
     name: str
@@ -195,7 +197,7 @@ def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
     return {
         **vars(settings),
         **vars(job),
-        "checkpoint_uri": settings.checkpoint_uri,
+        "checkpoint_uri": settings.checkpoint_uri if job.kind.is_stateful else ON_DISK,
         "alias": settings.alias,
         "files": settings.files,
         "python": settings.submit.python,

@@ -87,8 +87,8 @@ class Transaction:
                 request.addDelete(java.node(key).asMap())
             self._transaction.modifyRows(request.build()).join()
 
-    def advance(self, consumer: str, queue: str, partition: int, old: int, new: int) -> None:
-        """Move the consumer; refused unless it is at row ``old``."""
+    def advance(self, consumer: str, queue: str, partition: int, old: int | None, new: int) -> None:
+        """Move the consumer; refused unless it is at row ``old``, if that is given."""
         path = self._java["tech.ytsaurus.core.cypress.YPath.simple"]
         with _explained():
             request = (
@@ -96,11 +96,11 @@ class Transaction:
                 .setConsumerPath(path(consumer))
                 .setQueuePath(path(queue))
                 .setPartitionIndex(partition)
-                .setOldOffset(old)
                 .setNewOffset(new)
-                .build()
             )
-            self._transaction.advanceConsumer(request).join()
+            if old is not None:
+                request.setOldOffset(old)
+            self._transaction.advanceConsumer(request.build()).join()
 
     def commit(self) -> None:
         """Commit. Raises ConflictError, or RestartableError when it may have committed or not."""

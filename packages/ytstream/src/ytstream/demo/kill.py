@@ -7,7 +7,6 @@ from typing import Any
 
 from ..config import Settings
 from ..job import Connection
-from ..recovery.folder import path_of
 
 #: Tasks that write at the same time, on the two cores of the demonstration.
 _WRITERS = 2
@@ -23,7 +22,7 @@ def arm(faults: Any, connection: Connection, *, pgid: int) -> Mapping[str, Any]:
     if job.guarantee == "transactional":
         return {
             "after Spark wrote commits/1, before the batch's transaction committed": (
-                _between_the_logs(faults, settings, pgid)
+                _at_the_commit(faults, settings, pgid)
             )
         }
     in_ledger = _in_second_batch(faults, settings, settings.ledger, 0, pgid)
@@ -38,19 +37,35 @@ def arm(faults: Any, connection: Connection, *, pgid: int) -> Mapping[str, Any]:
     }
 
 
-def _between_the_logs(faults: Any, settings: Settings, pgid: int) -> Any:
-    """Kill as soon as ``commits/1`` has its name.
+def first_batch(faults: Any, settings: Settings) -> Any:
+    """Return a rule that is hit once the first batch's head is written.
 
-    Spark writes a log entry under a temporary name and moves it; SPYT commits the batch's
-    transaction after that (MicroBatchExecutionDecorators.runBatch).
+    The first start writes the head twice before: it raises the epoch, and begins.
     """
     return faults.add(
-        method="MoveNode",
-        where={"destination_path": f"{path_of(settings, 1)}/commits/1"},
+        method="ModifyRows",
+        where={"path": settings.ledger},
+        skip=2,
         when="after",
-        action="kill",
-        pgid=pgid,
+        action="delay",
+        seconds=0,
     )
+
+
+def _at_the_commit(faults: Any, settings: Settings, pgid: int) -> Any:
+    """Kill at the commit of the second batch's transaction.
+
+    SPYT commits it after Spark has written ``commits/1`` (MicroBatchExecutionDecorators.runBatch),
+    and the next commit after the head was written is that one.
+    """
+    head = faults.add(
+        method="ModifyRows",
+        where={"path": settings.ledger},
+        armed_by=first_batch(faults, settings),
+        action="delay",
+        seconds=0,
+    )
+    return faults.add(method="CommitTransaction", armed_by=head, action="kill", pgid=pgid)
 
 
 def _in_second_batch(faults: Any, settings: Settings, path: str, skip: int, pgid: int) -> Any:
@@ -59,17 +74,10 @@ def _in_second_batch(faults: Any, settings: Settings, path: str, skip: int, pgid
     Each task waits for its write, a transaction of its own, before the next one: with one write
     more under way than there are writers, the first is committed.
     """
-    first_batch_is_done = faults.add(
-        method="MoveNode",
-        where={"destination_path": f"{path_of(settings, 1)}/commits/0"},
-        when="after",
-        action="delay",
-        seconds=0,
-    )
     return faults.add(
         method="ModifyRows",
         where={"path": path},
-        armed_by=first_batch_is_done,
+        armed_by=first_batch(faults, settings),
         skip=skip,
         action="kill",
         pgid=pgid,

@@ -1,7 +1,7 @@
 """At least once: no row is lost; after a crash the rows of up to one micro-batch may repeat.
 
-Rows go to an ordered table in transactions of their own, and the consumer follows one batch behind
-the checkpoint: a batch that was cut off is written again from its beginning.
+Rows go to an ordered table in transactions of their own, and the ledger's head and the consumer
+move after them: a batch that was cut off is written again from its beginning.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,12 +12,14 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -36,7 +38,7 @@ from ..positions import Rows
 from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
-from ..tablets import Tablets, Transaction
+from ..tablets import ConflictError, Tablets, Transaction
 from . import nulls
 from .again import rejected_rows, write_rejected
 from .audit import Ranges, audit, metrics_of, ranges
@@ -52,6 +54,9 @@ from .state_store import state_rows
 from .tasks import Tasks
 
 _START_SECONDS = 60.0
+#: Attempts at the transaction that closes a batch, and the pause after the first one.
+_CLOSINGS = 5
+_PAUSE_SECONDS = 0.1
 
 #: The head before a batch, and the rows that the batch has to read and does read.
 Verified = tuple[Head, Ranges]
@@ -108,6 +113,8 @@ class Batch:
     failure: Exception | None = None
     #: The name of the batch that it has ended.
     failed: str = ""
+    #: The query's checkpoint, if it is on the driver's disk; removed with the object.
+    disk: TemporaryDirectory[str] | None = None
     _tasks: Tasks = field(default_factory=Tasks)
 
     @cached_property
@@ -280,9 +287,10 @@ class Batch:
             write_head(batch.transaction, path, after, done)
             self.handed = batch.name, written
         else:
-            with self.tablets.transaction() as own:
-                self._verified_head(own.select, number)  # the outputs took their time
-                write_head(own, path, after, done)
+            consumer = self.connection.settings.consumer
+            # The outputs took their time.
+            verify = partial(self._verified_head, number=number)
+            close_batch(self.tablets, verify, consumer, path, after, done)
         self.reports[number] = Report(after, done, found.rejected or {})
 
     def _spyts(self, number: int) -> Transaction | None:
@@ -316,7 +324,8 @@ def verify_head(
         raise RestartableError(
             f"batch {name} does not follow {ledger.last_name(head)}, where the ledger is"
         )
-    if connection.guarantee.in_transaction:  # elsewhere SPYT moves the consumer one batch behind
+    # Elsewhere an older driver may move it at any time: what a batch reads is verified then.
+    if connection.guarantee.in_transaction:
         found = snapshot.consumed(select, cluster, settings.consumer)
         for path in head.queues:
             ends = head.ends[path]
@@ -339,6 +348,36 @@ def moved(head: Head, number: int, planned: Ranges, state: int | None = None) ->
     since = ends if state == 0 else head.state_since
     after = replace(head, batch=number, number=head.number + 1, ends=ends)
     return replace(after, state_rows=state, state_since=since)
+
+
+def close_batch(
+    tablets: Tablets,
+    verify: Callable[[Select], Head],
+    consumer: str,
+    path: str,
+    head: Head,
+    done: BatchRow,
+) -> None:
+    """Write the head and move the consumer there, once the outputs of a batch are written.
+
+    SPYT in an older driver moves the consumer without a fence. That may conflict with this
+    transaction, which has written nothing then: it is repeated, and the outputs are not. Raises
+    what ``verify`` raises when another process has written the head, or ConflictError.
+    """
+    for attempt in range(_CLOSINGS):
+        try:
+            with tablets.transaction() as own:
+                verify(own.select)
+                write_head(own, path, head, done)
+                for queue, partitions in done.ranges.items():
+                    for partition, (_, end) in partitions.items():
+                        own.advance(consumer, queue, partition, None, end)
+        except ConflictError:
+            if attempt + 1 == _CLOSINGS:
+                raise
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+        else:
+            return
 
 
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:

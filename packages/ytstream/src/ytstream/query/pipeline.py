@@ -18,6 +18,7 @@ from ..user_state import is_checked
 from . import nulls, reject
 from .audit import uncounted
 from .batch import Batch
+from .disk import explained_space, made_folder
 from .outputs import Frames, Outputs, unproven, verify_columns
 from .overflow import Overflow
 from .sink import observed_writes, verify_sink
@@ -119,20 +120,23 @@ def start(
     shelf.settle(own.client, settings)
     once = uncounted(flow.rows, settings.queues)
     batch = Batch(own, tablets, epoch, flow.outputs, shelf, once, refused)
-    folder = path_of(settings, epoch.number)
-    values = {**connection.values, "checkpoint_uri": f"yt:/{folder}"}
+    is_stateful = connection.job.kind.is_stateful
+    batch.disk = disk = None if is_stateful else made_folder()
+    folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
+    values = {**connection.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
     is_whole = flow.outputs.are_streamed
     rows = flow.rows
     if is_whole:
         rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
         rows = observed_writes(connection.guarantee.fenced(rows), "output")
-    query = (
+    writer = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)
-        .options(**confs.filled(iter(confs.WRITER), values))
+        .options(**confs.filled(iter(confs.WRITER[is_stateful]), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
-        .start()
     )
+    with explained_space(disk):
+        query = writer.start()
     batch.query.set_result(query)
     return query, batch

@@ -33,6 +33,7 @@ from ..recovery.stopping import FAILED, tell_end
 from ..tablets import Tablets
 from . import pipeline, reference
 from .batch import Batch, ClosedError
+from .disk import explained_space
 from .first_look import FirstLook
 from .monitor import Monitor
 from .outage import Outage
@@ -137,6 +138,8 @@ class Life:
             self._follow(query, batch)
         finally:
             _end(query)
+            if batch.disk is not None:
+                batch.disk.cleanup()
 
     def is_stop_asked(self) -> bool:
         """Return whether `stop` asks this process to end; False while the cluster is away."""
@@ -218,7 +221,8 @@ class Life:
         SPYT commits the transaction after the batch's function has returned.
         """
         try:
-            query.awaitTermination()
+            with explained_space(batch.disk):
+                query.awaitTermination()
         except StreamingQueryException as error:
             if found := overflow_of(str(error), *batch.handed):
                 self.refused = judged(self.connection, found)

@@ -28,6 +28,9 @@ from .outage import Outage
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch and no task for so long is called stalled.
 STALL_SECONDS = 60.0
+#: Errors of a move that another one has overtaken: the consumer is not where it was, or another
+#: transaction writes its row (YTsaurus, ConsumerOffsetConflict and TransactionLockConflict).
+_MOVED = (3100, 1700)
 
 
 @dataclass
@@ -89,13 +92,16 @@ class Watch:
         """Compare ids and consumer with the head, which moves first.
 
         Spark sees nothing to read while the consumer is at the end of a queue, whoever moved it;
-        and the cluster may remove rows before the consumer. Without SPYT's transaction it is a
-        batch behind.
+        and the cluster may remove rows before the consumer. Without SPYT's transaction an older
+        driver may move it back at any time, and the query does not notice: it is put where the
+        ledger is again.
         """
         for queue in queues:
             if head.ids.get(queue.path) != queue.id:
                 raise RestartableError(f"queue {queue.path} was dropped and recreated")
         is_exact = self.connection.guarantee.in_transaction
+        if not is_exact:
+            self._put_back(queues, head)
         moved = [
             queue.path
             for queue in queues
@@ -110,6 +116,24 @@ class Watch:
                 f"the consumer is not where the ledger is on {', '.join(moved)}: something else "
                 "moved it"
             )
+
+    def _put_back(self, queues: tuple[Queue, ...], head: Head) -> None:
+        """Move a consumer that is behind the head there, unless anything moves it meanwhile."""
+        client, consumer = self.connection.client, self.connection.settings.consumer
+        for queue in queues:
+            ends = head.ends.get(queue.path, {})
+            for partition in behind(queue, ends):
+                was, end = queue.consumed.get(partition, 0), ends[partition]
+                try:
+                    client.advance_queue_consumer(consumer, queue.path, partition, was, end)
+                except YtError as error:
+                    if not any(map(error.contains_code, _MOVED)):
+                        raise
+                    continue  # the next look compares them again
+                say(
+                    f"watch: the consumer was at row {was} of {queue.path}, partition "
+                    f"{partition}: moved to row {end}, where the ledger is"
+                )
 
     def _stalled(self, queues: tuple[Queue, ...], head: Head, now: float) -> list[str]:
         rows = waiting(queues, head.ends)

@@ -151,8 +151,8 @@ def _remove_old_rows(client: Client, path: str, head: Head) -> None:
 def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:
     """Return ``head`` where the plan begins.
 
-    Queues that the configuration does not name stay in it: the consumer may be a batch behind them,
-    and forgets a partition in which it was never moved.
+    Queues that the configuration does not name stay in it: the consumer forgets a partition in
+    which it was never moved, and an older driver may move it.
     """
     rows = {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)}
     removed = [path for path in plan.head.ids if path not in rows]
@@ -205,8 +205,8 @@ def _of_the_consumer(
     """Yield what to say of a consumer that the start moves to the ``ends`` of the ledger.
 
     In SPYT's transaction it moves with the head. So one beyond the head was moved by hand: raises
-    JobError. Elsewhere SPYT moves it a batch late, also after another driver's start: the ledger
-    alone says which rows were read.
+    JobError. Elsewhere SPYT moves it as well, also after another driver's start: the ledger alone
+    says which rows were read.
     """
     # By the guarantee that the rows were read in: `migrate` may be about another one.
     is_exact = head.marker.get("guarantee") == "transactional"

@@ -26,7 +26,9 @@ def new_folder(
 ) -> int:
     """Make the folder of ``epoch``; return the batch that it ends with, -1 if it is empty.
 
-    Without state it is empty: the consumer is where the next batch begins. Else it is a copy of the
+    Without state it is empty, and stays so: the consumer is where the next batch begins, and Spark
+    writes to the driver's disk (query/disk.py). It says that there was that epoch, should the
+    ledger be lost (operator.py). Else it is a copy of the
     head's folder, repaired so that it ends with the head's batch at ``rows``, those of the queues
     in the settings. All in one master transaction: a crash leaves no folder, or one that no head
     names.
