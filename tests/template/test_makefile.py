@@ -161,8 +161,9 @@ def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path
     project = generate()
     assert "make demo" in make(tmp_path, "-C", str(project)).stdout
     done = make(tmp_path, "-f", str(project / "Makefile"))
-    assert one_line(done) == (
-        f"{project}/Makefile:13: *** This is not the folder of bids_stream: cd there, or make -C "
+    said = re.sub(r"Makefile:\d+:", "Makefile:", one_line(done))
+    assert said == (
+        f"{project}/Makefile: *** This is not the folder of bids_stream: cd there, or make -C "
         "FOLDER.  Stop."
     )
 

@@ -39,8 +39,9 @@ FLOORS = (
     ("provision",),
     ("capacity",),
     ("demo", "describe", "doctor", "query"),
-    ("submitting", "testing"),
+    ("submitting",),
     ("operating",),
+    ("testing",),
     ("__main__", "cli"),
 )
 

@@ -66,7 +66,7 @@ def test_the_lock_is_free_before_spark_closes(
         at_end.callback(lambda: held.append(len(list(lock.holders()))))
 
     monkeypatch.setattr(supervisor, "run", run)
-    cli._run(connection, argparse.Namespace())
+    cli._run(connection, argparse.Namespace(dry_run=False))
     assert held == [1, 0]
 
 
