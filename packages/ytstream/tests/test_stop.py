@@ -85,7 +85,9 @@ def test_what_an_older_process_says_meanwhile_is_no_answer(
         def between_looks(_: float) -> None:
             stopping.tell_end(connection, *next(ends))
 
-        monkeypatch.setattr(stopping, "time", SimpleNamespace(sleep=between_looks))
+        monkeypatch.setattr(
+            stopping, "time", SimpleNamespace(sleep=between_looks, monotonic=time.monotonic)
+        )
         ended = stopping.stop(connection, lambda _: None)
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
