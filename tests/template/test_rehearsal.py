@@ -27,7 +27,7 @@ from ytstream.testing.replayed import Source, Version, replay
 #: One change of a value in transform(), and the column that it changes.
 CHANGES = {
     "map": ("EUR_PER_1000_USD = 908", "EUR_PER_1000_USD = 909", "price_eur"),
-    "join": ('"seller"', 'F.upper("seller").alias("seller")', "seller"),
+    "join": ('"seller"', '(F.col("seller") + 1).alias("seller")', "seller"),
     "window": ('F.sum("price")', 'F.max("price")', "total"),
 }
 
