@@ -30,8 +30,13 @@ def problems(version: str, root: Path = ROOT) -> Iterator[str]:
         yield f'CHANGELOG.md has no heading "## {version} (YYYY-MM-DD)"'
     if _git(root, "status", "--porcelain"):
         yield "the working tree has changes: commit them"
-    if _git(root, "tag", "--list", version):
-        yield f"the tag {version} exists"
+    if _git(root, "tag", "--list", tag(version)):
+        yield f"the tag {tag(version)} exists"
+
+
+def tag(version: str) -> str:
+    """Return the tag of ``version``: what `make outdated` and `--checkout` ask for."""
+    return f"v{version}"
 
 
 def _git(root: Path, *words: str) -> str:
@@ -39,18 +44,18 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], root: Path = ROOT) -> int:
     """Tag the commit and say what comes next; return 1, with the reasons, if it cannot be."""
     if len(words) != 1:
         print("usage: python -m tools.release VERSION", file=sys.stderr)
         return 2
-    if found := list(problems(words[0])):
+    (version,) = words
+    if found := list(problems(version, root)):
         print(*found, sep="\n", file=sys.stderr)
         return 1
-    _git(ROOT, "tag", "--annotate", words[0], "--message", f"Release {words[0]}")
-    print(
-        f"tagged {words[0]}. Next:\n  git push origin {words[0]}\n  make dist    # for your index"
-    )
+    name = tag(version)
+    _git(root, "tag", "--annotate", name, "--message", f"Release {version}")
+    print(f"tagged {name}. Next:\n  git push origin {name}\n  make dist    # for your index")
     return 0
 
 

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions, wheels
 from tests.conftest import Generate
-from tests.project import DEFAULTS, YTSTREAM, generate
+from tests.project import DEFAULTS, ROOT, YTSTREAM, generate
 from ytstream import confs
 from ytstream.submit_settings import Submit
 
@@ -102,6 +102,15 @@ def test_a_repository_is_its_owners_but_for_two_wheels(project: Path) -> None:
         ),
         "SHA256SUMS",
     }
+
+
+def test_the_first_page_counts_the_files_of_a_repository(generate: Generate) -> None:
+    files = [path for path in generate().rglob("*") if path.is_file()]
+    owned = [path for path in files if path.parent.name != "vendor"]
+    page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{len(owned)} files, all yours to edit" in page
+    assert len(files) - len(owned) == 3
+    assert "two versioned packages, in three files more" in page
 
 
 def test_with_an_index_nothing_is_vendored(generate: Generate) -> None:

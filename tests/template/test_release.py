@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from local_extensions import origin
+from tests.project import ROOT
 from tools import release
+
+OUTDATED = ROOT / "templates/make/outdated.mk"
 
 
 @pytest.fixture
@@ -39,14 +43,29 @@ def test_packages_template_and_changelog_have_to_have_the_version(root: Path) ->
 
 
 def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
-    _git(root, "tag", origin.VERSION)
+    _git(root, "tag", f"v{origin.VERSION}")
     (root / "new").touch()
     assert [*release.problems(origin.VERSION, root)] == [
         "the working tree has changes: commit them",
-        f"the tag {origin.VERSION} exists",
+        f"the tag v{origin.VERSION} exists",
     ]
 
 
 def test_a_word_is_no_version(root: Path) -> None:
     (said,) = release.problems("v1", root)
     assert said == "'v1' is no version: give three numbers, as in 1.0.1"
+
+
+def test_the_tag_is_the_one_that_make_outdated_asks_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "t")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.com")
+    assert release.main([origin.VERSION], root) == 0
+    assert f"git push origin v{origin.VERSION}" in capsys.readouterr().out
+    listed = ["git", "ls-remote", "--tags", "--refs", "."]
+    tags = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout
+    asked = re.search(r"refs/tags/\S*?(?=\\\()", OUTDATED.read_text(encoding="utf-8"))
+    assert asked is not None
+    assert tags.split()[1:] == [asked[0] + origin.VERSION]
