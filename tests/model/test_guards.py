@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import Future
 from functools import reduce
 from importlib import import_module
 from typing import Any
@@ -55,7 +56,7 @@ def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
 
 def _batch(connection: Connection) -> Batch:
     outputs, tablets = Outputs(connection), Tablets(None, connection.settings)
-    return Batch(connection, tablets, Epoch(), outputs, Shelf(Epoch()))
+    return Batch(connection, tablets, Epoch(), outputs, Shelf(Epoch()), Future())
 
 
 def test_a_job_with_state_is_verified_before_it_is_written(

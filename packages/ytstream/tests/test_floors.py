@@ -22,7 +22,6 @@ FLOORS = (
         "pairs",
         "positions",
         "table",
-        "user_state",
         "version",
     ),
     ("rules", "toml_file"),
@@ -31,7 +30,7 @@ FLOORS = (
     ("sizes",),
     ("cluster", "resharding", "schema"),
     ("connector",),
-    ("ledger", "mounting", "plan", "tablets"),
+    ("ledger", "mounting", "plan", "tablets", "user_state"),
     ("operation",),
     ("own_operation",),
     ("job",),
@@ -48,7 +47,8 @@ FLOORS = (
 
 #: What Spark, PySpark and SPYT do not document.
 INTERNALS = re.compile(
-    r"\._(jdf|jvm|jsq|jsparkSession|gateway)\b|org[.]apache|tech[.]ytsaurus[.](spyt|core|ysontree)"
+    r"\._(jdf|jvm|jsq|jsparkSession|gateway|value_schema)\b|_make_type_verifier"
+    r"|\.jvm\b(?! import)|org[.]apache|tech[.]ytsaurus[.](spyt|core|ysontree)"
     r"|__spyt_|scala[.]"
 )
 #: How PySpark starts a JVM; the name of a class as the value of a setting; the Java client; names

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from yt import yson
@@ -85,17 +85,173 @@ class Java:
         return self["scala.Option.apply"](value)
 
 
-def each(sequence: Any) -> Iterator[Any]:
+def _each(sequence: Any) -> Iterator[Any]:
     """Yield the items of a Scala sequence."""
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def class_name(node: Any) -> str:
+def _class_name(node: Any) -> str:
     """Return the name of the class of an object in the JVM."""
     return str(node.getClass().getSimpleName())
 
 
-# -- Spark: rows and their plans -------------------------------------------------------------------
+# -- Spark: plans ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of an operator."""
+
+    jvm: Any
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the expression's class."""
+        return _class_name(self.jvm)
+
+    @property
+    def function(self) -> str:
+        """The name that a user knows."""
+        return str(self.jvm.prettyName())
+
+    @cached_property
+    def children(self) -> list[Expression]:
+        """The expressions that this one takes."""
+        return [Expression(child) for child in _each(self.jvm.children())]
+
+    @property
+    def column(self) -> int | None:
+        """The id of the column that this is; None for one that is computed."""
+        return int(self.jvm.exprId().id()) if self.name == "AttributeReference" else None
+
+    @property
+    def literal(self) -> str:
+        """The value of a literal, as text."""
+        return str(self.jvm.value())
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether Spark takes its value for the same each time; it does so of a clock."""
+        return bool(self.jvm.deterministic())
+
+    def contains(self, pattern: Any) -> bool:
+        """Return whether a pattern is in it, see clock_pattern()."""
+        return bool(self.jvm.containsPattern(pattern))
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator of a plan. Below a reference to a CTE is the CTE, once for each reference."""
+
+    jvm: Any
+    #: The plans of the CTEs that are defined above.
+    ctes: Mapping[int, Any] = field(default_factory=dict)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the operator's class."""
+        return _class_name(self.jvm)
+
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
+        """The operators whose rows this one takes. A CTE that nothing refers to is none of them."""
+        if self.name == "WithCTE":
+            defined = {cte.id(): cte.child() for cte in _each(self.jvm.cteDefs())}
+            return (Node(self.jvm.plan(), {**self.ctes, **defined}),)
+        if self.name == "CTERelationRef":
+            return (Node(self.ctes[self.jvm.cteId()], self.ctes),)
+        return tuple(Node(child, self.ctes) for child in _each(self.jvm.children()))
+
+    @cached_property
+    def columns(self) -> list[tuple[int, str]]:
+        """The columns that come out, in order: the id of the expression, and the name."""
+        return [(column.exprId().id(), str(column.name())) for column in _each(self.jvm.output())]
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the columns that come out, in order."""
+        return [number for number, _ in self.columns]
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether rows of a stream are among its rows."""
+        return bool(self.jvm.isStreaming())
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The expressions of the operator itself, in order."""
+        return [Expression(expression) for expression in _each(self.jvm.expressions())]
+
+    @property
+    def groups(self) -> list[Expression]:
+        """The expressions that an aggregation groups by."""
+        return [Expression(group) for group in _each(self.jvm.groupingExpressions())]
+
+    @property
+    def subqueries(self) -> list[Node]:
+        """The plans of the subqueries in its expressions."""
+        return [Node(plan, self.ctes) for plan in _each(self.jvm.subqueries())]
+
+    @property
+    def join_type(self) -> str:
+        """The type of a join."""
+        return str(self.jvm.joinType().toString())
+
+    @property
+    def observation(self) -> str:
+        """The name under which it observes its rows; empty for an operator that does not."""
+        return str(self.jvm.name()) if self.name == "CollectMetrics" else ""
+
+    @property
+    def state_function(self) -> str | None:
+        """The name of the function of applyInPandasWithState(); None for another operator."""
+        if self.name != "FlatMapGroupsInPandasWithState":
+            return None
+        return str(self.jvm.functionExpr().name())
+
+    def computed(self, number: int) -> Expression | None:
+        """Return what a Project or Aggregate computes a column from; None if it passes it on."""
+        is_project = self.name == "Project"
+        listed = self.jvm.projectList() if is_project else self.jvm.aggregateExpressions()
+        for expression in _each(listed):
+            if expression.exprId().id() == number and _class_name(expression) == "Alias":
+                value = expression.child()
+                # A view in SQL casts each column to the type that it has.
+                while _class_name(value) == "Cast" and value.dataType() == value.child().dataType():
+                    value = value.child()
+                return Expression(value)
+        return None
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this operator and all below it, those above others first."""
+        pending = [self]
+        while pending:
+            yield (node := pending.pop())
+            pending += reversed(node.children)
+
+
+def analysed(rows: DataFrame) -> Node:
+    """Return the topmost operator of the analysed plan of a frame."""
+    return analysed_by(execution_of(rows))
+
+
+def analysed_by(execution: Any) -> Node:
+    """Return the topmost operator of the analysed plan of an execution."""
+    return Node(execution.analyzed())
+
+
+def metric(execution: Any, name: str) -> int:
+    """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
+    found = (node.jvm.metrics().get(name) for node in Node(execution.executedPlan()).walk())
+    return sum(int(value.get().value()) for value in found if value.isDefined())
+
+
+def partitions_of(execution: Any) -> int:
+    """Return in how many partitions the rows of an execution are."""
+    return int(execution.toRdd().getNumPartitions())
+
+
+# -- Spark: rows -----------------------------------------------------------------------------------
 
 
 def jvm_of(spark: SparkSession) -> Any:
@@ -108,13 +264,8 @@ def execution_of(rows: DataFrame) -> Any:
     return rows._jdf.queryExecution()
 
 
-def analysed_plan(rows: DataFrame) -> Any:
-    """Return the analysed plan of a frame (LogicalPlan)."""
-    return execution_of(rows).analyzed()
-
-
 def clock_pattern(spark: SparkSession) -> Any:
-    """Return the pattern of expressions with a clock in them (``containsPattern``)."""
+    """Return the pattern of expressions with a clock in them."""
     return jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
 
 
@@ -123,7 +274,7 @@ def verify_stream(rows: DataFrame, output_mode: str) -> None:
     sql = jvm_of(rows.sparkSession).org.apache.spark.sql
     mode = getattr(sql.streaming.OutputMode, output_mode.title())()
     checker = sql.catalyst.analysis.UnsupportedOperationChecker
-    checker.checkForStreaming(analysed_plan(rows), mode)
+    checker.checkForStreaming(analysed(rows).jvm, mode)
 
 
 def free(checkpointed: DataFrame) -> None:
@@ -131,7 +282,7 @@ def free(checkpointed: DataFrame) -> None:
 
     Nothing else does before Java's collector runs (Spark, ContextCleaner).
     """
-    analysed_plan(checkpointed).rdd().unpersist(False)
+    analysed(checkpointed).jvm.rdd().unpersist(False)
 
 
 def of_execution(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
@@ -140,23 +291,23 @@ def of_execution(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
     return type(rows)(frame, rows.sparkSession)
 
 
-def of_no_stream(rows: DataFrame, plan: Any, java: Java) -> DataFrame:
-    """Return what ``plan``, a part of the plan of the batch ``rows``, gives when it runs again."""
+def of_no_stream(rows: DataFrame, node: Node, java: Java) -> DataFrame:
+    """Return what ``node``, of the plan of the batch ``rows``, gives when it runs again."""
     session = rows._jdf.sparkSession()
-    again = _of_no_stream(plan, session, java)
+    again = _of_no_stream(node.jvm, session, java)
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, again)
     return type(rows)(frame, rows.sparkSession)
 
 
 def _of_no_stream(plan: Any, session: Any, java: Java) -> Any:
     """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
-    if (name := class_name(plan)) in _LEAVES:
+    if (name := _class_name(plan)) in _LEAVES:
         place, more = _LEAVES[name]
         fields = [plan.productElement(index) for index in range(plan.productArity())]
         fields[place] = False
         others = [session, java.option(None), java.option(None)][:more]
         return java[plan.getClass().getName()](*fields, *others)
-    children = [_of_no_stream(child, session, java) for child in each(plan.children())]
+    children = [_of_no_stream(child, session, java) for child in _each(plan.children())]
     return plan.withNewChildren(java[f"{_PYTHON_UTILS}.toSeq"](children))
 
 
@@ -169,25 +320,39 @@ def observed(execution: Any) -> Iterator[tuple[str, Any]]:
         yield name, metrics.apply(name)
 
 
+def state_verifier() -> Callable[[Any], None]:
+    """Return a function that raises Spark's error for a state that does not fit its schema.
+
+    Python workers get a function of a function whole, so it needs nothing of this runtime there.
+    """
+    verifiers: list[Callable[[Any], None]] = []  # made once for each task of Spark's
+
+    def verify(state: Any) -> None:
+        from pyspark.sql.types import _make_type_verifier
+
+        if not verifiers:
+            verifiers.append(_make_type_verifier(state._value_schema))
+        verifiers[0](state.get)
+
+    return verify
+
+
 # -- Spark: a running query ------------------------------------------------------------------------
 
 
-def stream_of(query: StreamingQuery) -> Any:
-    """Return Spark's own object of a query (MicroBatchExecution)."""
-    return query._jsq.streamingQuery()
+def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, int]]]:
+    """Return a query's execution of its batch, and where the partitions end after it.
 
-
-def ends_of(stream: Any, number: int) -> list[dict[int, int]]:
-    """Return where the partitions end after the batch, by Spark's offset log; see by_queue().
-
-    The log keeps its newest entries in memory (Spark, HDFSMetadataLog), so this is no request.
+    The ends are those of Spark's offset log; see by_queue(). The log keeps its newest entries in
+    memory (Spark, HDFSMetadataLog), so this is no request.
     """
+    stream = query._jsq.streamingQuery()
     ends = []
-    for offset in each(stream.offsetLog().get(number).get().offsets()):
+    for offset in _each(stream.offsetLog().get(number).get().offsets()):
         # Empty for a queue that has not had a row yet.
         partitions = json.loads(offset.get().json())["partitions"] if offset.isDefined() else {}
         ends.append({int(partition): last + 1 for partition, last in partitions.items()})
-    return ends
+    return stream.lastExecution(), ends
 
 
 def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:
@@ -197,7 +362,7 @@ def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:
     relation there (MicroBatchExecution.runBatch). A reference to a CTE is no place of its own: the
     CTE is in the plan as well, once.
     """
-    leaves = [(leaf, class_name(leaf)) for leaf in each(execution.logical().collectLeaves())]
+    leaves = [(leaf, _class_name(leaf)) for leaf in _each(execution.logical().collectLeaves())]
     return [
         _ranges(str(leaf.rdd().toJavaRDD().partitions().toString())) if name == "LogicalRDD" else {}
         for leaf, name in leaves

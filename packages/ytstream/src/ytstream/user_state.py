@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
+from .connector import state_verifier
+
 #: As Spark calls it: the key, the frames of its rows, and its state.
 StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])
 
@@ -19,18 +21,15 @@ def checked_state(function: StateFunction) -> StateFunction:
     The function raises TypeError when the state that it has set does not fit STATE.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    verifiers: list[Callable[[Any], None]] = []  # made once for each task of Spark's
+    verify_type = state_verifier()
 
     def verify(state: Any) -> None:
         from pyspark.errors import PySparkException
-        from pyspark.sql.types import _make_type_verifier
 
         if not state.exists:
             return
-        if not verifiers:
-            verifiers.append(_make_type_verifier(state._value_schema))
         try:
-            verifiers[0](state.get)
+            verify_type(state)
         except PySparkException as error:
             raise TypeError(f"{name}() has set a state that does not fit: {error}") from None
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..config import Settings
-from ..connector import class_name, clock_pattern, each
+from ..connector import Expression, Node, analysed, clock_pattern
 from ..errors import JobError
-from ..plan import SOURCES, Node, analysed
+from ..plan import SOURCES, queues
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,11 +115,11 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
     pending = [plan]
     while pending:
         node = pending.pop()
-        for subquery in each(node.jvm.subqueries()):
-            yield "Subquery over a stream" if subquery.isStreaming() else "Subquery"
+        for subquery in node.subqueries:
+            yield "Subquery over a stream" if subquery.is_streaming else "Subquery"
         if node.name == "Join":
             sides = tuple(map(is_ours, node.children))
-            known = node.jvm.joinType().toString() in _JOINS.get(sides, ())
+            known = node.join_type in _JOINS.get(sides, ())
             yield "Join of streams" if all(sides) else "Join" if known else "Outer join"
             pending += [child for child in node.children if is_ours(child)]
         else:
@@ -131,21 +131,21 @@ def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
     """Yield the innermost functions with other values in a replay, of a join's other side too."""
     clock = clock_pattern(rows.sparkSession)
 
-    def differs(expression: Any) -> bool:
+    def differs(expression: Expression) -> bool:
         # Spark marks a clock as deterministic: it stands still within a query.
-        return not expression.deterministic() or bool(expression.containsPattern(clock))
+        return not expression.is_deterministic or expression.contains(clock)
 
-    pending = [expression for node in plan.walk() for expression in each(node.jvm.expressions())]
+    pending = [expression for node in plan.walk() for expression in node.expressions]
     while pending:
         if differs(expression := pending.pop()):
-            inner = [child for child in each(expression.children()) if differs(child)]
+            inner = [child for child in expression.children if differs(child)]
             pending += inner
             if not inner:
-                yield f"{expression.prettyName()} is not deterministic: a replay has other values"
+                yield f"{expression.function} is not deterministic: a replay has other values"
 
 
 def _sources(plan: Node, settings: Settings) -> Iterator[str]:
-    read = Counter(plan.queues())
+    read = Counter(queues(plan))
     for queue in settings.queues:
         if not read[queue]:
             yield f"queue {queue} is left out"
@@ -167,26 +167,14 @@ def _is_untouched(node: Node, wanted: int, source: str | None) -> bool:
         if node.name in ("Union", "CTERelationRef"):  # these alone match columns by their position
             position = node.ids.index(wanted)
             return all(_is_untouched(child, child.ids[position], source) for child in node.children)
-        if node.name == "Project" and (value := _computed(node, wanted)) is not None:
-            if class_name(value) == "Literal":
-                return source is None and node.queues() == [str(value.value())]
-            if class_name(value) != "AttributeReference":
+        if node.name == "Project" and (value := node.computed(wanted)) is not None:
+            if value.name == "Literal":
+                return source is None and queues(node) == [value.literal]
+            if value.column is None:
                 return False
-            wanted = value.exprId().id()
+            wanted = value.column
         below = [child for child in node.children if wanted in child.ids]
         if len(below) != 1:
             return False
         node = below[0]
     return (wanted, source) in node.columns
-
-
-def _computed(project: Node, wanted: int) -> Any:
-    """Return what a Project computes the column from; None if it passes the column on."""
-    for expression in each(project.jvm.projectList()):
-        if expression.exprId().id() == wanted and class_name(expression) == "Alias":
-            value = expression.child()
-            # A view in SQL casts each column to the type that it has.
-            while class_name(value) == "Cast" and value.dataType() == value.child().dataType():
-                value = value.child()
-            return value
-    return None

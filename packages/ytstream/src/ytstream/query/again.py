@@ -16,10 +16,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from ..connector import Java, observed, of_no_stream
+from ..connector import Java, analysed_by, observed, of_no_stream
 from ..errors import RestartableError
 from ..job import REJECTED, Connection
-from ..plan import Node, observed_name
+from ..plan import observed_name
 from . import reject
 from .audit import Ranges
 from .left_out import rejected
@@ -68,6 +68,5 @@ def rejected_rows(rows: DataFrame, execution: Any, connection: Connection, java:
 
 def _tagged(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
     """Return the batch's rows as reject.tagged() gave them to the query, to be read once more."""
-    nodes = Node(execution.analyzed()).walk()
-    node = next(n for n in nodes if n.name == "CollectMetrics" and n.jvm.name() == REJECTED)
-    return of_no_stream(rows, node.jvm, java)
+    nodes = analysed_by(execution).walk()
+    return of_no_stream(rows, next(n for n in nodes if n.observation == REJECTED), java)

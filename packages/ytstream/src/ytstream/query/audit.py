@@ -14,9 +14,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from ..cluster import Client
-from ..connector import observed
+from ..connector import analysed, observed
 from ..errors import RestartableError
-from ..plan import analysed, observed_name
+from ..plan import observed_name
+from ..plan import queues as queues_of
 
 
 @dataclass(frozen=True)
@@ -109,5 +110,5 @@ def metrics_of(plan: Any) -> dict[str, tuple[int, int | None]]:
 
 def uncounted(rows: DataFrame, queues: Sequence[str]) -> frozenset[str]:
     """Return the queues that the plan does not read exactly once: their counts mean nothing."""
-    read = analysed(rows).queues()
+    read = queues_of(analysed(rows))
     return frozenset(path for path in queues if read.count(path) != 1)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
-from ..connector import ends_of, of_execution, opened_transaction, stream_of
+from ..connector import of_execution, opened_transaction, planned_by
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head, batch_name
@@ -58,9 +57,6 @@ _START_SECONDS = 60.0
 _CLOSINGS = 5
 _PAUSE_SECONDS = 0.1
 
-#: The head before a batch, and the rows that the batch has to read and does read.
-Verified = tuple[Head, Ranges]
-
 
 class ClosedError(Exception):
     """The query is closing: this batch has written nothing."""
@@ -83,6 +79,16 @@ class MicroBatch:
     started: datetime
 
 
+@dataclass(frozen=True)
+class Verified:
+    """What is known of a batch that may be written."""
+
+    #: The head before it.
+    head: Head
+    #: The rows that it has to read and does read.
+    planned: Ranges
+
+
 @dataclass
 class Batch:
     """The function that Spark calls with the rows and the number of each micro-batch."""
@@ -95,12 +101,14 @@ class Batch:
     outputs: Outputs
     #: The tables of static outputs.
     shelf: Shelf
+    #: The query that calls this function, once it was started.
+    query: Future[StreamingQuery]
+    #: Its checkpoint, if it is on the driver's disk; removed with the object.
+    disk: TemporaryDirectory[str] | None = None
     #: Queues whose rows the plan does not count once.
     uncounted: frozenset[str] = frozenset()
     #: The same batch, which the cluster has refused: to be looked at and not to be written.
     refused: Overflow | None = None
-    #: The query that calls this function: it is known once it was started.
-    query: Future[StreamingQuery] = field(default_factory=Future)
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
     #: Whether `stop` asks this process to end.
@@ -113,8 +121,6 @@ class Batch:
     failure: Exception | None = None
     #: The name of the batch that it has ended.
     failed: str = ""
-    #: The query's checkpoint, if it is on the driver's disk; removed with the object.
-    disk: TemporaryDirectory[str] | None = None
     _tasks: Tasks = field(default_factory=Tasks)
 
     @cached_property
@@ -141,7 +147,8 @@ class Batch:
     def _run(self, rows: DataFrame, number: int) -> None:
         """Do the four steps of a batch; only the last one makes it happen.
 
-        1. Verify that it is the next one after the ledger's head, and reads the rows after it.
+        1. Verify that it is the next one after the ledger's head, and reads the rows after it. A
+           batch that its transaction undoes whole is written meanwhile.
         2. Write its rows into the outputs.
         3. Audit what was read and what was left out, and write the rows that REJECT keeps out.
         4. Record it: the head and the batch's row of the ledger.
@@ -149,34 +156,23 @@ class Batch:
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
             raise ClosedError(f"batch {self._name(number)} is left for the next start")
         batch = self._handed_over(rows, number)
-        with self._verifying(batch) as verified:
-            written = self._write(batch, verified)
-        head, planned = verified()
-        found = self._audit(batch, head, planned)
-        self._record(batch, head, planned, written, found)
+        verifying = self.tablets.beside.submit(self._verify, batch)
+        if not self._is_undone_whole:
+            verifying.result()
+        try:
+            written = self._write(batch, verifying)
+        finally:  # the error of the verification says more than one of the write
+            verified = verifying.result()
+        found = self._audit(batch, verified)
+        self._record(batch, verified, written, found)
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
-        stream = stream_of(self.query.result(_START_SECONDS))
+        plan, ends = planned_by(self.query.result(_START_SECONDS), number)
         transaction = self._spyts(number)
-        plan, ends = stream.lastExecution(), ends_of(stream, number)
         return MicroBatch(number, self._name(number), rows, plan, ends, transaction, started)
 
     # -- 1. verify
-
-    @contextmanager
-    def _verifying(self, batch: MicroBatch) -> Iterator[Callable[[], Verified]]:
-        """Verify the batch before it is written, or meanwhile if its abort undoes all of that.
-
-        Yields what waits for the result.
-        """
-        pending = self.tablets.beside.submit(self._verify, batch)
-        if not self._is_undone_whole:
-            pending.result()
-        try:
-            yield pending.result
-        finally:
-            pending.result()  # its error says more than one of the write's
 
     @property
     def _is_undone_whole(self) -> bool:
@@ -195,14 +191,14 @@ class Batch:
         ends = checkpoint.by_queue(batch.ends, len(queues))
         planned = ranges(batch.name, queues, head.ends, ends)
         verify_start(batch.name, planned, reads(batch.plan))
-        return head, planned
+        return Verified(head, planned)
 
     def _verified_head(self, select: Select, number: int) -> Head:
         return verify_head(self.connection, select, self.epoch, self.cluster, number)
 
     # -- 2. write
 
-    def _write(self, batch: MicroBatch, verified: Callable[[], Verified]) -> dict[str, int]:
+    def _write(self, batch: MicroBatch, verifying: Future[Verified]) -> dict[str, int]:
         """Write the rows of each output but those of REJECT; return their numbers.
 
         Raises what there is to do about a refused batch, which is not written.
@@ -216,7 +212,7 @@ class Batch:
             return write_streamed(frame, batch.plan, connection, java, batch.number)
         with self.outputs.finished(rows) as finished:
             if self.outputs.are_computed_first:
-                self._left_out(batch, verified()[1])
+                self._left_out(batch, verifying.result().planned)
             frames = self.outputs.of(finished)
             if self.refused is not None:
                 if connection.job.reject:
@@ -229,16 +225,16 @@ class Batch:
 
     # -- 3. audit
 
-    def _audit(self, batch: MicroBatch, head: Head, planned: Ranges) -> LeftOut:
+    def _audit(self, batch: MicroBatch, verified: Verified) -> LeftOut:
         """Raise unless the batch has read the rows that were planned, and left out few of them.
 
         Returns which it leaves out; those that REJECT keeps out are written then.
         """
-        connection, java = self.connection, self.tablets.java
+        connection, java, planned = self.connection, self.tablets.java, verified.planned
         metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
-        audit(connection.client, batch.name, head.ids, planned, metrics)
+        audit(connection.client, batch.name, verified.head.ids, planned, metrics)
         found = self._left_out(batch, planned)
         counts = found.rejected
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
@@ -262,8 +258,7 @@ class Batch:
     def _record(
         self,
         batch: MicroBatch,
-        head: Head,
-        planned: Ranges,
+        verified: Verified,
         written: Mapping[str, int],
         found: LeftOut,
     ) -> None:
@@ -274,7 +269,7 @@ class Batch:
             written[REJECTED] = sum(found.rejected.values())
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
-            for path, partitions in planned.items()
+            for path, partitions in verified.planned.items()
         }
         tables = self.shelf.tables(number)
         done = BatchRow(
@@ -282,7 +277,7 @@ class Batch:
             dict(found.rejected or {}),
         )  # fmt: skip
         count = state_rows(batch.plan) if job.kind.is_stateful else None
-        after = moved(head, number, planned, count)
+        after = moved(verified.head, number, verified.planned, count)
         if batch.transaction is not None:
             write_head(batch.transaction, path, after, done)
             self.handed = batch.name, written

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..connector import observed
+from ..connector import metric, observed
 from ..errors import JobError
 from ..job import REJECTED, Job
-from ..plan import metric
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
 FEW = 20

@@ -1,5 +1,6 @@
 """Queues -> transform() -> outputs, as one streaming query."""
 
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -7,10 +8,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..cluster import connect
-from ..connector import verify_stream
+from ..connector import analysed, verify_stream
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
-from ..plan import analysed, stateful_operator
+from ..plan import sources, stateful_operator
 from ..recovery.epoch import Epoch
 from ..recovery.folder import path_of
 from ..tablets import Tablets
@@ -79,16 +80,14 @@ def _verify_plan(rows: DataFrame, connection: Connection) -> None:
             f"processing in job.py: {stateful}",
         )
     for node in analysed(rows).walk():
-        if node.name == "FlatMapGroupsInPandasWithState":
-            name = str(node.jvm.functionExpr().name())
-            if not is_checked(name):
-                raise JobError(
-                    f"applyInPandasWithState() gets {name} as it is: Spark would store null for a "
-                    "value that does not fit the state, and say nothing",
-                    f"write checked_state({name}) in its place, and `from ytstream import "
-                    "checked_state`",
-                )
-    read = analysed(rows).sources()
+        if (name := node.state_function) is not None and not is_checked(name):
+            raise JobError(
+                f"applyInPandasWithState() gets {name} as it is: Spark would store null for a "
+                "value that does not fit the state, and say nothing",
+                f"write checked_state({name}) in its place, and `from ytstream import "
+                "checked_state`",
+            )
+    read = sources(analysed(rows))
     if {queue for queue, _ in read} != {*connection.settings.queues}:
         raise JobError(
             "transform() has to read the rows that it is given, and no other stream",
@@ -118,16 +117,17 @@ def start(
     own = replace(connection, client=connect(settings))
     shelf = Shelf(epoch)
     shelf.settle(own.client, settings)
-    once = uncounted(flow.rows, settings.queues)
-    batch = Batch(own, tablets, epoch, flow.outputs, shelf, once, refused)
     is_stateful = connection.job.kind.is_stateful
-    batch.disk = disk = None if is_stateful else made_folder()
+    disk = None if is_stateful else made_folder()
+    # Spark wants the function before there is a query.
+    started: Future[StreamingQuery] = Future()
+    once = uncounted(flow.rows, settings.queues)
+    batch = Batch(own, tablets, epoch, flow.outputs, shelf, started, disk, once, refused)
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**connection.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
-    is_whole = flow.outputs.are_streamed
     rows = flow.rows
-    if is_whole:
+    if flow.outputs.are_streamed:
         rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
         rows = observed_writes(connection.guarantee.fenced(rows), "output")
     writer = (
@@ -138,5 +138,5 @@ def start(
     )
     with explained_space(disk):
         query = writer.start()
-    batch.query.set_result(query)
+    started.set_result(query)
     return query, batch

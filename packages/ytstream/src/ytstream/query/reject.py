@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
@@ -12,10 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from ..connector import class_name, each
+from ..connector import Expression as PlanExpression
+from ..connector import analysed
 from ..errors import JobError
 from ..job import REJECTED, Job
-from ..plan import analysed
 from . import row_json
 from .source import INNER_POSITION
 from .spark_errors import cause
@@ -91,9 +90,9 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
     remedy = "write a condition on the columns of one row"
     if not isinstance(kind, BooleanType):
         problem = f"{condition} is of type {kind.simpleString()}, wanted a boolean"
-    elif not is_of_rows or any(True for _ in each(plan.jvm.subqueries())):
+    elif not is_of_rows or plan.subqueries:
         problem = f"{condition} looks at more than one row"
-    elif unsteady := [*_unsteady(plan.jvm.projectList().apply(0))]:
+    elif unsteady := [*_unsteady(plan.expressions[0])]:
         problem = f"{condition} may judge a row in one way now and in another when it is read again"
         remedy = (
             f"{unsteady[0]} gives another value each time; of the clocks use current_timestamp(), "
@@ -104,12 +103,11 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
     raise JobError(f"{name}: {problem}", remedy)
 
 
-def _unsteady(expression: Any) -> Iterator[str]:
+def _unsteady(expression: PlanExpression) -> Iterator[str]:
     """Yield the functions in an expression that may give another value for the same row."""
-    children = [*each(expression.children())]
-    for child in children:
+    for child in expression.children:
         yield from _unsteady(child)
-    name = class_name(expression)
-    is_one = not expression.deterministic() and all(child.deterministic() for child in children)
-    if is_one or name in _RUNNING_CLOCKS:
-        yield str(expression.prettyName())
+    is_unsteady_inside = any(not child.is_deterministic for child in expression.children)
+    is_one = not expression.is_deterministic and not is_unsteady_inside
+    if is_one or expression.name in _RUNNING_CLOCKS:
+        yield expression.function

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..connector import metric
 from ..log import Said
-from ..plan import metric
 
 #: Parts of messages about a state that another transform() made, or that is missing.
 FAILURES: Sequence[str] = (
