@@ -76,8 +76,12 @@ GUARDS: Mapping[str, Guard] = {
         "admit_any_pair",
         f"{_LATE}test_a_task_of_a_batch_that_has_failed_continues",
     ),
-    "published_early": Guard("ytstream.query.snapshots.Shelf.publish", "publish_before_the_batch"),
+    "published_early": Guard(
+        "ytstream.query.snapshots.StaticTables.publish", "publish_before_the_batch"
+    ),
     "removed_early": Guard("ytstream.recovery.before_start.claim", "remove_before_the_epoch"),
-    "removed_newer": Guard("ytstream.query.snapshots.Shelf.settle", "remove_of_newer_epochs"),
+    "removed_newer": Guard(
+        "ytstream.query.snapshots.StaticTables.settle", "remove_of_newer_epochs"
+    ),
     "nothing_removed": Guard("ytstream.recovery.aside.named", "publish_orphans"),
 }

@@ -18,7 +18,7 @@ from tests.project import ROOT
 from ytstream.job import Connection
 from ytstream.query.batch import Batch
 from ytstream.query.outputs import Outputs
-from ytstream.query.snapshots import Shelf
+from ytstream.query.snapshots import StaticTables
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
 
@@ -56,7 +56,7 @@ def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
 
 def _batch(connection: Connection) -> Batch:
     outputs, tablets = Outputs(connection), Tablets(None, connection.settings)
-    return Batch(connection, tablets, Epoch(), outputs, Shelf(Epoch()), Future())
+    return Batch(connection, tablets, Epoch(), outputs, StaticTables(Epoch()), Future())
 
 
 def test_a_job_with_state_is_verified_before_it_is_written(

@@ -28,7 +28,7 @@ from ytstream.plan import observed_name
 from ytstream.positions import Rows
 from ytstream.query import batch
 from ytstream.query.audit import Range
-from ytstream.query.snapshots import Shelf
+from ytstream.query.snapshots import StaticTables
 from ytstream.recovery import aside, before_start, checkpoint, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.folder import path_of
@@ -61,7 +61,7 @@ class Query:
     is_again: bool
     #: Where the next batch begins without a transaction; by queue.
     begins: list[dict[int, int]]
-    shelf: Shelf
+    static_tables: StaticTables
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Driver:
     def publish(self) -> None:
         """Publish as the thread that follows the query does."""
         if self.query is not None and self.connection.job.static:
-            self.query.shelf.publish(self._client, self.settings, math.inf)
+            self.query.static_tables.publish(self._client, self.settings, math.inf)
 
     @property
     def _client(self) -> Any:
@@ -130,14 +130,14 @@ class Driver:
 
     def _look(self) -> Query:
         """Start the query: SPYT looks at the consumer, Spark at its logs."""
-        shelf = Shelf(self.epoch)
+        static_tables = StaticTables(self.epoch)
         if self.connection.job.static:
-            shelf.settle(self._client, self.settings)
+            static_tables.settle(self._client, self.settings)
         offsets = checkpoint.numbers(self._client, f"{self.folder}/offsets")
         commits = checkpoint.numbers(self._client, f"{self.folder}/commits")
         consumed = self._consumed()
         if not offsets:
-            return Query(-1, False, consumed, shelf)
+            return Query(-1, False, consumed, static_tables)
         number = offsets[-1]
         is_again = number not in commits
         before = number - 1 if is_again else number
@@ -147,7 +147,7 @@ class Driver:
             for begin, rows in zip(begins, consumed, strict=True)
             for partition, row in rows.items()
         )
-        return Query(number, is_again, consumed if is_ahead else begins, shelf)
+        return Query(number, is_again, consumed if is_ahead else begins, static_tables)
 
     def _plan(self, query: Query) -> tuple[int, list[dict[int, int]]] | None:
         """Return number and ends of the next batch; None when there is nothing to read."""
@@ -277,7 +277,7 @@ class Driver:
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()
         }
-        tables = query.shelf.tables(number)
+        tables = query.static_tables.tables(number)
         done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
         after = runtime.moved(head, number, planned)
         if transaction is not None:
@@ -359,7 +359,7 @@ class Driver:
         schema = table_schema(columns).to_yson_type()
         self.client.create("table", path, recursive=True, attributes={"schema": schema})
         self.client.write_table(path, rows)
-        query.shelf._written[table] = f"{self.settings.outputs[name]}/{table.name}"
+        query.static_tables._written[table] = f"{self.settings.outputs[name]}/{table.name}"
 
     def _write(self, name: str, text: str, *, new: bool = False) -> None:
         """Write a file of the checkpoint as Spark does: aside, then moved into its place.

@@ -213,7 +213,7 @@ def remove_before_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def claimed(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
         later = replace(mine, number=sys.maxsize)
-        snapshots.Shelf(later).settle(connection.client, connection.settings)
+        snapshots.StaticTables(later).settle(connection.client, connection.settings)
         return whole(connection, tablets, mine)
 
     monkeypatch.setattr(before_start, "claim", claimed)
@@ -221,14 +221,14 @@ def remove_before_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def remove_of_newer_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the orphans of any epoch at a query's start, in the model: removed_newer."""
-    whole = snapshots.Shelf.settle
+    whole = snapshots.StaticTables.settle
 
-    def settled(self: snapshots.Shelf, client: Client, settings: Settings) -> None:
+    def settled(self: snapshots.StaticTables, client: Client, settings: Settings) -> None:
         mine, self.epoch = self.epoch, replace(self.epoch, number=sys.maxsize)
         whole(self, client, settings)
         self.epoch = mine
 
-    monkeypatch.setattr(snapshots.Shelf, "settle", settled)
+    monkeypatch.setattr(snapshots.StaticTables, "settle", settled)
 
 
 def publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ytstream.cluster import connect
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.testing.stream import PATIENCE_SECONDS, Stream
 
 Wait = Callable[[Callable[[], bool]], None]
@@ -21,13 +21,13 @@ def supervised(stream: Stream) -> Iterator[Wait]:
     connection, stop = stream.connection, threading.Event()
     # A client of its own: a client keeps its transaction for all threads.
     own = replace(connection, client=connect(connection.settings))
-    life = Life(own, stream.spark, stream.tablets, stop)
+    runner = QueryRunner(own, stream.spark, stream.tablets, stop)
     job = replace(connection.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            supervise(job, life, stop)
+            supervise(job, runner, stop)
         except BaseException as error:
             errors.append(error)
 

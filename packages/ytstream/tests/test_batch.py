@@ -21,7 +21,7 @@ from ytstream.ledger import Head
 from ytstream.plan import observed_name
 from ytstream.query.audit import Range, audit, ranges
 from ytstream.query.batch import moved
-from ytstream.query.supervisor import Life
+from ytstream.query.supervisor import QueryRunner
 from ytstream.testing.stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
@@ -270,7 +270,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     stream.send(80)
     faults = cluster.client.faults
     pull = faults.add(method="PullConsumer", times=None, action="hold")
-    life = Life(stream.connection, stream.spark, stream.tablets, threading.Event())
+    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
 
     def trim() -> None:
         faults.wait(pull)
@@ -281,8 +281,8 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     trimming.start()
     try:
         with pytest.raises(RestartableError, match="was trimmed to row 15 while batch 1-0 read"):
-            life.run()
+            runner.run()
         with pytest.raises(JobError, match=r"15 rows of .* were trimmed"):
-            life.run()
+            runner.run()
     finally:
         trimming.join()

@@ -24,7 +24,7 @@ from ytstream.query import overflow, supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.overflow import Overflow, explained, judged, overflow_of
 from ytstream.query.spark_errors import explained_spark
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.tablets import Tablets
 
 LIMIT = 100_000
@@ -206,7 +206,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         monkeypatch.setattr(supervisor, "overflow_of", lambda *_: None)
     connection = _of_full_batches(provisioned_of("transactional", "window"))
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    life = Life(connection, *nothing, threading.Event())
+    runner = QueryRunner(connection, *nothing, threading.Event())
     tries: list[str] = []
 
     def refuse() -> None:
@@ -223,7 +223,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
 
     def one_query() -> None:
         with explained_spark():
-            life._follow(query, batch)
+            runner._follow(query, batch)
 
     one = SimpleNamespace(
         run=one_query,
@@ -234,7 +234,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
     )
     job = replace(connection.job, first_pause_seconds=0.0)
     with pytest.raises(JobError) as caught:
-        supervise(job, cast(Life, one), threading.Event())
+        supervise(job, cast(QueryRunner, one), threading.Event())
     assert len(tries) == (1 if is_judged else 5)
     assert ("is too large for its tables" in str(caught.value)) == is_judged
     assert ("gave up after 5 failures" in str(caught.value)) != is_judged

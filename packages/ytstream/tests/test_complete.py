@@ -23,7 +23,7 @@ from tests.project import ROOT
 from ytstream.cluster import connect
 from ytstream.job import Connection
 from ytstream.positions import Queue
-from ytstream.query.supervisor import Life
+from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import complete, snapshot
 from ytstream.recovery.complete import COMPLETE_UNTIL, MARGIN, WATERMARK, Teller, Until, read
 
@@ -247,12 +247,16 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     query: Any = SimpleNamespace(
         isActive=True, status=status, lastProgress=None, recentProgress=[], stop=lambda: None
     )
-    shelf = SimpleNamespace(publish=lambda *_: None)
+    static_tables = SimpleNamespace(publish=lambda *_: None)
     batch: Any = SimpleNamespace(
-        shelf=shelf, is_stop_asked=False, closing=threading.Event(), reports={}, failure=None
+        static_tables=static_tables,
+        is_stop_asked=False,
+        closing=threading.Event(),
+        reports={},
+        failure=None,
     )
     nothing: Any = None
-    Life(driver.connection, nothing, driver.tablets, stop)._follow(query, batch)
+    QueryRunner(driver.connection, nothing, driver.tablets, stop)._follow(query, batch)
     assert _attribute(driver.connection)
 
 

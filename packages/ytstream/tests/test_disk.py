@@ -18,7 +18,7 @@ from packages.ytstream.tests.helpers import StreamOf, refusal
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
 from ytstream.query import disk
-from ytstream.query.supervisor import STOPPED, Life, supervise
+from ytstream.query.supervisor import STOPPED, QueryRunner, supervise
 from ytstream.testing.stream import PATIENCE_SECONDS, wait
 
 spark_test = pytest.mark.spark
@@ -82,7 +82,7 @@ def test_a_full_disk_is_told_from_other_failures(text: str, is_full: bool) -> No
 def test_a_batch_asks_nothing_of_its_folder_on_cypress(
     stream_of: StreamOf, cluster: Running
 ) -> None:
-    """Its life goes on when the folder on the disk is removed under it: the ledger has it all."""
+    """The job continues when the folder on the disk is removed under it: the ledger has it all."""
     stream = stream_of("transactional")
     stream.send(200)
     stream.recover()
@@ -111,9 +111,9 @@ def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     stream.send(200)
     stop, ended = threading.Event(), list[str]()
     own = replace(stream.connection, client=connect(stream.settings))  # a client is of one thread
-    life = Life(own, stream.spark, stream.tablets, stop)
+    runner = QueryRunner(own, stream.spark, stream.tablets, stop)
     job, is_drained = stream.connection.job, drained(stream.connection)
-    running = threading.Thread(target=lambda: ended.append(supervise(job, life, stop)))
+    running = threading.Thread(target=lambda: ended.append(supervise(job, runner, stop)))
     running.start()
     try:
         _until(is_drained, running)

@@ -34,7 +34,7 @@ FLOORS = (
     ("operation",),
     ("own_operation",),
     ("job",),
-    ("", "blame", "declaration", "guarantees", "recovery", "retention"),
+    ("", "user_errors", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
     ("capacity",),
     ("demo", "describe", "doctor", "query"),

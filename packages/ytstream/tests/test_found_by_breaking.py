@@ -14,11 +14,11 @@ from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import refusal, unconnected
 from ytstream import Column, Job, JobError, confs
 from ytstream.addresses import is_loopback
-from ytstream.blame import imported, user_code
 from ytstream.config import load
 from ytstream.declaration import verify
 from ytstream.demo import tables
 from ytstream.shipped import verify_imports
+from ytstream.user_errors import imported, user_code
 
 PROTECTED = [
     "spark.ytsaurus.streaming.transactional",

@@ -26,7 +26,7 @@ from ytstream import Column, capacity, provision, resharding
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
 from ytstream.query import overflow
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.testing.stream import PATIENCE_SECONDS, Stream, assert_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -185,12 +185,12 @@ def _run(stream: Stream) -> None:
     stop = threading.Event()
     # A client keeps its transaction for all threads.
     connection = replace(stream.connection, client=connect(stream.settings))
-    life = Life(connection, stream.spark, stream.tablets, stop)
+    runner = QueryRunner(connection, stream.spark, stream.tablets, stop)
     errors: list[BaseException] = []
 
     def live() -> None:
         try:
-            supervise(stream.connection.job, life, stop)
+            supervise(stream.connection.job, runner, stop)
         except BaseException as error:
             errors.append(error)
 
@@ -210,8 +210,8 @@ def _run(stream: Stream) -> None:
 def _give_up(stream: Stream, cluster: Running) -> str:
     """Run the job as a process does until it ends; return why. The cluster refused one commit."""
     since = cluster.client.journal()[-1].n
-    life = Life(stream.connection, stream.spark, stream.tablets, threading.Event())
-    text = refusal(lambda: supervise(stream.connection.job, life, threading.Event()))
+    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
+    text = refusal(lambda: supervise(stream.connection.job, runner, threading.Event()))
     tried = cluster.client.journal("CommitTransaction", since=since)
     assert [entry.error["code"] for entry in tried if entry.error] == [TOO_MANY_ROWS]
     return text

@@ -17,7 +17,7 @@ from ytstream import Column, provision
 from ytstream.columns import resolved
 from ytstream.demo.scenario import drained
 from ytstream.query import reference
-from ytstream.query.supervisor import Life
+from ytstream.query.supervisor import QueryRunner
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -45,8 +45,8 @@ def _read(
     )
 
 
-def _life(stream: Stream) -> Life:
-    return Life(stream.connection, stream.spark, stream.tablets, threading.Event())
+def _runner(stream: Stream) -> QueryRunner:
+    return QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
 
 
 def test_all_rows_are_read_with_their_types(stream: Stream) -> None:
@@ -88,13 +88,13 @@ def test_a_text_that_is_no_text_is_refused(
     client.insert_rows(path, [{"auction": 1, "category": "books"}])
     stream.configure(reference=path)
     stream.redeclare(reference=columns)
-    life = _life(stream)
-    life.read_reference()
+    runner = _runner(stream)
+    runner.read_reference()
     client.insert_rows(path, [{"auction": 2, "category": b"\xff\xfe"}])
     text = refusal(lambda: _read(stream, resolved("REFERENCE", columns)))
     assert "text that is not UTF-8, in column category of the row with {'auction': 2}" in text
     with caplog.at_level("INFO", "job"):
-        found = life.read_reference()
+        found = runner.read_reference()
     assert found is not None
     assert found.count() == 1
     assert "continuing with the reference as it was read last" in caplog.text
@@ -131,8 +131,8 @@ def test_a_reference_of_another_schema_is_refused(stream: Stream) -> None:
 def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
     stream: Stream, cluster: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    life = _life(stream)
-    life.read_reference()
+    runner = _runner(stream)
+    runner.read_reference()
     cluster.client.faults.add(
         method="select_rows",
         where={"query": f"*{_path(stream)}*"},
@@ -141,7 +141,7 @@ def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
         error={"code": 901, "message": "Access denied for user"},
     )
     with caplog.at_level("INFO", "job"):
-        found = life.read_reference()
+        found = runner.read_reference()
     assert found is not None
     assert found.count() == len(stream.sample.reference)
     assert "continuing with the reference as it was read last: Access denied" in caplog.text
@@ -151,12 +151,12 @@ def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> No
     # Due before its first batch: each query finishes one all the same.
     stream.configure(reference_refresh=0.0)
     stream.send(100)
-    life = _life(stream)
+    runner = _runner(stream)
     is_drained = drained(stream.connection)
 
     def refresh_until_drained() -> None:
         for _ in range(5):
-            life.run()  # each query of this life ends by itself
+            runner.run()  # each query of this runner ends by itself
             if is_drained():
                 return
         pytest.fail("no query has finished a batch")

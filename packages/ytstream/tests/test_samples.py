@@ -20,7 +20,7 @@ from packages.ytstream.tests import all_types
 from packages.ytstream.tests.examples import PAIRS, Example, example
 from packages.ytstream.tests.helpers import refusal
 from ytstream import REJECTED, Column
-from ytstream.demo import fits
+from ytstream.demo import row_types
 from ytstream.demo.kept_out import kept_out
 from ytstream.demo.sample import Sample, compared, counted
 from ytstream.demo.tables import compare
@@ -109,7 +109,7 @@ def test_an_event_time_of_any_type_is_moved_on_but_not_into_the_future(
     moved = made.sample.newest(made.job, closing)
     assert newest - 10 < moved <= time.time_ns() // 1_000
     assert now - moved < 2.5 * DAY_US
-    fits.verify("closing", made.job.queue_columns, closing)
+    row_types.verify("closing", made.job.queue_columns, closing)
 
 
 def test_an_event_time_that_is_no_time_is_refused() -> None:
@@ -245,7 +245,9 @@ def test_a_type_that_spark_does_not_carry_is_refused() -> None:
 @pytest.mark.parametrize("column", all_types.COLUMNS, ids=lambda column: column.name)
 def test_the_values_of_every_type_fit_their_columns(column: Column) -> None:
     (resolved,) = (c for c in all_types.job("map").queue_columns if c.name == column.name)
-    fits.verify("rows", [resolved], [{column.name: row[column.name]} for row in all_types.rows()])
+    row_types.verify(
+        "rows", [resolved], [{column.name: row[column.name]} for row in all_types.rows()]
+    )
 
 
 @pytest.mark.parametrize(
@@ -272,6 +274,6 @@ def test_the_values_of_every_type_fit_their_columns(column: Column) -> None:
     ids=str,
 )
 def test_a_value_that_does_not_fit_is_named(type_: Any, value: Any) -> None:
-    said = refusal(lambda: fits.verify("REFERENCE", [Column("x", type_)], [{"x": value}]))
+    said = refusal(lambda: row_types.verify("REFERENCE", [Column("x", type_)], [{"x": value}]))
     assert said.startswith(f"REFERENCE, row 0: x = {value!r}, wanted {str(type_).lower()}\n")
     assert said.endswith("-> correct sample/rows.py or tables.py")

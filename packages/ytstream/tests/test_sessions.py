@@ -19,12 +19,12 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from minicluster.testing import Running
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import StreamOf, die_between_the_logs, refusal, sampled
-from ytstream.blame import BRING
 from ytstream.demo.sample import counted
 from ytstream.query import session
 from ytstream.query.packages import found, verify_packages
 from ytstream.query.spark_errors import explained_spark
 from ytstream.testing.stream import Stream
+from ytstream.user_errors import BRING
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 PACKAGES = ("pandas", "pyarrow")

@@ -39,8 +39,8 @@ from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
 from ytstream.operating.screen import status
 from ytstream.query.replay import replay
-from ytstream.query.snapshots import PAUSE_SECONDS, Shelf
-from ytstream.query.supervisor import Life
+from ytstream.query.snapshots import PAUSE_SECONDS, StaticTables
+from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import aside
 from ytstream.recovery.aside import Table, TakenError
 from ytstream.recovery.epoch import Epoch
@@ -123,7 +123,7 @@ class Driver:
     """A driver of epoch 7 whose batches write tables aside without Spark."""
 
     def __init__(self, connection: Connection, epoch: int = 7) -> None:
-        self.connection, self.shelf = connection, Shelf(Epoch(epoch, ME))
+        self.connection, self.static_tables = connection, StaticTables(Epoch(epoch, ME))
         self.client: Any = connection.client
         self.settings = connection.settings
         #: The number of the last batch.
@@ -139,7 +139,7 @@ class Driver:
             path = table.path_in(self.settings)
             self.client.create("table", path, recursive=True, attributes={"schema": schema})
             self.client.write_table(path, [{"batch": table.batch}])
-        self.shelf._written.update({table: self.target(table) for table in tables})
+        self.static_tables._written.update({table: self.target(table) for table in tables})
         return tables
 
     def target(self, table: Table) -> str:
@@ -156,7 +156,7 @@ class Driver:
             self.client.insert_rows(self.settings.ledger, [rows[-1], ledger.head_row(head)])
 
     def publish(self, now: float = 0.0) -> list[str]:
-        self.shelf.publish(self.client, self.settings, now)
+        self.static_tables.publish(self.client, self.settings, now)
         return self.published()
 
     def start(self, epoch: int) -> None:
@@ -167,8 +167,8 @@ class Driver:
     def settle(self, epoch: int = 8) -> list[str]:
         """Start the next query, in another process."""
         self.start(epoch)
-        self.shelf = Shelf(Epoch(epoch, ME))
-        self.shelf.settle(self.client, self.settings)
+        self.static_tables = StaticTables(Epoch(epoch, ME))
+        self.static_tables.settle(self.client, self.settings)
         return self.published()
 
     def published(self) -> list[str]:
@@ -203,14 +203,14 @@ def test_a_table_is_published_when_the_head_has_its_batch(driver: Driver) -> Non
     assert driver.publish() == names(first)
     driver.commit([second])
     assert driver.publish() == names(first, second)
-    assert (driver.shelf.waiting, driver.shelf._written) == ({}, {})
+    assert (driver.static_tables.waiting, driver.static_tables._written) == ({}, {})
 
 
 def test_the_head_of_another_epoch_publishes_nothing(driver: Driver) -> None:
     """Whether this driver's last batch has happened is for its successor to find out."""
     (table,) = driver.write(3)
     (newer,) = driver.write(5, epoch=8)
-    driver.shelf._written.pop(newer)
+    driver.static_tables._written.pop(newer)
     driver.commit([newer], folder=8)
     assert driver.publish() == []
     assert driver.aside() == names(table, newer)
@@ -223,7 +223,7 @@ def test_a_driver_that_was_frozen_leaves_publication_to_the_newer_one(
     caplog.set_level("INFO", "job")
     (table,) = driver.write(3)
     driver.commit([table])
-    driver.shelf.waiting, frozen = {table: driver.target(table)}, driver.shelf
+    driver.static_tables.waiting, frozen = {table: driver.target(table)}, driver.static_tables
     assert driver.settle() == names(table)
     driver.client.remove(driver.target(table))
     frozen.publish(driver.client, driver.settings, 0.0)
@@ -346,7 +346,7 @@ def test_a_move_whose_reply_is_lost_has_happened(
     lost = cluster.client.faults.add(method="move", action="lose_reply", times=None)
     assert driver.publish() == names(*tables)
     assert cluster.client.faults.get(lost).hits
-    assert driver.shelf.waiting == {}
+    assert driver.static_tables.waiting == {}
     assert driver.aside() == []
     assert caplog.messages == []
 
@@ -440,9 +440,9 @@ def test_an_outage_is_waited_for(driver: Driver, cluster: Running) -> None:
     driver.commit(tables)
     for method in ("select_rows", "move"):
         rule = cluster.client.faults.add(method=method, action="fail", error=ON_STRIKE, times=None)
-        assert driver.publish(driver.shelf._next) == []
+        assert driver.publish(driver.static_tables._next) == []
         cluster.client.faults.remove(rule)
-    assert driver.publish(driver.shelf._next) == names(*tables)
+    assert driver.publish(driver.static_tables._next) == names(*tables)
 
 
 def _believe_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -642,7 +642,7 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
 
     watching = threading.Thread(target=watch)
     watching.start()
-    Life(stream.connection, stream.spark, stream.tablets, stop).run()
+    QueryRunner(stream.connection, stream.spark, stream.tablets, stop).run()
     watching.join()
     assert seen
     assert stream.is_exact()

@@ -23,7 +23,7 @@ SAMPLE = (
     "test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
     "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
-    "test_blame.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
+    "test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
     "test_watch.py::test_a_task_that_finishes_is_seen",
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",

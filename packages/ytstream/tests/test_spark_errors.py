@@ -66,7 +66,7 @@ def test_a_python_function_is_quoted_by_its_last_line_and_the_users_line() -> No
     trace = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: Task failed: PythonException: "
         'Traceback (most recent call last):\n  File "jobs.zip/bids/transform.py", line 9, in f\n'
-        '  File "jobs.zip/ytstream/blame.py", line 1, in g\n'
+        '  File "jobs.zip/ytstream/user_errors.py", line 1, in g\n'
         "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Some(Some.scala:1)"
     )
     assert cause(trace) == "ZeroDivisionError: division by zero (transform.py:9)"

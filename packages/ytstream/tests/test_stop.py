@@ -22,7 +22,7 @@ from ytstream.errors import OutageError
 from ytstream.job import Connection
 from ytstream.query import supervisor
 from ytstream.query.outage import Outage
-from ytstream.query.supervisor import Life, supervise
+from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.recovery import before_start, stopping
 from ytstream.recovery import lock as locking
 from ytstream.recovery.epoch import Epoch
@@ -128,10 +128,10 @@ def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(
     epoch, _ = before_start.prepare(connection, tablets, Epoch())
     row = {"kind": "stop", "number": 0, "epoch": epoch.number, "batch": -1, "ended": 0}
     connection.client.insert_rows(connection.settings.ledger, [row])
-    life = Life(connection, cast(Any, None), tablets, threading.Event(), epoch)
-    assert life.is_stop_asked()
-    life.epoch, _ = before_start.prepare(connection, tablets, Epoch())
-    assert not life.is_stop_asked()
+    runner = QueryRunner(connection, cast(Any, None), tablets, threading.Event(), epoch)
+    assert runner.is_stop_asked()
+    runner.epoch, _ = before_start.prepare(connection, tablets, Epoch())
+    assert not runner.is_stop_asked()
 
 
 def test_the_lock_is_kept_by_its_own_pings_and_taken_anew_when_it_expired(
@@ -168,7 +168,7 @@ def test_another_lock_on_the_folder_is_named_and_not_waited_for_for_ever(
     assert said[0].startswith(f"waiting: {folder} is locked by transaction")
 
 
-class _Life:
+class _Runner:
     """Ends each query as the list says: an exception, or None for a good end."""
 
     def __init__(self, *ends: Exception | None, progress: bool = False) -> None:
@@ -193,23 +193,26 @@ def job() -> Job:
 FAILURE = RestartableError("the tablet is not mounted")
 
 
-def _supervised(job: Job, *ends: Exception | None, progress: bool = False) -> _Life:
+def _supervised(job: Job, *ends: Exception | None, progress: bool = False) -> _Runner:
     """Supervise until the ends of queries are used up; then a refusal comes."""
-    life = _Life(*ends, JobError("that was all"), progress=progress)
-    assert refusal(lambda: supervise(job, cast(Life, life), threading.Event())) == "that was all"
-    return life
+    runner = _Runner(*ends, JobError("that was all"), progress=progress)
+    assert (
+        refusal(lambda: supervise(job, cast(QueryRunner, runner), threading.Event()))
+        == "that was all"
+    )
+    return runner
 
 
 def test_outages_are_waited_for_however_many(job: Job) -> None:
-    life = _supervised(job, *[OutageError("nobody answers")] * 50)
-    assert life.starts == 51
+    runner = _supervised(job, *[OutageError("nobody answers")] * 50)
+    assert runner.starts == 51
 
 
 def test_a_day_of_outages_is_waited_for(job: Job) -> None:
     """A try a minute: two to the power of their number is no float any more."""
     slow = replace(job, first_pause_seconds=1e-9, longest_pause_seconds=0.0)
-    life = _supervised(slow, *[OutageError("nobody answers")] * 1440)
-    assert life.starts == 1441
+    runner = _supervised(slow, *[OutageError("nobody answers")] * 1440)
+    assert runner.starts == 1441
 
 
 def test_an_outage_ends_with_the_next_batch(job: Job, caplog: pytest.LogCaptureFixture) -> None:
@@ -228,8 +231,8 @@ def test_failures_before_an_outage_were_its_beginning(job: Job) -> None:
 
 def test_failures_with_a_batch_in_between_do_not_add_up(job: Job) -> None:
     _supervised(job, *[FAILURE] * 10, progress=True)
-    life = cast(Life, _Life(*[FAILURE] * 10))
-    assert "gave up after 3 failures" in refusal(lambda: supervise(job, life, threading.Event()))
+    runner = cast(QueryRunner, _Runner(*[FAILURE] * 10))
+    assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, threading.Event()))
 
 
 def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -253,8 +256,8 @@ def test_an_outage_is_said_again_during_a_long_pause(
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", lambda _: None)
     slow = replace(job, first_pause_seconds=300.0, longest_pause_seconds=300.0)
-    life = cast(Life, _Life(OutageError("nobody answers"), JobError("that was all")))
-    assert refusal(lambda: supervise(slow, life, stop)) == "that was all"
+    runner = cast(QueryRunner, _Runner(OutageError("nobody answers"), JobError("that was all")))
+    assert refusal(lambda: supervise(slow, runner, stop)) == "that was all"
     assert caplog.messages == [
         f"waiting for the cluster for {seconds} s now: nobody answers"
         for seconds in (60, 180, 300, 420)
@@ -266,5 +269,5 @@ def test_a_stop_during_an_outage_ends_the_wait(job: Job) -> None:
     slow = replace(job, first_pause_seconds=60.0)
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()
-    supervise(slow, cast(Life, _Life(OutageError("nobody answers"))), stop)
+    supervise(slow, cast(QueryRunner, _Runner(OutageError("nobody answers"))), stop)
     assert time.monotonic() - began < 30

@@ -24,7 +24,7 @@ from ytstream.ledger import Head
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.overflow import Overflow
-from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, Life, supervise
+from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, QueryRunner, supervise
 from ytstream.recovery.before_start import Plan
 from ytstream.tablets import Tablets
 
@@ -35,15 +35,15 @@ def job() -> Job:
     return replace(example("transactional", "map").job, most_failures=3, first_pause_seconds=0.0)
 
 
-def _life(one_query: Callable[[], None], *, is_idle: bool = False) -> Life:
-    life = SimpleNamespace(
+def _runner(one_query: Callable[[], None], *, is_idle: bool = False) -> QueryRunner:
+    runner = SimpleNamespace(
         run=one_query,
         has_progressed=False,
         is_idle=is_idle,
         is_stop_asked=lambda: False,
         refused=None,
     )
-    return cast(Life, life)
+    return cast(QueryRunner, runner)
 
 
 def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
@@ -53,7 +53,7 @@ def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
         starts.append(len(starts))
         raise RestartableError("the tablet is not mounted")
 
-    text = refusal(lambda: supervise(job, _life(one_query), threading.Event()))
+    text = refusal(lambda: supervise(job, _runner(one_query), threading.Event()))
     assert len(starts) == 3
     assert "gave up after 3 failures and no batch in between" in text
     assert "the last: the tablet is not mounted" in text
@@ -66,13 +66,13 @@ def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
 
     def one_query() -> None:
         starts.append(len(starts))
-        if life.refused is not None:
+        if runner.refused is not None:
             raise JobError("batch 3-7 is too large for its tables")
-        life.refused = Overflow("3-7", {}) if len(starts) == 3 else None
+        runner.refused = Overflow("3-7", {}) if len(starts) == 3 else None
         raise RestartableError("Transaction affects too many rows in tablet")
 
-    life = _life(one_query)
-    assert "too large for its tables" in refusal(lambda: supervise(job, life, threading.Event()))
+    runner = _runner(one_query)
+    assert "too large for its tables" in refusal(lambda: supervise(job, runner, threading.Event()))
     assert len(starts) == 4
 
 
@@ -83,9 +83,9 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
         starts.append(len(starts))
         raise RestartableError("the ledger does not stop changing")
 
-    life = _life(one_query)
-    life.refused = Overflow("3-7", {})
-    assert "gave up after 4" in refusal(lambda: supervise(job, life, threading.Event()))
+    runner = _runner(one_query)
+    runner.refused = Overflow("3-7", {})
+    assert "gave up after 4" in refusal(lambda: supervise(job, runner, threading.Event()))
     assert len(starts) == 4
 
 
@@ -107,12 +107,12 @@ def test_failures_an_hour_apart_count_if_they_are_of_one_batch(
             return
         raise RestartableError("the tablet is not mounted")
 
-    life = _life(one_query, is_idle=is_idle)
+    runner = _runner(one_query, is_idle=is_idle)
     if is_idle:
-        assert supervise(job, life, stop) == STOPPED
+        assert supervise(job, runner, stop) == STOPPED
         assert len(starts) == 10
     else:
-        assert "gave up after 3 failures" in refusal(lambda: supervise(job, life, stop))
+        assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, stop))
 
 
 @pytest.mark.parametrize("kind", [JobError, SupersededError])
@@ -123,7 +123,7 @@ def test_a_refusal_is_not_tried_again(job: Job, kind: type[JobError]) -> None:
         starts.append(len(starts))
         raise kind("the job cannot continue")
 
-    text = refusal(lambda: supervise(job, _life(one_query), threading.Event()))
+    text = refusal(lambda: supervise(job, _runner(one_query), threading.Event()))
     assert text == "the job cannot continue"
     assert len(starts) == 1
 
@@ -136,7 +136,7 @@ def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
         raise RestartableError("batch 3-7 failed")
 
     with pytest.raises(RestartableError, match="batch 3-7 failed"):
-        supervise(job, _life(one_query), stop)
+        supervise(job, _runner(one_query), stop)
 
 
 def test_a_batch_that_hangs_does_not_hinder_a_stop(
@@ -149,7 +149,7 @@ def test_a_batch_that_hangs_does_not_hinder_a_stop(
         stop.set()
         raise StalledError("no task has ended")
 
-    assert supervise(job, _life(one_query), stop) == STOPPED_IN_A_BATCH
+    assert supervise(job, _runner(one_query), stop) == STOPPED_IN_A_BATCH
     assert caplog.record_tuples == [("job", WARNING, "the batch is given up: no task has ended")]
 
 
@@ -166,7 +166,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         raise StalledError("no task has ended")
 
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
     query = SimpleNamespace(isActive=True, stop=stop)
     for name in ("connect", "verify_mounted", "before_start", "Batch"):
         monkeypatch.setattr(supervisor, name, MagicMock())
@@ -175,10 +175,10 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         "pipeline",
         SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: (query, MagicMock())),
     )
-    monkeypatch.setattr(Life, "read_reference", lambda _: None)
-    monkeypatch.setattr(Life, "_follow", stalled)
+    monkeypatch.setattr(QueryRunner, "read_reference", lambda _: None)
+    monkeypatch.setattr(QueryRunner, "_follow", stalled)
     with pytest.raises(StalledError):
-        life.run()
+        runner.run()
     (said,) = (record for record in caplog.records if "does not end the batch" in record.message)
     assert (
         said.message
@@ -192,17 +192,17 @@ def test_what_a_start_skips_is_a_warning(
 ) -> None:
     caplog.set_level("INFO", logger="job")
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
     for name in ("connect", "verify_mounted"):
         monkeypatch.setattr(supervisor, name, MagicMock())
     started = SimpleNamespace(flow_of=MagicMock(), start=lambda *_: (MagicMock(), MagicMock()))
     monkeypatch.setattr(supervisor, "pipeline", started)
     plan = Plan([], Head(), ("first read",), ("2 rows were trimmed",))
-    begun = SimpleNamespace(claim=lambda *_: life.epoch, start=lambda *_: plan)
+    begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: plan)
     monkeypatch.setattr(supervisor, "before_start", begun)
     for name in ("read_reference", "_follow"):
-        monkeypatch.setattr(Life, name, lambda *_: None)
-    life.run()
+        monkeypatch.setattr(QueryRunner, name, lambda *_: None)
+    runner.run()
     assert caplog.record_tuples == [
         ("job", INFO, "recovery: first read"),
         ("job", WARNING, "recovery: 2 rows were trimmed"),
@@ -214,11 +214,11 @@ def test_a_failure_while_draining_is_raised() -> None:
     stop = threading.Event()
     stop.set()
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    life = Life(unconnected("transactional"), *nothing, stop)
+    runner = QueryRunner(unconnected("transactional"), *nothing, stop)
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
     failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=RestartableError("its queue"))
     with pytest.raises(RestartableError, match=r"^its queue$"):
-        life._follow(query, cast(Batch, failed))
+        runner._follow(query, cast(Batch, failed))
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,14 @@ def test_a_failure_while_draining_is_raised() -> None:
 def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
     """The log has no other line of a batch that has failed."""
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    life = Life(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
     error = StreamingQueryException(cause)
-    failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=error, shelf=MagicMock())
+    failed = SimpleNamespace(
+        reports={}, failed="batch 3-7", failure=error, static_tables=MagicMock()
+    )
     with pytest.raises((RestartableError, JobError)) as caught:
-        life._follow(query, cast(Batch, failed))
+        runner._follow(query, cast(Batch, failed))
     assert str(caught.value).splitlines()[0] == said
 
 
@@ -249,10 +251,10 @@ def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> N
     stream = stream_of("transactional")
     stream.recover()
     stop = threading.Event()
-    life = Life(stream.connection, stream.spark, stream.tablets, stop, stream.epoch)
+    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, stop, stream.epoch)
     another_process(stream).recover()
     with pytest.raises(SupersededError, match="has started: epoch 2 of process"):
-        life.run()
+        runner.run()
     assert not stream.spark.streams.active
 
 
@@ -262,7 +264,7 @@ def test_a_stop_lets_the_query_end_and_the_next_start_continues(stream_of: Strea
     stream.send(200)
     stop = threading.Event()
     stop.set()
-    Life(stream.connection, stream.spark, stream.tablets, stop).run()
+    QueryRunner(stream.connection, stream.spark, stream.tablets, stop).run()
     assert not stream.spark.streams.active
     another_process(stream).drain()
     assert stream.is_exact()

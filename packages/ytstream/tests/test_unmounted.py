@@ -22,7 +22,7 @@ from ytstream.job import Connection
 from ytstream.log import RUNNING
 from ytstream.query import supervisor
 from ytstream.query.spark_errors import explained_spark
-from ytstream.query.supervisor import Life
+from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import before_start
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets, is_outage, is_unmounted
@@ -130,10 +130,10 @@ def test_a_start_waits_and_raises_no_epoch(
     path = _path(connection, name)
     client: Any = connection.client
     client.unmount_table(path, sync=True)
-    life = Life(connection, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
+    runner = QueryRunner(connection, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
     with pytest.raises(UnmountedError, match=f"{path} is unmounted, run: yt mount-table {path}"):
-        life.run()
-    assert life.epoch == epoch
+        runner.run()
+    assert runner.epoch == epoch
     client.mount_table(path, sync=True)
 
 

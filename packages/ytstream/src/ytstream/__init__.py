@@ -7,7 +7,7 @@ go down only:
     submitting/  testing
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
     doctor/                            reads jobs that were written without this runtime
-    guarantees/  recovery/  provision  retention  declaration  blame
+    guarantees/  recovery/  provision  retention  declaration  user_errors
     job                                the values that everything is handed
     operation  own_operation
     tablets  ledger  plan

@@ -14,7 +14,7 @@ from typing import cast
 from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
-from . import blame, capacity, describe, log, own_operation, provision, retention, shipped
+from . import capacity, describe, log, own_operation, provision, retention, shipped, user_errors
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -203,7 +203,7 @@ def _logs(connection: Connection, given: argparse.Namespace) -> None:
 
 def _rows(connection: Connection, given: argparse.Namespace) -> None:
     """Put rows of sample/rows.py into the queues of a cluster on this machine."""
-    with blame.user_code("sample/ cannot be imported"):
+    with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
     from .demo import tables
@@ -214,7 +214,7 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
 def _demo(job: Job, _: Settings) -> int:
     """Run the job on a minicluster, kill it at the worst moment, and count every row."""
     # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
-    with blame.user_code("sample/ cannot be imported"):
+    with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
     from .demo import screen
@@ -279,7 +279,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
             signal.signal(number, signal.default_int_handler)
-        verify(declared := blame.imported(import_job))
+        verify(declared := user_errors.imported(import_job))
         settings = load(given.config)
         job = declared.reading(len(settings.queues))
         verify_configuration(job, settings, guarantee_of(job))

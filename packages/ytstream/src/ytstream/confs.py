@@ -143,7 +143,7 @@ SUBMIT = (
          "The job's own folder: executors of a restarted driver take these files again, and a "
          "cleaner of //tmp, SPYT's default, would have removed them."),
     Conf("spark.ytsaurus.driver.maxFailures", "10000",
-         "The most that YTsaurus takes: it counts failures of the operation's whole life, and "
+         "The most that YTsaurus takes: it counts failures of the operation's whole runner, and "
          "starts the next attempt at once. The attempt itself waits, and gives up in time."),
     Conf("spark.ytsaurus.executor.maxFailures", "{executor_failures}",
          "As the driver's: SPYT multiplies it by the number of executors."),

@@ -154,7 +154,7 @@ class Node:
 
     @cached_property
     def children(self) -> tuple[Node, ...]:
-        """The operators whose rows this one takes. A CTE that nothing refers to is none of them."""
+        """The operators whose rows this one takes. An unused CTE is left out."""
         if self.name == "WithCTE":
             defined = {cte.id(): cte.child() for cte in _each(self.jvm.cteDefs())}
             return (Node(self.jvm.plan(), {**self.ctes, **defined}),)

@@ -13,11 +13,11 @@ from typing import Any
 
 import yt.type_info as ti
 
-from ..blame import user_code
 from ..columns import Column, type_name
 from ..errors import JobError
 from ..job import REJECTED, Job
-from . import fits, times
+from ..user_errors import user_code
+from . import row_types, times
 
 Row = Mapping[str, Any]
 #: How often each output row, as a tuple of its columns, appears.
@@ -88,9 +88,9 @@ class Sample:
                     given = [{REASON: reason, **row} for reason, row in given]
                 made = _rows(what, given)
         except JobError:  # a wrong value in a row that it was given says more
-            fits.verify("rows() in sample/rows.py", job.queue_columns, rows)
+            row_types.verify("rows() in sample/rows.py", job.queue_columns, rows)
             raise
-        fits.verify_expected(what, compared(job, output), made)
+        row_types.verify_expected(what, compared(job, output), made)
         return counted(made, compared(job, output))
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:

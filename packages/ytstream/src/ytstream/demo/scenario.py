@@ -20,7 +20,7 @@ from ..recovery.lock import LOCK_SECONDS
 from ..recovery.snapshot import read_head
 from ..repository import root_of
 from ..table import counted
-from . import fits, history, kill, tables
+from . import history, kill, row_types, tables
 from .process import PATIENCE_SECONDS, Process, run_command, running
 from .sample import Row, Sample
 
@@ -154,7 +154,7 @@ def _produce(here: Play, count: int) -> list[dict[str, Any]]:
     for number, queue in enumerate(queues):
         share = count // len(queues) + (number < count % len(queues))
         rows = here.sample.make(share, number + 1)
-        fits.verify("rows() in sample/rows.py", here.connection.job.queue_columns, rows)
+        row_types.verify("rows() in sample/rows.py", here.connection.job.queue_columns, rows)
         tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         sent += rows
     return sent

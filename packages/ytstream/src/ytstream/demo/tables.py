@@ -15,7 +15,7 @@ from ..columns import Column
 from ..errors import JobError
 from ..job import Connection
 from ..recovery.aside import NAME
-from . import fits
+from . import row_types
 from .sample import REASON, Counted, Sample, Single, compared, counted, is_rejected
 
 CHUNK = 5_000
@@ -49,7 +49,7 @@ def fill(connection: Connection, sample: Sample, count: int, *, is_dry: bool = F
     for number, queue in enumerate(settings.queues):
         tablets = int(client.get(f"{queue}/@tablet_count"))
         made = sample.make(count, number + 1)
-        fits.verify("rows() in sample/rows.py", connection.job.queue_columns, made)
+        row_types.verify("rows() in sample/rows.py", connection.job.queue_columns, made)
         if not is_dry:
             produce(client, queue, made, tablets)
         done.append(f"{len(made)} sample rows{' would go' if is_dry else ''} into {queue}")
@@ -60,7 +60,7 @@ def fill_reference(connection: Connection, sample: Sample) -> None:
     """Write the sample's rows into the reference table, if the job has one."""
     if connection.settings.reference is not None:
         columns = connection.job.reference_columns
-        fits.verify("REFERENCE in sample/rows.py", columns, sample.reference)
+        row_types.verify("REFERENCE in sample/rows.py", columns, sample.reference)
         connection.client.insert_rows(connection.settings.reference, list(sample.reference))
 
 

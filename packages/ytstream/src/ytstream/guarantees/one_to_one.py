@@ -110,7 +110,7 @@ def _kinds(plan: Node, is_ours: Callable[[Node], bool]) -> Iterator[str]:
     """Yield the kinds of operators and subqueries that a row of a queue meets on its way.
 
     ``is_ours`` tells whether such rows come out of an operator. The other side of a join is not on
-    that way: whoever accepts the join answers for it.
+    that way: the user who accepts the join answers for it.
     """
     pending = [plan]
     while pending:

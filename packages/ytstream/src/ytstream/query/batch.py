@@ -47,7 +47,7 @@ from .overflow import Overflow, explained
 from .reading import reads, verify_start
 from .report import Report
 from .sink import write_outputs, write_streamed
-from .snapshots import Shelf
+from .snapshots import StaticTables
 from .spark_errors import cause
 from .state_store import state_rows
 from .tasks import Tasks
@@ -100,7 +100,7 @@ class Batch:
     #: How the rows become those of each output.
     outputs: Outputs
     #: The tables of static outputs.
-    shelf: Shelf
+    static_tables: StaticTables
     #: The query that calls this function, once it was started.
     query: Future[StreamingQuery]
     #: Its checkpoint, if it is on the driver's disk; removed with the object.
@@ -220,7 +220,7 @@ class Batch:
                     frames = {**frames, REJECTED: rejected}
                 raise explained(connection, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
-            static = self.shelf.write(connection, frames, batch.number)
+            static = self.static_tables.write(connection, frames, batch.number)
             return write_outputs(frames, connection, java, batch.number) | static
 
     # -- 3. audit
@@ -271,7 +271,7 @@ class Batch:
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in verified.planned.items()
         }
-        tables = self.shelf.tables(number)
+        tables = self.static_tables.tables(number)
         done = BatchRow(
             pairs, written, batch.started, datetime.now(UTC), tables, found.late,
             dict(found.rejected or {}),
@@ -291,7 +291,7 @@ class Batch:
     def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.
 
-        Raises JobError when a guarantee needs it and there is none.
+        Raises JobError when the guarantee needs one that is missing.
         """
         if not self.connection.guarantee.in_transaction:
             return None

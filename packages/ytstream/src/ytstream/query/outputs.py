@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from .. import connector
-from ..blame import place
 from ..columns import Column, key_of
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
+from ..user_errors import place
 from . import nulls
 
 #: Name of an output -> its rows.

@@ -12,9 +12,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from ..blame import BRING
 from ..errors import JobError
 from ..log import warn
+from ..user_errors import BRING
 from .spark_errors import cause
 
 # A worker that is asked for its packages imports nothing of this runtime.

@@ -23,7 +23,7 @@ from .disk import explained_space, made_folder
 from .outputs import Frames, Outputs, unproven, verify_columns
 from .overflow import Overflow
 from .sink import observed_writes, verify_sink
-from .snapshots import Shelf
+from .snapshots import StaticTables
 from .source import events
 
 
@@ -115,14 +115,14 @@ def start(
     settings = connection.settings
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
     own = replace(connection, client=connect(settings))
-    shelf = Shelf(epoch)
-    shelf.settle(own.client, settings)
+    static_tables = StaticTables(epoch)
+    static_tables.settle(own.client, settings)
     is_stateful = connection.job.kind.is_stateful
     disk = None if is_stateful else made_folder()
     # Spark wants the function before there is a query.
     started: Future[StreamingQuery] = Future()
     once = uncounted(flow.rows, settings.queues)
-    batch = Batch(own, tablets, epoch, flow.outputs, shelf, started, disk, once, refused)
+    batch = Batch(own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused)
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**connection.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)

@@ -30,8 +30,8 @@ def tagged(events: DataFrame, job: Job) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
     Each reason is counted (``observe``), and the log tells the counts. Spark puts the batch's time
-    in the place of current_timestamp(). Raises JobError for a condition that is none, or that may
-    judge one row in two ways.
+    in the place of current_timestamp(). Raises JobError for a text that is not a condition, or one
+    that may judge one row in two ways.
     """
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
@@ -60,7 +60,7 @@ def frame(rows: DataFrame, job: Job, queues: int, now: datetime) -> DataFrame:
 def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows that ``tagged`` gave, out of those that ``frame`` made of them.
 
-    ``schema`` is that of the queues' columns. A row that cannot be made again is left out.
+    ``schema`` is that of the queues' columns. A row that cannot be restored is left out.
     """
     position = (F.col(name).alias(inner) for name, inner in INNER_POSITION.items())
     queue = [name for name in ("queue_id",) if name in rejected.columns]

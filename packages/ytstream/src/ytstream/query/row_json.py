@@ -87,7 +87,7 @@ def _inexact(why: str, *columns: Expression) -> Expression:
 
 
 def _plain(columns: StructType) -> StructType:
-    """Return the same with types that Spark's JSON knows: SPYT's uint64 is none of them.
+    """Return the same with types that Spark's JSON knows: it does not know SPYT's uint64.
 
     The keys of a map are texts there.
     """

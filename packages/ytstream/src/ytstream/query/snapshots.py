@@ -34,8 +34,8 @@ PAUSE_SECONDS = 15.0
 
 
 @dataclass
-class Shelf:
-    """The tables of one query that are not published yet."""
+class StaticTables:
+    """The tables that one query has written aside and not published yet."""
 
     epoch: Epoch
     #: Their batch has happened.

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from ..blame import BRING, place, place_in
 from ..errors import JobError, RestartableError, UnmountedError
 from ..guarantees.transactional import FENCED
 from ..tablets import is_unmounted
+from ..user_errors import BRING, place, place_in
 from .jvm import explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 

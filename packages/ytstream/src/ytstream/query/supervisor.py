@@ -61,22 +61,22 @@ def run(connection: Connection, session: ExitStack) -> None:
     say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    life = Life(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
-    session.callback(close, spark, life.tablets.beside)
+    runner = QueryRunner(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
+    session.callback(close, spark, runner.tablets.beside)
     how = STOPPED
     try:
-        how = supervise(connection.job, life, stop)
+        how = supervise(connection.job, runner, stop)
         say(how)
     except BaseException as error:
         how = f"{FAILED}{(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
-        tell_end(connection, life.epoch, how)
+        tell_end(connection, runner.epoch, how)
 
 
 @dataclass
-class Life:
-    """One query after the other, in one session."""
+class QueryRunner:
+    """Runs one query after the other in one session of Spark."""
 
     connection: Connection
     spark: SparkSession
@@ -123,7 +123,7 @@ class Life:
         settings = self.connection.settings
         self.impatient = connect(settings, patient=False)
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
-        # Known from here on, even if what follows fails: it may not be raised freely again.
+        # Save the epoch now: a later start in this process must raise it from here.
         self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
         begun = before_start.start(self.connection, self.tablets, self.epoch)
         self.queues = begun.queues
@@ -191,12 +191,12 @@ class Life:
             first_look.is_over |= self.has_progressed
             first_look.look(query, self.epoch, time.monotonic())
             self.is_idle = watch.is_idle
-            batch.shelf.publish(client, settings, time.monotonic())
+            batch.static_tables.publish(client, settings, time.monotonic())
             self.teller.tell(impatient, time.monotonic())
             if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
                 say("`stop` was called: finishing the micro-batch, then stopping")
                 self.stop.set()
-            # Ended before its first trigger, a query after the other would get nowhere.
+            # Let each query run one trigger, or refreshes alone would restart it forever.
             is_due = time.monotonic() >= end and query.lastProgress is not None
             if self.stop.is_set() or is_due:
                 batch.closing.set()
@@ -213,7 +213,7 @@ class Life:
                     raise batch.failure
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
-        batch.shelf.publish(client, settings, math.inf)
+        batch.static_tables.publish(client, settings, math.inf)
 
     def _await_end(self, query: StreamingQuery, batch: Batch) -> None:
         """Raise what has ended the query; JobError for a batch too large for an output's tablets.
@@ -238,7 +238,7 @@ def _end(query: StreamingQuery) -> None:
         warn(f"Spark does not end the batch under way: {cause(str(error))}")
 
 
-def supervise(job: Job, life: Life, stop: threading.Event) -> str:
+def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
     """Start queries until ``stop`` is set, with a pause after each failure; return how it ended.
 
     Raises JobError after the job's most failures without a batch in between, and RestartableError
@@ -248,14 +248,14 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
     outage: Outage | None = None
     while not stop.is_set():
         try:
-            life.run()
+            runner.run()
             outage = None
         except OutageError as error:
             failures.clear()  # they were its beginning
-            if outage is None or life.has_progressed:
+            if outage is None or runner.has_progressed:
                 outage = Outage(time.monotonic())
             outage.tell(str(error), time.monotonic())
-            _pause(job, outage.count, life, stop, outage)
+            _pause(job, outage.count, runner, stop, outage)
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
                 if isinstance(error, StalledError):
@@ -263,21 +263,21 @@ def supervise(job: Job, life: Life, stop: threading.Event) -> str:
                     return STOPPED_IN_A_BATCH
                 raise
             outage, now = None, time.monotonic()
-            if life.has_progressed:
+            if runner.has_progressed:
                 failures.clear()
             failures.append(now)
             # Only of a job without rows to read: each try of a batch may take longer than a period.
-            while life.is_idle and failures[0] < now - job.failure_period_seconds:
+            while runner.is_idle and failures[0] < now - job.failure_period_seconds:
                 failures.popleft()
             # The next query looks at a refused batch, and says how to let it pass.
-            if len(failures) >= job.most_failures + (life.refused is not None):
+            if len(failures) >= job.most_failures + (runner.refused is not None):
                 raise JobError(
                     f"gave up after {len(failures)} failures and no batch in between; the last: "
                     f"{error}",
                     "fix the cause and start again: committed rows are kept",
                 ) from error
             warn(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
-            _pause(job, len(failures), life, stop)
+            _pause(job, len(failures), runner, stop)
     return STOPPED
 
 
@@ -290,15 +290,15 @@ def wait_mounted(connection: Connection) -> None:
 
 
 def _pause(
-    job: Job, count: int, life: Life, stop: threading.Event, outage: Outage | None = None
+    job: Job, count: int, runner: QueryRunner, stop: threading.Event, outage: Outage | None = None
 ) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
-    # Without a bound, a number of this size is none of Python's floats after a day.
+    # Cap the exponent: after about a day 2**n overflows a float.
     doubled = job.first_pause_seconds * 2 ** min(count - 1, _MOST_DOUBLINGS)
     pause = min(doubled, job.longest_pause_seconds)
     end = time.monotonic() + pause
     while not stop.is_set():
-        if life.is_stop_asked():
+        if runner.is_stop_asked():
             stop.set()
         if outage is not None:
             outage.remind(time.monotonic())

@@ -1,13 +1,13 @@
 """Tables of static outputs: written aside, published once the ledger names them, else removed.
 
-SPYT writes a static table in master transactions, which commit apart from the tablet transaction of
-the batch. So a batch writes its table into a folder of the job's own and names it in its row of the
+SPYT writes a static table in master transactions, which commit apart from the batch's tablet
+transaction. So a batch writes its table into a folder of the job's own and names it in its row of the
 ledger; only when that row has committed is the table moved into the output's folder. A move is one
 master transaction: a reader finds the whole table, or none. A table that was moved is not aside any
 more, so it is never moved twice, whatever its readers do with it.
 
-The folder stands beside the ledger and has its name: it belongs to that ledger alone, and a
-checkpoint may be removed or replaced without it.
+The folder is beside the ledger and named after it. A checkpoint may be removed or replaced without
+it.
 """
 
 import re
@@ -34,7 +34,7 @@ FORGOTTEN = (
 )
 #: Batches that one query asks for.
 _CHUNK = 1_000
-#: Tables that one call moves, about as many requests: whoever publishes hears signals in between.
+#: Tables moved per call; signals are checked between calls.
 AT_ONCE = 200
 
 

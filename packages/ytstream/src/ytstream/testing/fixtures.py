@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from minicluster import testing as minicluster
 
 from .. import log, provision
-from ..blame import place
 from ..cluster import Client, connect
 from ..config import Settings, load
 from ..declaration import verify, verify_configuration
@@ -26,6 +25,7 @@ from ..job import Connection, Job
 from ..query import session
 from ..query.spark_errors import cause
 from ..repository import root_of
+from ..user_errors import place
 from .stream import Stream
 
 

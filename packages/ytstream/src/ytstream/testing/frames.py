@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ..columns import Column
-from ..demo import fits
+from ..demo import row_types
 from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejected
 from ..demo.tables import Outcome, compare
 from ..errors import JobError
@@ -46,7 +46,7 @@ def events_frame(
         raise JobError("events_frame() was given no rows", "give it some: SAMPLE.make(100)")
     # A test may send null where the queue would not take it.
     nullable = [replace(column, required=False) for column in connection.job.queue_columns]
-    fits.verify("events_frame()", nullable, rows)
+    row_types.verify("events_frame()", nullable, rows)
     place = {"queue_id": connection.settings.queues[0], "tablet_index": 0}
     placed = ({**row, **place, "row_index": number} for number, row in enumerate(rows))
     return _frame(spark, columns, placed)

@@ -19,7 +19,7 @@ from rich.console import Console
 from ..cluster import Client
 from ..config import Settings
 from ..connector import jvm_of
-from ..demo import fits, tables
+from ..demo import row_types, tables
 from ..demo.kept_out import kept_out
 from ..demo.sample import Counted, Sample
 from ..demo.scenario import drained
@@ -73,7 +73,7 @@ class Stream:
         """Send ``count`` more rows into each queue, or into those of the given positions."""
         for position in queues if queues is not None else range(len(self.settings.queues)):
             rows = self.sample.make(count, len(self.sent) + position + 1, self._now)
-            fits.verify("rows() in sample/rows.py", self.connection.job.queue_columns, rows)
+            row_types.verify("rows() in sample/rows.py", self.connection.job.queue_columns, rows)
             self.publish(rows, position)
         if self.sample.event_time is not None:
             self._now = self.sample.newest(self.connection.job, self.sent)
@@ -113,7 +113,7 @@ class Stream:
             yield query
             settle(query)
             if query.isActive:  # after a failure the next start publishes
-                batch.shelf.publish(self.client, self.settings, math.inf)
+                batch.static_tables.publish(self.client, self.settings, math.inf)
         except StreamingQueryException as error:
             raise batch.failure or error from None
         finally:

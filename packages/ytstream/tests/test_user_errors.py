@@ -10,7 +10,7 @@ from pyspark import SparkContext
 
 from packages.ytstream.tests.helpers import refusal
 from ytstream import Job, JobError
-from ytstream.blame import BRING, imported, place, place_in
+from ytstream.user_errors import BRING, imported, place, place_in
 
 
 def _run(file: Path, text: str) -> object:
