@@ -44,8 +44,17 @@ _NO_SECRET = re.compile(r"[A-Za-z0-9_.:/ -]*")
 
 _FOLDERS = frozenset(
     (
-        *("build", "config", "conftest", "dist", "docs", "main", "minicluster", "sample"),
-        *("src", "tests", "ytstream"),
+        "build",
+        "config",
+        "conftest",
+        "dist",
+        "docs",
+        "main",
+        "minicluster",
+        "sample",
+        "src",
+        "tests",
+        "ytstream",
     )
 )
 

@@ -16,12 +16,12 @@ from .organisation import SETTINGS
 from .problem import Problem
 
 _WITH_A_VALUE = (
-    *("checkout", "directory", "config_file", "output_dir", "project_dir", "template_path"),
-)
+    "checkout", "directory", "config_file", "output_dir", "project_dir", "template_path",
+)  # fmt: skip
 _SWITCHES = (
-    *("no_input", "default_config", "overwrite_if_exists", "skip_if_file_exists"),
-    *("cookiecutter_input", "skip_apply_ask", "allow_untracked_files"),
-)
+    "no_input", "default_config", "overwrite_if_exists", "skip_if_file_exists",
+    "cookiecutter_input", "skip_apply_ask", "allow_untracked_files",
+)  # fmt: skip
 _UPDATES = ("cruft update", "cruft diff")
 _ADDRESSES = ("queue_paths", "cypress_root", "yt_proxy", *SETTINGS)
 _OPEN = "..."

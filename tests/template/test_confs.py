@@ -12,9 +12,9 @@ import pytest
 from ytstream import confs
 
 SPARK_JARS = (
-    *("spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils"),
-    *("spark-network-common", "spark-launcher"),
-)
+    "spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils",
+    "spark-network-common", "spark-launcher",
+)  # fmt: skip
 #: SPYT names a setting without its prefix and reads it under each of these.
 SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
 #: Settings of the documentation that do nothing.

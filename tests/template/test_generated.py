@@ -83,10 +83,18 @@ def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
     owned = {path.name for path in package.iterdir()}
     assert owned == {"__init__.py", "__main__.py", "job.py", "tables.py", "transform.py"}
     for name in (
-        *("README.md", "docs/operations.md"),
-        *("Makefile", "pyproject.toml", "main.py", ".gitignore"),
-        *("sample/rows.py", "sample/expected.py", "tests/test_transform.py", "tests/test_job.py"),
-        *("config/local.toml", "config/production.toml"),
+        "README.md",
+        "docs/operations.md",
+        "Makefile",
+        "pyproject.toml",
+        "main.py",
+        ".gitignore",
+        "sample/rows.py",
+        "sample/expected.py",
+        "tests/test_transform.py",
+        "tests/test_job.py",
+        "config/local.toml",
+        "config/production.toml",
     ):
         assert (project / name).is_file(), name
     lines = sum(len(path.read_text().splitlines()) for path in package.rglob("*.py"))

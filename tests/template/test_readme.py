@@ -80,7 +80,11 @@ def test_it_is_one_with_many_queues_too(generate: Generate) -> None:
 
 def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
     assert headings(project / README)[1:] == [
-        *("See it work", "Make it yours", "Run it here", "Ship it", "What is what")
+        "See it work",
+        "Make it yours",
+        "Run it here",
+        "Ship it",
+        "What is what",
     ]
 
 

@@ -52,7 +52,7 @@ READ_BY_THE_DRIVER = [
 ]
 #: SPYT's own types can be grouped by; Spark 3.5 cannot keep them as an aggregate's value
 #: (SpecificInternalRow gives them a MutableAny, the generated code wants a MutableInt).
-GROUPED = {*("c_uint64", "c_datetime", "c_date32", "c_datetime64", "c_timestamp64", "c_interval64")}
+GROUPED = {"c_uint64", "c_datetime", "c_date32", "c_datetime64", "c_timestamp64", "c_interval64"}
 
 COLUMNS = [Column(f"c_{name}", type_) for name, (type_, _) in VALUES.items()]
 NAMES = [column.name for column in COLUMNS]

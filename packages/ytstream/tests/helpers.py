@@ -181,9 +181,9 @@ def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -
 
 #: Requests that change something, of a start or of an operator's command.
 _WRITES = [
-    *("start_transaction", "create", "copy", "remove", "set", "write_file", "commit_transaction"),
-    *("StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction"),
-]
+    "start_transaction", "create", "copy", "remove", "set", "write_file", "commit_transaction",
+    "StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction",
+]  # fmt: skip
 
 
 #: `make journeys` cuts off at every write.

@@ -161,8 +161,8 @@ def test_rejected_rows_are_saved_by_their_reason(
 def _poisoned(events: DataFrame) -> DataFrame:
     """Divide by the price: a row without one ends the job."""
     return events.select(
-        *("event_id", "auction", "bidder"), F.expr("1000 div price").alias("price_eur"),
-        *("channel", "url", "date_time", "extra"),
+        "event_id", "auction", "bidder", F.expr("1000 div price").alias("price_eur"),
+        "channel", "url", "date_time", "extra",
     )  # fmt: skip
 
 

@@ -439,7 +439,11 @@ def test_jobs_of_the_shape_of_the_documentation(tmp_path: Path) -> None:
     expected = {
         "plain": {"at-least-once", "no-row-limit", "no-trigger", "async-log-purge", "timeout"},
         "keys": {
-            *("checkpoint-path", "no-row-limit", "no-trigger", "async-log-purge", "timeout"),
+            "checkpoint-path",
+            "no-row-limit",
+            "no-trigger",
+            "async-log-purge",
+            "timeout",
             "no-await",
         },
         "switched": {"commit-log", "job-proxy", "task-retries", "tablet-limit", "no-effect"},

@@ -154,7 +154,8 @@ def test_a_gap_moves_the_last_batchs_end_and_drops_what_came_after(connection: C
         (4, 5),
         states=(
             *(f"0/{p}/{name}" for p in (0, 1) for name in (*kept, "6.delta", "12.snapshot")),
-            *("1/0/6.zip", "0/_metadata/9"),
+            "1/0/6.zip",
+            "0/_metadata/9",
         ),
     )
     assert _make(connection, 4, {0: 10, 1: 7}, {0: 15, 1: 7}) == 4

@@ -52,8 +52,13 @@ def test_spyts_other_names_of_a_setting_are_known() -> None:
 @pytest.mark.parametrize(
     "proxy",
     [
-        *("127.0.0.1:80@127.0.0.2", "localhost:x@evil.example", "localhost:80/../evil.example"),
-        *("http://127.0.0.1:x@evil.example/", "localhost:80#", "localhost:99999", "localhost:abc"),
+        "127.0.0.1:80@127.0.0.2",
+        "localhost:x@evil.example",
+        "localhost:80/../evil.example",
+        "http://127.0.0.1:x@evil.example/",
+        "localhost:80#",
+        "localhost:99999",
+        "localhost:abc",
     ],
 )
 def test_an_address_with_more_than_a_host_and_a_port_is_not_this_machine(proxy: str) -> None:

@@ -31,9 +31,10 @@ PATIENCE_SECONDS = 180
 #: How a driver's process starts: Python starts the JVM, or spark-submit's JVM starts Python.
 BY_PYTHON = [sys.executable]
 BY_SPARK_SUBMIT = [
-    *(f"{Path(str(find_spec('pyspark').origin)).parent}/bin/spark-submit", "--master", "local[2]"),  # type: ignore[union-attr]
-    *("--driver-java-options", f"{OPTIONS} -Duser.home=/nonexistent"),
-]
+    f"{Path(str(find_spec('pyspark').origin)).parent}/bin/spark-submit",  # type: ignore[union-attr]
+    "--master", "local[2]",
+    "--driver-java-options", f"{OPTIONS} -Duser.home=/nonexistent",
+]  # fmt: skip
 
 
 def _environment(*folders: Path) -> dict[str, str]:

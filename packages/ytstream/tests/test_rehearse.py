@@ -25,10 +25,10 @@ from ytstream.testing.replayed import Source, Version
 
 #: What a token that may only read can ask a cluster.
 READS = {
-    *("get", "exists", "list", "select_rows", "lookup_rows", "get_tablet_infos", "get_operation"),
-    *("list_operations", "list_jobs", "get_version", "list_queue_consumer_registrations"),
-    *("get_supported_features", "check_permission", "discover_proxies"),
-}
+    "get", "exists", "list", "select_rows", "lookup_rows", "get_tablet_infos", "get_operation",
+    "list_operations", "list_jobs", "get_version", "list_queue_consumer_registrations",
+    "get_supported_features", "check_permission", "discover_proxies",
+}  # fmt: skip
 
 
 def _git(root: Path, *words: str) -> str:

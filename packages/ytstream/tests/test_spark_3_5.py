@@ -62,7 +62,10 @@ def test_it_passes_under_spark_3_5(environments: dict[str, Path], names: tuple[s
         [
             *(environments["3.5"] / "bin/python", "-m", "pytest", "-q"),
             # The template's own conftest needs packages that this environment does not have.
-            *("--confcutdir", FOLDER, "-p", "no:cacheprovider"),
+            "--confcutdir",
+            FOLDER,
+            "-p",
+            "no:cacheprovider",
             *(FOLDER / name for name in names),
         ],
         cwd=ROOT,

@@ -354,7 +354,7 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
             Version("a", "works", {}),
-            Version("b", "refused", _NOTE, *("1-2-3-4", "root", "2026-11-23", "2026-11-24", "no")),
+            Version("b", "refused", _NOTE, "1-2-3-4", "root", "2026-11-23", "2026-11-24", "no"),
         ],
     )
     fields: dict[str, set[str]] = {}

@@ -222,7 +222,9 @@ def test_files_of_a_person_go_beside_the_jobs_own(tmp_path: Path) -> None:
     assert line.count("--files") == 1
     files = line[line.index("--files") + 1].split(",")
     assert [Path(file).name for file in files] == [
-        *("production.toml", "attempt.sh", "more.txt"),
+        "production.toml",
+        "attempt.sh",
+        "more.txt",
     ]
 
 
@@ -265,7 +267,8 @@ def test_spark_submit_itself_takes_nothing_else_from_the_shell(
     found = dict(re.findall(r"^\((spark\.[^,]+),(.*)\)$", config, re.MULTILINE))
     assert found["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"
     assert {key for key, value in found.items() if "site-packages" in value} <= {
-        *("spark.files", "spark.redaction.regex"),
+        "spark.files",
+        "spark.redaction.regex",
     }
     assert submitting.reason(said) == "Key not found: environment"
 

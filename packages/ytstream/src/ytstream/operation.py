@@ -26,9 +26,9 @@ _NO_SUCH_OPERATION = 1915
 _UNKNOWN_ALIAS = "alias is unknown"
 _OWNER = re.compile(r"\boperation ([0-9a-f]+(?:-[0-9a-f]+){3})")
 _ATTRIBUTES = (
-    *("id", "state", "start_time", "finish_time", "authenticated_user", "result"),
-    *("runtime_parameters", "provided_spec"),
-)
+    "id", "state", "start_time", "finish_time", "authenticated_user", "result",
+    "runtime_parameters", "provided_spec",
+)  # fmt: skip
 #: The key of `annotations` under which `submit` says what it has started.
 NOTE = "ytstream"
 DRIVER, EXECUTOR = "driver", "executor"

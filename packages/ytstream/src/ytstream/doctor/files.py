@@ -12,9 +12,9 @@ from .shell import substituted
 
 #: Folders with the code of others, with what is built, or with tests.
 _LEFT_OUT = {
-    *("__pycache__", "build", "dist", "env", "node_modules", "site-packages", "test", "tests"),
-    *("vendor", "venv"),
-}
+    "__pycache__", "build", "dist", "env", "node_modules", "site-packages", "test", "tests",
+    "vendor", "venv",
+}  # fmt: skip
 _SHELL = {".bash", ".env", ".mk", ".service", ".sh"}
 _TEXTS = {".cfg", ".conf", ".ini", ".json", ".properties", ".toml", ".yaml", ".yml"}
 _SCRIPTS = re.compile(r"Makefile|Dockerfile.*|Jenkinsfile")

@@ -13,9 +13,9 @@ from .queries import Query
 from .rules import Finding
 
 _RANDOM = {
-    *("rand", "randn", "randstr", "uuid", "shuffle", "monotonically_increasing_id", "sample"),
-    *("spark_partition_id", "input_file_name", "uniform"),
-}
+    "rand", "randn", "randstr", "uuid", "shuffle", "monotonically_increasing_id", "sample",
+    "spark_partition_id", "input_file_name", "uniform",
+}  # fmt: skip
 _CLOCKS = {"current_timestamp", "current_date", "localtimestamp", "now", "curdate"}
 #: Calls of Python that give something else each time: module and names.
 _PYTHON = {
@@ -30,19 +30,19 @@ _PYTHON = {
 }
 _BARE = {"uuid1", "uuid4", "urandom", "randint", "getrandbits", "urlopen"}
 _SEVERAL = {
-    *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"),
-    *("flatMap", "groupBy", "groupby", "rollup", "cube", "join", "crossJoin", "distinct"),
-    *("dropDuplicates", "drop_duplicates", "dropDuplicatesWithinWatermark", "limit"),
-    *("mapInPandas", "mapInArrow", "applyInPandas", "applyInPandasWithState"),
-    *("transformWithState", "transformWithStateInPandas", "agg", "stack"),
-}
+    "explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer",
+    "flatMap", "groupBy", "groupby", "rollup", "cube", "join", "crossJoin", "distinct",
+    "dropDuplicates", "drop_duplicates", "dropDuplicatesWithinWatermark", "limit",
+    "mapInPandas", "mapInArrow", "applyInPandas", "applyInPandasWithState",
+    "transformWithState", "transformWithStateInPandas", "agg", "stack",
+}  # fmt: skip
 _SQL_SEVERAL = _SEVERAL - {"join", "limit", "distinct"}
 _SQL_CLAUSES = r"\b(group\s+by|join|select\s+distinct|limit\s+\d|lateral\s+view)\b"
 _SQL_CALLERS = {"expr", "selectExpr", "filter", "where", "sql", "withColumn", "select"}
 _COMPOSITE = {
-    *("array", "struct", "create_map", "map_from_arrays", "named_struct", "collect_list"),
-    *("collect_set", "from_json", "ArrayType", "StructType", "MapType", "split"),
-}
+    "array", "struct", "create_map", "map_from_arrays", "named_struct", "collect_list",
+    "collect_set", "from_json", "ArrayType", "StructType", "MapType", "split",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

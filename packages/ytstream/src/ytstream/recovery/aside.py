@@ -1,10 +1,10 @@
 """Tables of static outputs: written aside, published once the ledger names them, else removed.
 
 SPYT writes a static table in master transactions, which commit apart from the batch's tablet
-transaction. So a batch writes its table into a folder of the job's own and names it in its row of the
-ledger; only when that row has committed is the table moved into the output's folder. A move is one
-master transaction: a reader finds the whole table, or none. A table that was moved is not aside any
-more, so it is never moved twice, whatever its readers do with it.
+transaction. So a batch writes its table into a folder of the job's own and names it in its row of
+the ledger; only when that row has committed is the table moved into the output's folder. A move is
+one master transaction: a reader finds the whole table, or none. A table that was moved is not aside
+any more, so it is never moved twice, whatever its readers do with it.
 
 The folder is beside the ledger and named after it. A checkpoint may be removed or replaced without
 it.

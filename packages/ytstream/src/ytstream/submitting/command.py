@@ -18,9 +18,9 @@ from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
 _KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|JAVA_HOME|JAVA_TOOL_OPTIONS")
 #: What spark-submit's own scripts set for this machine; a setting of the same name wins over each.
 _NEUTRAL = (
-    *("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_ENV_LOADED", "SPARK_SCALA_VERSION"),
-    *("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_BEELINE_OPTS"),
-)
+    "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_ENV_LOADED", "SPARK_SCALA_VERSION",
+    "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_BEELINE_OPTS",
+)  # fmt: skip
 #: Files by words of a person go beside ours: spark-submit takes the last of several.
 _LISTS = ("--files", "--py-files", "--archives", "--jars")
 

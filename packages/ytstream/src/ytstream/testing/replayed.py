@@ -23,9 +23,9 @@ from .differences import Rows
 
 #: What belongs to the real cluster alone.
 _LEFT_OUT = (
-    *("account", "tablet_cell_bundle", "medium", "pool", "proxy_role", "output_retention"),
-    *("submit", "spark"),
-)
+    "account", "tablet_cell_bundle", "medium", "pool", "proxy_role", "output_retention",
+    "submit", "spark",
+)  # fmt: skip
 #: Settings of Spark that size what runs on the cluster.
 _SIZES = ("spark.driver.", "spark.executor.", "spark.ytsaurus.", "spark.dynamicAllocation.")
 #: Columns that the runtime fills with the time at which it runs.
