@@ -97,6 +97,7 @@ def change(template: Path) -> None:
     for name in ("job", "tables", "transform"):
         file = template / f"templates/{name}/map.py"
         file.write_text(file.read_text() + "\n# of the template\n")
+    edit(template / "templates/sample/plain.py", '"rejected": expected', '"refused": expected')
     git(template, "commit", "--quiet", "--all", "--message", "a change of each kind")
 
 
@@ -126,7 +127,12 @@ def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, templat
     cruft(project, "check")
 
 
-USERS = ("src/bids_stream/job.py", "src/bids_stream/tables.py", "src/bids_stream/transform.py")
+USERS = (
+    "sample/__init__.py",
+    "src/bids_stream/job.py",
+    "src/bids_stream/tables.py",
+    "src/bids_stream/transform.py",
+)
 
 
 @pytest.mark.slow
@@ -137,7 +143,9 @@ def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
     words = ("--no-input", "--config-file", str(user_config(tmp_path)))
     cruft(tmp_path, "create", str(template), *words)
     project = tmp_path / "bids-stream"
-    edit(project / USERS[0], 'name="bids-stream"', 'name="mine"')
+    edit(project / "src/bids_stream/job.py", 'name="bids-stream"', 'name="mine"')
+    further = 'expected.rejected, "totals": expected.totals}'
+    edit(project / "sample/__init__.py", "expected.rejected}", further)
     commit(project, "generated")
     mine = {name: (project / name).read_text() for name in USERS}
     change(template)
