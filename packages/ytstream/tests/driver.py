@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from yt.wrapper.driver import make_request
 
@@ -40,6 +40,16 @@ STEPS = {
 Read = tuple[str, int, int, int]
 
 BID = {"event_id": "e", "auction": 1, "bidder": 1, "price": 1, "date_time": 1}
+
+
+class Outcome(NamedTuple):
+    """How many rows were lost, and how many were read again."""
+
+    lost: int
+    repeated: int
+
+
+EXACT = Outcome(lost=0, repeated=0)
 
 
 @dataclass
@@ -149,7 +159,7 @@ class Driver:
             for partition, pair in sorted(queue["rows"].items())
         ]
 
-    def outcome(self) -> tuple[int, int]:
+    def outcome(self) -> Outcome:
         """Return how many rows were lost and how many repeated, by the ledger and by the state."""
         head = snapshot.read(self.client, self.settings).head
         assert head is not None
@@ -157,7 +167,7 @@ class Driver:
             assert self._state(head.batch + 1) == self.read()
         return self.by_ledger()
 
-    def by_ledger(self) -> tuple[int, int]:
+    def by_ledger(self) -> Outcome:
         """Return how many rows were lost and how many repeated, by the ledger alone."""
         read = self.read()
         lost = repeated = 0
@@ -169,7 +179,7 @@ class Driver:
                         lost, repeated = lost + max(0, first - at), repeated + max(0, at - first)
                         at = end
                 lost += upper - at
-        return lost, repeated
+        return Outcome(lost, repeated)
 
     def standing(self) -> tuple[Any, ...]:
         """Return what the last start has decided: head, queues, consumer and checkpoint."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.driver import EXACT, Driver
 from packages.ytstream.tests.helpers import DriverOf, refusal
 from packages.ytstream.tests.test_ledger import HEADS
 from ytstream import RestartableError, ledger
@@ -216,7 +216,7 @@ def test_a_batch_of_an_older_epoch_is_refused(driver: Driver) -> None:
     with pytest.raises(SupersededError):
         older.batch()
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @needs_jvm

@@ -282,20 +282,18 @@ def _lose(driver: Driver, *names: str) -> None:
     provision.provision(driver.connection)
 
 
-@pytest.mark.parametrize("has_checkpoint", [True, False])
-@pytest.mark.parametrize("is_cured", [True, False])
-def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
-    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, *, has_checkpoint: bool, is_cured: bool
-) -> None:
-    """Its checkpoint has its mark, and so have its outputs; uncured it reads everything again."""
-    if not is_cured:
-        monkeypatch.setattr(ownership, "is_nowhere", lambda *_: False)
-    driver = driver_of("transactional", "window")
+def _without_ledger_and_consumer(driver: Driver, *, has_checkpoint: bool) -> None:
     driver.run(3)
     _lose(driver, "ledger", "consumer", *(() if has_checkpoint else ("checkpoint",)))
-    if not is_cured:
-        assert "from its earliest rows, by partition 0, 0" in driver.start(anew=True)[0]
-        return
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
+    driver_of: DriverOf, *, has_checkpoint: bool
+) -> None:
+    """Its checkpoint has its mark, and so have its outputs."""
+    driver = driver_of("transactional", "window")
+    _without_ledger_and_consumer(driver, has_checkpoint=has_checkpoint)
     said = refusal(lambda: driver.start(anew=True))
     assert "has no head row, though the job has run; the consumer" in said
     queue = driver.settings.queues[0]
@@ -304,6 +302,16 @@ def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
     driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=3")
     driver.run(1)
     assert driver.read() == [(queue, 0, 3, 4), (queue, 1, 3, 4)]
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_a_job_without_ledger_and_consumer_reads_everything_again_if_marks_mean_nothing(
+    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, *, has_checkpoint: bool
+) -> None:
+    monkeypatch.setattr(ownership, "is_nowhere", lambda *_: False)
+    driver = driver_of("transactional", "window")
+    _without_ledger_and_consumer(driver, has_checkpoint=has_checkpoint)
+    assert "from its earliest rows, by partition 0, 0" in driver.start(anew=True)[0]
 
 
 def test_a_job_whose_objects_are_all_gone_is_a_new_one(driver_of: DriverOf) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.driver import EXACT, Driver
 from packages.ytstream.tests.helpers import (
     MIGRATED,
     STRIDES,
@@ -399,7 +399,7 @@ def test_migrate_takes_a_job_over_wherever_it_died(
     driver.send(3)
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
@@ -416,7 +416,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
         MIGRATED,
     ]
     driver.run(3)
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_migrate_before_the_first_start_says_so(driver_of: DriverOf) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from minicluster.testing import Running
 from packages.minicluster.tests.yt_process import Shell, running_shell
-from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.driver import EXACT, Driver, Outcome
 from packages.ytstream.tests.helpers import MIGRATED, DriverOf, StreamOf, another_process, refusal
 from ytstream import provision
 from ytstream.cluster import connect
@@ -317,8 +317,8 @@ class Case(NamedTuple):
     said: str
     remedy: str
     follow: Deed
-    #: Rows lost and rows repeated once it runs again, by the ledger.
-    outcome: tuple[int, int] = (0, 0)
+    #: Once it runs again, by the ledger.
+    outcome: Outcome = EXACT
     processing: str = "map"
     queues: int = 1
 
@@ -379,7 +379,7 @@ CASES = {
         processing="window"),
     "older rows of a queue that joins a state, left out": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _begin_with_the_latest,
-        (6, 0), "window"),
+        Outcome(lost=6, repeated=0), "window"),
     "older rows of a queue that joins a state, all rows read again": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _rewind("earliest"),
         (0, 8), "window"),
@@ -406,7 +406,7 @@ CASES = {
         NOWHERE, _rewind("earliest"), processing="window"),
     "ledger and consumer lost, from the next row": Case(
         _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
-        NOWHERE, _rewind("latest"), (6, 0), "window"),
+        NOWHERE, _rewind("latest"), Outcome(lost=6, repeated=0), "window"),
     "ledger and consumer lost, from the rows that are named": Case(
         _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
         NOWHERE, _rewind_to_named_rows, (6, 0)),
@@ -417,7 +417,7 @@ CASES = {
         _other_partitions_of_the_state, "the state in the checkpoint has 2 partitions", PARTITIONS,
         _rewind("latest"), processing="window"),
     "trimmed rows, skipped": Case(
-        _trim, "partition 1, rows 3 to 4", TRIMMED, _skip, (2, 0), "window"),
+        _trim, "partition 1, rows 3 to 4", TRIMMED, _skip, Outcome(lost=2, repeated=0), "window"),
 }
 # fmt: on
 
@@ -468,7 +468,7 @@ def test_rows_before_a_moved_consumer_are_skipped_by_the_command_that_is_printed
     driver.rewind(*words.split())
     _start(driver)
     driver.batch()
-    assert driver.by_ledger() == (4, 0)
+    assert driver.by_ledger() == Outcome(lost=4, repeated=0)
 
 
 def test_rows_before_a_moved_consumer_are_read_after_the_commands_that_are_printed(
@@ -481,7 +481,7 @@ def test_rows_before_a_moved_consumer_are_read_after_the_commands_that_are_print
         yt(*command)
     assert _start(driver) == []
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def _unmount(driver: Driver) -> None:
@@ -514,7 +514,7 @@ def test_the_command_that_the_queues_owner_is_asked_for_is_the_cure(
     _start(driver)
     driver.send(3)
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 # -- other instances, and locks --------------------------------------------------------------------
@@ -550,7 +550,7 @@ def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
         _start(driver)
         driver.send(3)
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def _stopped(driver: Driver) -> int:
@@ -580,7 +580,7 @@ def test_a_start_works_once_the_transaction_that_locks_the_folder_was_ended(
         _start(driver)
         driver.send(3)
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_of_two_instances_the_newer_one_runs_and_the_older_one_ends(driver_of: DriverOf) -> None:
@@ -594,7 +594,7 @@ def test_of_two_instances_the_newer_one_runs_and_the_older_one_ends(driver_of: D
             use()
         assert caught.value.remedy == "this one ends; let one instance run"
     newer.batch()
-    assert newer.outcome() == (0, 0)
+    assert newer.outcome() == EXACT
 
 
 # -- with Spark ------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ MORE = (
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
     "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
     "test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
-    "test_queues_of_a_state.py::test_a_queue_comes_in_front_where_a_batch_was_planned[cured]",
+    "test_queues_of_a_state.py::test_a_queue_comes_in_front_where_a_batch_was_planned",
     "test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
     "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
     "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",

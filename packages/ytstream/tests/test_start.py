@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.testing import Running
 from packages.ytstream.tests import mutants
-from packages.ytstream.tests.driver import STEPS, Driver, write
+from packages.ytstream.tests.driver import EXACT, STEPS, Driver, Outcome, write
 from packages.ytstream.tests.helpers import (
     MIGRATED,
     STRIDES,
@@ -91,7 +91,7 @@ def test_wherever_a_driver_died_each_row_is_read_once(
     driver.start(anew=True)
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @for_all
@@ -115,7 +115,7 @@ def test_trimmed_rows_are_refused_or_skipped_and_nothing_repeats(
     driver.send(1)
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == (2, 0)
+    assert driver.outcome() == Outcome(lost=2, repeated=0)
 
 
 @for_stateful
@@ -127,7 +127,7 @@ def test_a_gap_before_the_first_batch_is_skipped(driver_of: DriverOf, guarantee:
     driver.configure(on_data_loss="skip")
     assert any("were trimmed" in note for note in driver.start())
     driver.batch()
-    assert driver.outcome() == (2, 0)
+    assert driver.outcome() == Outcome(lost=2, repeated=0)
 
 
 # -- cut off -------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_consumer_that_was_moved_forward(driver_of: DriverOf, guarantee: str) 
     assert f"ahead of the ledger on {driver.settings.queues[0]}, {place}" in note
     assert _consumed(driver) == [{0: 3, 1: 3}]
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @for_each
@@ -245,7 +245,7 @@ def test_a_recreated_consumer_is_put_where_the_ledger_is(
     driver.start(anew=True)
     driver.send(3)
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_the_consumer_of_another_job_is_refused(driver_of: DriverOf) -> None:
@@ -326,7 +326,7 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     ]
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
@@ -363,10 +363,10 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
         driver.batch()
     if cured:
         assert notes == []
-        assert driver.outcome() == (0, 0)
+        assert driver.outcome() == EXACT
     else:
         is_exact = rows > 0 and guarantee == "transactional"
-        assert (driver.by_ledger() == (0, 0)) == is_exact
+        assert (driver.by_ledger() == EXACT) == is_exact
 
 
 @pytest.mark.parametrize("step", STEPS[True])
@@ -388,7 +388,7 @@ def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
     driver.start(anew=True)
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @for_each
@@ -423,7 +423,7 @@ def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> No
     driver.configure(queues=both)
     assert "was behind the ledger" in driver.start(anew=True)[0]
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_a_removed_queue_comes_back_to_a_job_that_was_at_least_once_when_it_read_it(
@@ -454,7 +454,7 @@ def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver.run(3, anew=True)
     driver.configure(queues=both, start_from="latest")
     driver.run(3)
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 #: The queues of a job, before and after; the harness has two, the first in front of the second.
@@ -500,7 +500,7 @@ def test_a_state_goes_on_with_other_queues(
         driver.start(anew=True)
         driver.send(1)
         driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 @for_stateful
@@ -525,7 +525,7 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     assert "has 8 rows" in notes[1]
     assert driver.start() == []
     driver.batch()
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def test_a_queue_that_was_read_before_cannot_join_at_its_latest_rows(driver_of: DriverOf) -> None:
@@ -559,7 +559,7 @@ def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
     assert len(driver.start(anew=True)) == 1
     driver.send(1)
     driver.batch()
-    assert driver.outcome() == (2 * sent, 0)
+    assert driver.outcome() == Outcome(lost=2 * sent, repeated=0)
 
 
 @for_all
@@ -581,7 +581,7 @@ def test_a_partition_that_came_later_is_read_from_its_first_row(driver_of: Drive
     client.reshard_table(queue, tablet_count=3, sync=True)
     client.mount_table(queue, sync=True)
     driver.run(3)
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 # -- the checkpoint ------------------------------------------------------------------------------
@@ -594,7 +594,7 @@ def test_a_lost_checkpoint_without_state_loses_nothing(driver_of: DriverOf, guar
     driver.client.remove(driver.settings.checkpoint, recursive=True)
     provision.provision(driver.connection)
     driver.run(3)
-    assert driver.outcome() == (0, 0)
+    assert driver.outcome() == EXACT
 
 
 def _lose(driver: Driver) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from minicluster.client import Fault
 from minicluster.testing import Running
 from packages.ytstream.tests import mutants
-from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.driver import EXACT, Driver, Outcome
 from packages.ytstream.tests.helpers import (
     DriverOf,
     StreamOf,
@@ -104,7 +104,7 @@ def test_an_older_driver_moves_the_consumer_back_without_spark(
     else:
         mutants.verify_no_start(monkeypatch)
     newer.batch()
-    assert newer.outcome() == (0, 0 if cured else 2 * 3)
+    assert newer.outcome() == Outcome(lost=0, repeated=0 if cured else 2 * 3)
 
 
 @for_each
@@ -135,7 +135,7 @@ def test_an_older_driver_moves_the_consumer_before_a_batch_is_closed(
     newer.send(2)
     newer.batch(before_head=confirm)
     assert newer.consumed() == {0: 8, 1: 8}
-    assert newer.outcome() == (0, 0)
+    assert newer.outcome() == EXACT
 
 
 @for_each
@@ -154,7 +154,7 @@ def test_an_older_driver_moves_the_consumer_while_a_batch_is_closed_without_spar
         cluster.client.faults.remove(held)
         batch.result()
     assert newer.consumed() == {0: 8, 1: 8}
-    assert newer.outcome() == (0, 0)
+    assert newer.outcome() == EXACT
 
 
 def _about_to_close(ledger: str, cluster: Running) -> Fault:
