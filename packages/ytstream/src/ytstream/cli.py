@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -31,7 +30,7 @@ from .submitting.submit import rehearse as rehearse_submit
 from .submitting.submit import submit
 from .version import __version__
 
-try:
+try:  # they look at a job that may be older than the tables.py here
     from .testing.commands import COMMANDS as MORE
 except ModuleNotFoundError:  # on a cluster
     MORE = {}
@@ -102,38 +101,6 @@ def _stop(connection: Connection, given: argparse.Namespace) -> None:
         raise
 
 
-def _status(connection: Connection, given: argparse.Namespace) -> int:
-    """Show queues, offsets, lag and the last batches; needs no driver."""
-    from .operating import document, limits, live, screen, standing  # not on a cluster
-
-    if given.watch is not None:
-        live.watch(connection, given.watch)
-        return 0
-    found = standing.read(connection)
-    print((document if given.json else screen).text(connection, found))
-    over = list(limits.exceeded(found, given.max_lag, given.max_age))
-    for line in over:
-        log.fail(line)
-    return limits.EXCEEDED if over else 0
-
-
-def _metrics(connection: Connection, given: argparse.Namespace) -> None:
-    """Serve lag, rows, batches and state for Prometheus; needs no driver."""
-    from .operating import metrics  # not on a cluster
-
-    if given.once:
-        print(metrics.once(connection), end="")
-    else:
-        metrics.serve(connection, given.address, given.port)
-
-
-def _page(connection: Connection, given: argparse.Namespace) -> None:
-    """Write one HTML file with lag, rate, batches and rejected rows; needs the ledger alone."""
-    from .operating import page  # not on a cluster
-
-    print(page.write(connection, given.hours, given.output, datetime.now(UTC)))
-
-
 def _migrate(connection: Connection, given: argparse.Namespace) -> None:
     """After the guarantee or the outputs were changed, or a queue removed: take the job over."""
     if given.dry_run:
@@ -157,14 +124,6 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     with alone(connection), explained_jvm():
         tablets = session.open_tablets(connection)
         print(*operator.rewind(connection, tablets, to, rows, **options), sep="\n")
-
-
-def _drain(connection: Connection, given: argparse.Namespace) -> None:
-    """Wait until the job has read the rows that are there now, and stop it."""
-    from .operating import drain  # not on a cluster
-
-    say = partial(print, flush=True)
-    print(drain.rehearse(connection) if given.dry_run else drain.drain(connection, say))
 
 
 def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
@@ -243,15 +202,12 @@ def _alerts(job: Job, settings: Settings) -> int:
 
 
 _ON_THE_CLUSTER = (
-    _provision, _check, _rows, _run, _stop, _status, _metrics, _page, _migrate, _rewind, _drain,
-    _replay_rejected, _submit, _logs,
+    _provision, _check, _rows, _run, _stop, _migrate, _rewind, _replay_rejected, _submit, _logs,
 )  # fmt: skip
 #: These change something on the cluster; `submit` has a dry run of its own.
 _CHANGING = (
     "provision", "rows", "run", "stop", "migrate", "rewind", "drain", "replay-rejected"
 )  # fmt: skip
-#: These look at a job that may be older than the tables.py here.
-_OF_ANY_JOB = ("status", "metrics", "drain", *MORE)
 #: Commands that talk to the cluster, and those that need the configuration alone.
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
@@ -302,7 +258,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
                 supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop", "submit", "logs", "page"):
-                provision.require(connection, declared=given.command not in _OF_ANY_JOB)
+                provision.require(connection, declared=given.command not in MORE)
             return ON_THE_CLUSTER[given.command](connection, given) or 0
     except (JobError, RestartableError) as error:
         hint = ""
@@ -330,47 +286,6 @@ def _positive(text: str) -> int:
     return number
 
 
-def _hours(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= _MOST_HOURS:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most {_MOST_HOURS}")
-    return number
-
-
-#: A year.
-_MOST_HOURS = 8_784
-_DRY_RUN = "show what would be done; changes nothing"
-
-
-def _most(text: str) -> object:
-    from .operating import limits  # not on a cluster
-
-    return limits.lag(text)
-
-
-def _oldest(text: str) -> float:
-    from .operating import limits
-
-    return limits.age(text)
-
-
-def _add_status(command: argparse.ArgumentParser) -> None:
-    show = command.add_mutually_exclusive_group()
-    show.add_argument("--json", action="store_true", help="print JSON")
-    show.add_argument(
-        "--watch", nargs="?", type=_positive, const=2, metavar="SECONDS",
-        help="renew a view of 80 columns so often, until Ctrl-C; default: 2",
-    )  # fmt: skip
-    command.add_argument(
-        "--max-lag", type=_most, metavar="ROWS|SECONDS",
-        help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
-    )  # fmt: skip
-    command.add_argument(
-        "--max-age", type=_oldest, metavar="SECONDS",
-        help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
-    )  # fmt: skip
-
-
 def _parser(package: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {package}",
@@ -382,6 +297,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in (ON_THE_CLUSTER | HERE).items():
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        flag = partial(command.add_argument, action="store_true")
         default = f"default: {DEFAULT_CONFIG}"
         command.add_argument(
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default
@@ -392,24 +308,14 @@ def _parser(package: str) -> argparse.ArgumentParser:
             example = "e.g. rows //home/team/bids:0=42, or to-time 2026-11-21T10:00 (UTC)"
             row = "QUEUE:PARTITION=ROW|TIME"
             command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
-            command.add_argument(
-                "--overwrite",
-                action="store_true",
-                help="rows of a recreated queue may replace those stored under the same positions",
-            )
+            over = "rows of a recreated queue may replace those stored under the same positions"
+            flag("--overwrite", help=over)
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name in MORE:
             MORE[name].add(command)
         if name == "logs":
-            command.add_argument("--follow", action="store_true", help="until the operation ends")
-        if name == "status":
-            _add_status(command)
-        if name == "metrics":
-            command.add_argument("--once", action="store_true", help="print them and end")
-            loopback = "default: this machine alone can ask"
-            command.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
-            command.add_argument("--port", type=int, default=9464, help="default: 9464")
+            flag("--follow", help="until the operation ends")
         if name == "check":
             roles = ("job", "operator", "rehearsal")
             command.add_argument(
@@ -418,28 +324,13 @@ def _parser(package: str) -> argparse.ArgumentParser:
             )  # fmt: skip
             whose = "whose rights; default: the token's"
             command.add_argument("--user", metavar="NAME", help=whose)
-        if name == "page":
-            where = "default: dist/page.html"
-            command.add_argument(
-                "--output", type=Path, default=Path("dist/page.html"), metavar="FILE", help=where
-            )
-            length = "how many before the last batch; default: 24"
-            command.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
         if name in _CHANGING:
-            command.add_argument("--dry-run", action="store_true", help=_DRY_RUN)
+            flag("--dry-run", help="show what would be done; changes nothing")
         if name == "submit":
-            command.add_argument(
-                "--dry-run", action="store_true", help="show command and files; asks no cluster"
-            )
-            command.add_argument(
-                "--replace",
-                action="store_true",
-                help="stop the running version, start this one; without a batch of it go back",
-            )
-            command.add_argument(
-                "--force",
-                action="store_true",
-                help="with --replace: also a version that runs already, or was refused before",
-            )
+            flag("--dry-run", help="show command and files; asks no cluster")
+            back = "stop the running version, start this one; without a batch of it go back"
+            flag("--replace", help=back)
+            again = "with --replace: also a version that runs already, or was refused before"
+            flag("--force", help=again)
             command.add_argument("words", nargs="*", metavar="-- WORD")
     return parser

@@ -246,11 +246,6 @@ def metric(execution: Any, name: str) -> int:
     return sum(int(value.get().value()) for value in found if value.isDefined())
 
 
-def partitions_of(execution: Any) -> int:
-    """Return in how many partitions the rows of an execution are."""
-    return int(execution.toRdd().getNumPartitions())
-
-
 # -- Spark: rows -----------------------------------------------------------------------------------
 
 

@@ -40,7 +40,7 @@ class LeftOut:
 
 def left_out(execution: Any, job: Job) -> LeftOut:
     """Return what ``execution``, the query's, has left out of a batch that was computed."""
-    late = late_rows(execution) if job.kind.is_stateful else 0
+    late = metric(execution, _LATE) if job.kind.is_stateful else 0
     return LeftOut(rejected(dict(observed(execution)), job), late)
 
 
@@ -51,11 +51,6 @@ def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
     if (found := metrics.get(REJECTED)) is None:
         return None
     return {reason: int(found.get(index)) for index, reason in enumerate(job.reject)}
-
-
-def late_rows(execution: Any) -> int:
-    """Return how many rows were behind the watermark, by the operators' own counts."""
-    return metric(execution, _LATE)
 
 
 def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:

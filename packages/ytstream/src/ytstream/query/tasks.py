@@ -14,8 +14,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from ..connector import partitions_of
-
 #: What the start of a task costs, in rows: Spark sends it, and SPYT asks the cluster for the
 #: transaction and for the output's schema (YtStreamingSink.addBatch).
 START_ROWS = 1_000
@@ -42,7 +40,7 @@ class Tasks:
             return rows
         # Spark's plan has other parts than the queues after a shuffle. Not asked of the rows: they
         # have a plan of their own around it, and to plan that takes as long as a request.
-        if partitions_of(plan) != len(sizes):
+        if plan.toRdd().getNumPartitions() != len(sizes):
             return rows
         return rows.coalesce(cores)
 

@@ -1,25 +1,18 @@
-"""Commands that read a job from a person's machine: `complete-until`, `capture`, `rehearse`."""
+"""All commands that read a job from a person's machine, and not on a cluster."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from ..errors import JobError
 from ..job import Connection
 from ..operating import at_time, capture
+from ..operating.commands import COMMANDS as OPERATING
+from ..operating.commands import Command, positive
 from ..recovery import complete
 from ..repository import root_of
-
-
-class Command(NamedTuple):
-    """One command: what it does, and the words that it takes."""
-
-    run: Callable[[Connection, argparse.Namespace], int | None]
-    add: Callable[[argparse.ArgumentParser], None]
 
 
 def _complete_until(connection: Connection, _: argparse.Namespace) -> None:
@@ -51,12 +44,6 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
-    return int(text)
-
-
 def _add_without(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("--without", type=_names, default=(), metavar="COLUMN,...", help=what)
 
@@ -71,7 +58,7 @@ def _add_capture(command: argparse.ArgumentParser) -> None:
 def _add_rehearse(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group()
     which.add_argument(
-        "--batches", type=_positive, default=20, metavar="N", help="default: the last 20"
+        "--batches", type=positive, default=20, metavar="N", help="default: the last 20"
     )
     which.add_argument("--since", metavar="TIME", help="those since 2026-11-21T10:00 (UTC)")
     said = "compare with it; default: the one that `submit` has noted"
@@ -80,6 +67,7 @@ def _add_rehearse(command: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = {
+    **OPERATING,
     "complete-until": Command(_complete_until, lambda _: None),
     "capture": Command(_capture, _add_capture),
     "rehearse": Command(_rehearse, _add_rehearse),
