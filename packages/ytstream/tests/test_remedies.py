@@ -382,13 +382,13 @@ CASES = {
         Outcome(lost=6, repeated=0), "window"),
     "older rows of a queue that joins a state, all rows read again": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _rewind("earliest"),
-        (0, 8), "window"),
+        Outcome(lost=0, repeated=8), "window"),
     "the checkpoint lost, restored": Case(
         _lose_the_checkpoint, "the ledger is at batch 1-0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),
     "the checkpoint lost, from the first row": Case(
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,
-        _rewind("earliest"), (0, 6), "window"),
+        _rewind("earliest"), Outcome(lost=0, repeated=6), "window"),
     "the checkpoint lost, from the next row": Case(
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,
         _rewind("latest"), processing="window"),
@@ -409,7 +409,7 @@ CASES = {
         NOWHERE, _rewind("latest"), Outcome(lost=6, repeated=0), "window"),
     "ledger and consumer lost, from the rows that are named": Case(
         _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
-        NOWHERE, _rewind_to_named_rows, (6, 0)),
+        NOWHERE, _rewind_to_named_rows, Outcome(lost=6, repeated=0)),
     "other partitions of the state, taken back": Case(
         _other_partitions_of_the_state, "the state in the checkpoint has 2 partitions", PARTITIONS,
         _former_partitions_of_the_state, processing="window"),

@@ -601,7 +601,7 @@ def test_a_limit_that_cannot_be_read_is_wrong_usage(words: list[str]) -> None:
 
 
 def test_a_job_on_the_cluster_does_not_need_what_is_not_shipped() -> None:
-    """The command line imports the view only when it shows it."""
+    """The command line has no view of the job there."""
     assert "operating" in shipped.NOT_SHIPPED
     program = (
         "import sys; sys.modules['ytstream.operating'] = None; from ytstream import cli;"

@@ -28,7 +28,7 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
-from ..connector import of_execution, opened_transaction, planned_by
+from ..connector import metric, of_execution, opened_transaction, planned_by
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head, batch_name
@@ -38,7 +38,7 @@ from ..recovery import checkpoint, snapshot
 from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import ConflictError, Tablets, Transaction
-from . import nulls
+from . import nulls, state_store
 from .again import rejected_rows, write_rejected
 from .audit import Ranges, audit, metrics_of, ranges
 from .left_out import LeftOut, left_out, verify_limit
@@ -49,7 +49,6 @@ from .report import Report
 from .sink import write_outputs, write_streamed
 from .snapshots import StaticTables
 from .spark_errors import cause
-from .state_store import state_rows
 from .tasks import Tasks
 
 _START_SECONDS = 60.0
@@ -276,7 +275,7 @@ class Batch:
             pairs, written, batch.started, datetime.now(UTC), tables, found.late,
             dict(found.rejected or {}),
         )  # fmt: skip
-        count = state_rows(batch.plan) if job.kind.is_stateful else None
+        count = metric(batch.plan, state_store.ROWS) if job.kind.is_stateful else None
         after = moved(verified.head, number, verified.planned, count)
         if batch.transaction is not None:
             write_head(batch.transaction, path, after, done)

@@ -55,7 +55,7 @@ class Monitor:
             if report is not None and not report.is_empty:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
                 line = report.line(self.queues(), self.most, seconds)
-                (warn if report.has_lost else say)(line)
+                (warn if report.done.late else say)(line)  # late rows are in no output
             for line in _observed(facts):
                 say(f"{name}: {line}")
             warnings = self.warnings(keys_of(facts) or 0)

@@ -24,11 +24,6 @@ class Report:
         """Whether the batch has read nothing and written nothing."""
         return not (self.done.read or any(self.done.written.values()) or self.done.late)
 
-    @property
-    def has_lost(self) -> bool:
-        """Whether rows of the batch are in no output: those that REJECT keeps out are in one."""
-        return self.done.late > 0
-
     def line(self, queues: Sequence[Queue], most: int, seconds: float) -> str:
         """Return the line. ``queues`` are of the last look; a partition gives ``most`` rows."""
         done = self.done

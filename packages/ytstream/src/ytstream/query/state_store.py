@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..connector import metric
 from ..log import Said
 
 #: Parts of messages about a state that another transform() made, or that is missing.
@@ -13,15 +12,9 @@ FAILURES: Sequence[str] = (
     "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH",
     "Error reading delta file",
 )
-#: Of each operator with state (Spark, StateStoreWriter).
-_ROWS = "numTotalStateRows"
-
-
-def state_rows(execution: Any) -> int:
-    """Return how many rows the state has after a batch that was computed, by Spark's own count."""
-    return metric(execution, _ROWS)
-
-
+#: How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
+#: StateStoreWriter).
+ROWS = "numTotalStateRows"
 #: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).
 _IDS = "dedupe"
 
