@@ -30,9 +30,10 @@ from .submitting.submit import rehearse as rehearse_submit
 from .submitting.submit import submit
 from .version import __version__
 
-try:  # they look at a job that may be older than the tables.py here
+#: Commands that read a job, which may be older than the tables.py here; none on a cluster.
+try:
     from .testing.commands import COMMANDS as MORE
-except ModuleNotFoundError:  # on a cluster
+except ModuleNotFoundError:
     MORE = {}
 
 

@@ -44,7 +44,7 @@ _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
 #: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
 _LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
 
-#: Of one request.
+#: The timeout of one request.
 _TIMEOUT_SECONDS = 300
 
 
@@ -339,7 +339,7 @@ def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, 
     """Return a query's execution of its batch, and where the partitions end after it.
 
     The ends are those of Spark's offset log; see by_queue(). The log keeps its newest entries in
-    memory (Spark, HDFSMetadataLog), so this is no request.
+    memory (Spark, HDFSMetadataLog), so this sends no request.
     """
     stream = query._jsq.streamingQuery()
     ends = []

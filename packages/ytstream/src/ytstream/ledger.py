@@ -147,7 +147,7 @@ def last_name(head: Head) -> str:
 
 
 def kept(head: Head) -> int:
-    """Return how many batch rows stay; each batch removes the one that is older by so many."""
+    """Return how many batch rows stay; each batch removes the oldest one beyond them."""
     return min(KEPT, RANGES_KEPT // max(1, sum(map(len, head.ends.values()))))
 
 

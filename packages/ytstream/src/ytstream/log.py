@@ -27,7 +27,7 @@ def say(line: str) -> None:
 
 
 def warn(line: str) -> None:
-    """Write a line on what a person may have to look at."""
+    """Write a line that a person may have to act on."""
     _log.warning("%s", line)
 
 

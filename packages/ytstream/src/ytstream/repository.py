@@ -9,7 +9,7 @@ from .errors import JobError
 def root_of(package: str) -> Path:
     """Return the repository of the job: the folder of ``src/<package>``.
 
-    Raises JobError for a package that is no repository's, such as one in site-packages.
+    Raises JobError for a package outside of a repository, such as one in site-packages.
     """
     spec = find_spec(package)
     root = Path(str(spec.origin)).parents[2] if spec and spec.origin else Path()

@@ -67,7 +67,7 @@ class Sizes:
 def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
     """Return the sizes; a word for spark-submit wins over the configuration, as it does there.
 
-    Raises JobError for those that are no sizes.
+    Raises JobError for a text that is not a size.
     """
     by_word = {
         _WORDS[name]: Given(value, name) for name, value in pairwise(words) if name in _WORDS

@@ -1,8 +1,8 @@
 """The rows that a micro-batch has to read, compared with those that it has read.
 
-SPYT reads a queue by row numbers and does not look at the rows' own: below the first row that is
-left it takes as many later ones, without an error (YtQueueUtils). The audit looks after the rows
-were read and before anything commits.
+SPYT asks for rows by their numbers and does not compare the numbers of those that come: in the
+place of trimmed rows it reads as many later ones, without an error (YtQueueUtils). The audit
+compares them once the rows were read, before anything commits.
 """
 
 from __future__ import annotations

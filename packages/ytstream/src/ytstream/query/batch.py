@@ -334,7 +334,7 @@ def verify_head(
 
 
 def moved(head: Head, number: int, planned: Ranges, state: int | None = None) -> Head:
-    """Return the head after the batch, which leaves so many rows in the state."""
+    """Return the head after the batch, which leaves ``state`` rows in the state."""
     ends = {
         path: {**rows, **{p: range_.end for p, range_ in planned.get(path, {}).items()}}
         for path, rows in head.ends.items()

@@ -17,7 +17,7 @@ from . import row_json
 
 #: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "null in a required column: ", " (end of row)"
-#: Of a row that has no key, the message has these characters.
+#: The message shows this many characters of a row without a key.
 _SHOWN = 300
 
 

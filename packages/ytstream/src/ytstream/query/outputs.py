@@ -30,7 +30,7 @@ class Outputs:
 
     connection: Connection
     reference: DataFrame | None = None
-    #: Outputs whose key may be there twice in a batch, as far as the plan shows.
+    #: Outputs in which two rows of a batch may share a key, as far as the plan shows.
     unproven: frozenset[str] = frozenset()
 
     @property
@@ -102,7 +102,7 @@ class Outputs:
         return computed(rows) if self.are_computed_first else nullcontext(rows)
 
     def of(self, finished: DataFrame) -> Frames:
-        """Return the rows of each output. Raises JobError for a key that is there twice."""
+        """Return the rows of each output. Raises JobError if two share a key."""
         frames, job = self.split(finished), self.connection.job
         for name in self.unproven:
             _verify_unique(job, name, frames[name])
@@ -159,7 +159,7 @@ def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], make
 
 
 def unproven(connection: Connection, frames: Frames) -> frozenset[str]:
-    """Return the outputs in which the plan lets a key be there twice in a batch."""
+    """Return the outputs in which, by the plan, two rows of a batch may share a key."""
     position = connection.guarantee.key(len(connection.settings.queues))
     keys = {name: key_of(connection.job.output_columns[name]) for name in frames}
     return frozenset(

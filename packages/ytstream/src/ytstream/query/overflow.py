@@ -28,7 +28,7 @@ from .outputs import Frames
 #: "Transaction affects too many rows in tablet" (YTsaurus, client/tablet_client/public.h,
 #: TooManyRowsInTransaction). The error has the limit of the cluster, and no server names the table.
 _CODE, _ITS_LIMIT = re.compile(r'"code"=1717\b'), re.compile(r'"limit"=(\d+)')
-#: The driver looks at so many keys of a batch.
+#: The driver reads at most this many keys of a batch.
 _SAMPLE = 100_000
 #: A sample tells about as much: a tablet this full may be the one that was refused.
 _NEARLY = 0.9

@@ -16,7 +16,7 @@ from ..connector import ranges_read
 from ..errors import RestartableError
 from .audit import Range, Ranges
 
-#: Of each place in the plan that reads a queue: partition -> its rows.
+#: For each place in the plan that reads a queue: partition -> its rows.
 Reads = Sequence[Mapping[int, Range]]
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 INEXACT = "$inexact"
 #: The longest value in a dynamic table (YTsaurus, client/table_client/public.h).
 LONGEST = 16 * 1024**2
-#: Of a longer JSON, these characters are kept.
+#: A longer JSON is cut to this many characters.
 BEGINNING = 1_000
 #: Timestamps to the microsecond.
 _OPTIONS: Mapping[str, str] = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}

@@ -95,7 +95,7 @@ class StaticTables:
     def publish(self, client: Client, settings: Settings, now: float) -> None:
         """Publish the tables whose batch has happened, unless the last try was a moment ago.
 
-        What fails is said once, and tried again.
+        A failure is logged once, and tried again.
         """
         if now < self._next or not (self.waiting or self._written):
             return

@@ -90,7 +90,7 @@ class QueryRunner:
     is_idle: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
-    #: A batch that the cluster has refused and whose keys the next query looks at.
+    #: A batch that the cluster has refused; the next query reads its keys.
     refused: Overflow | None = None
     #: The queues as the last start has found them.
     queues: tuple[Queue, ...] = ()
@@ -168,7 +168,7 @@ class QueryRunner:
         settings, job = self.connection.settings, self.connection.job
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
-        # This loop looks at the query and at signals as well.
+        # Try once: this loop has to notice signals and the end of the query, too.
         client = self.impatient or self.connection.client
         impatient = replace(self.connection, client=client)
         tasks = partial(finished_tasks, self.spark)
@@ -269,7 +269,7 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
             # Only of a job without rows to read: each try of a batch may take longer than a period.
             while runner.is_idle and failures[0] < now - job.failure_period_seconds:
                 failures.popleft()
-            # The next query looks at a refused batch, and says how to let it pass.
+            # Allow one more query for a refused batch: it says how to let the batch pass.
             if len(failures) >= job.most_failures + (runner.refused is not None):
                 raise JobError(
                     f"gave up after {len(failures)} failures and no batch in between; the last: "

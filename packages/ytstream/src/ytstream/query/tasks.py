@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 #: transaction and for the output's schema (YtStreamingSink.addBatch).
 START_ROWS = 1_000
 
-#: Of each place that reads a queue: partition -> the row behind the last one of a batch.
+#: For each place that reads a queue: partition -> the row after the last one of a batch.
 Ends = Sequence[Mapping[int, int]]
 
 
