@@ -4,19 +4,19 @@ A job hands one value, ``Job``, to the command line (cli.py). The folders form f
 go down only:
 
     cli
-    submitting/  testing
+    submitting/  operating/  testing
     query/  demo  describe  status     Spark: session, sources, the query, its supervisor
     doctor/                            reads jobs that were written without this runtime
     guarantees/  recovery/  provision  retention  declaration  user_errors
     job                                the values that everything is handed
     operation  own_operation
-    tablets  ledger  plan
+    tablets  ledger  plan  user_state
     connector                          all that is taken from inside Spark and SPYT
     schema  cluster
     sizes
     columns  config  shipped  repository
     rules  submit_settings  toml_file
-    addresses  confs  pairs  positions  latest  user_state  table  log  errors  entry  version
+    addresses  confs  pairs  positions  latest  table  log  errors  entry  version
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
