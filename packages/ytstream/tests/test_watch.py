@@ -105,6 +105,16 @@ def test_a_consumer_that_something_else_moved_ends_it(
         watch.look(LOOK_SECONDS)
 
 
+def test_unwatched_an_idle_query_does_not_notice_it(
+    watched: Any, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutants.watch_no_consumer(monkeypatch)
+    connection, watch = _at_row_3(watched, tablets, "transactional")
+    settings = connection.settings
+    connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 5)
+    watch.look(LOOK_SECONDS)
+
+
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
 def test_a_consumer_that_is_behind_is_put_back(
     watched: Any,
