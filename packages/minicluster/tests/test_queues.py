@@ -474,3 +474,7 @@ def test_without_its_table_there_are_no_registrations(cluster: Cluster) -> None:
     assert cluster.queues.registrations() == []
     with pytest.raises(YtError, match="consumer_registrations"):
         cluster.queues.register(Q, C, True)
+    table(cluster, registrations.PATH, [{**PLAIN[0], "sort_order": "ascending"}, PLAIN[1]])
+    write(cluster, registrations.PATH, {"a": 1, "b": "x"})
+    cluster.tick()
+    assert cluster.queues.registrations() == []

@@ -10,7 +10,7 @@ from yt import yson
 
 from ..cypress.commands import Cypress
 from ..cypress.model import Node
-from ..errors import access_denied, generic
+from ..errors import YtError, access_denied, generic
 from ..rows import wire
 from ..rows.from_wire import DELETE, WRITE, Key
 from ..rows.schema import sorted_schema
@@ -105,10 +105,11 @@ class Consumers:
         ]
 
     def _registered(self) -> Iterator[Registration]:
-        """Yield all registrations, in the order of their keys; none if the table is gone."""
-        if not self._cypress.exists(registrations.PATH):
+        """Yield all registrations, in the order of their keys; none without a sorted table."""
+        try:
+            _, table = self._tables.sorted(registrations.PATH)
+        except YtError:
             return
-        _, table = self._tables.sorted(registrations.PATH)
         names = [column.name for column in table.schema.columns]
         for _, row in table.data.scan():
             found = registrations.from_row(self._cluster_name, wire.to_dict(row, names))

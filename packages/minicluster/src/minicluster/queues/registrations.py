@@ -65,12 +65,20 @@ def key(cluster: str, queue: str, consumer: str) -> Key:
 def from_row(cluster: str, row: Mapping[str, Any]) -> Registration | None:
     """Return the registration in a row of the table; None for one of another cluster.
 
-    Whoever writes rows to the table registers consumers: nothing but their types is sure.
+    Whoever writes rows to the table registers consumers, and may have made another table there: a
+    row that is no registration is None as well.
     """
-    queue, consumer = row["queue_path"], row["consumer_path"]
-    clusters = {row["queue_cluster"], row["consumer_cluster"]}
-    if queue is None or consumer is None or clusters != {cluster.encode()}:
+    here = cluster.encode()
+    queue, consumer = row.get("queue_path"), row.get("consumer_path")
+    if not isinstance(queue, bytes) or not isinstance(consumer, bytes):
         return None
-    given = row["partitions"]
-    partitions = [int(number) for number in given] if isinstance(given, list) else None
-    return Registration(queue.decode(), consumer.decode(), bool(row["vital"]), partitions)
+    if (row.get("queue_cluster"), row.get("consumer_cluster")) != (here, here):
+        return None
+    given = row.get("partitions")
+    partitions = [n for n in given if isinstance(n, int)] if isinstance(given, list) else None
+    return Registration(
+        queue.decode(errors="replace"),
+        consumer.decode(errors="replace"),
+        bool(row.get("vital")),
+        partitions,
+    )
