@@ -34,7 +34,7 @@ def test_a_fresh_cluster(cypress: Cypress, cluster: Cluster) -> None:
 
 
 def test_settings_of_the_masters_are_what_holds_here(cypress: Cypress) -> None:
-    """integration/queues/test_queue_agent.py (test_queue_agent_stage) sets one"""
+    """integration/queues/test_queue_agent.py sets `default_queue_agent_stage`"""
     stage = "//sys/@config/queue_agent_server/default_queue_agent_stage"
     assert cypress.get(stage) == "production"
     cypress.set(stage, "production")
