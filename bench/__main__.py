@@ -1,6 +1,6 @@
 """``make bench``: figures of this machine, as tables.
 
-python -m bench [generation] [rows] [million] [batch] [rejects]    all of them without a name
+python -m bench [generation] [rows] [memory] [million] [batch] [rejects]    all without a name
 BESIDE=CHECKOUT python -m bench beside    rows, compared with the minicluster of another commit
 """
 
@@ -10,11 +10,12 @@ import sys
 
 from rich.console import Console
 
-from bench import batch, generation, million, rows
+from bench import batch, generation, memory, million, rows
 
 BENCHMARKS = {
     "generation": generation.tables,
     "rows": rows.tables,
+    "memory": memory.tables,
     "million": million.tables,
     "batch": batch.tables,
     "rejects": batch.rejects,

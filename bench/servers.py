@@ -1,4 +1,4 @@
-"""The minicluster of any tree of sources, as a process, and the processor time that it takes."""
+"""The minicluster of any tree of sources, as a process; what it takes of processor and memory."""
 
 from __future__ import annotations
 
@@ -53,6 +53,12 @@ def _wait(process: subprocess.Popen[bytes], ready: Path) -> Server:
         time.sleep(0.02)
     found = json.loads(ready.read_text())
     return Server(found["http"], found["rpc"][0], process.pid)
+
+
+def resident(pid: int) -> float:
+    """Return the resident memory of another process in MiB."""
+    words = ["ps", "-o", "rss=", "-p", str(pid)]
+    return int(subprocess.run(words, capture_output=True, check=True).stdout) / 1024
 
 
 def processor_seconds(pid: int) -> float:

@@ -109,7 +109,8 @@ def test_its_linters_have_nothing_to_say_about_the_users_files(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("rows", [SLICE, pytest.param(ROWS, marks=pytest.mark.journey)])
+@pytest.mark.journey
+@pytest.mark.parametrize("rows", [SLICE, ROWS])
 def test_every_flight_comes_out_as_pandas_computes_it(
     make: Any, case: str, rows: int, flights: pd.DataFrame, tmp_path: Path
 ) -> None:

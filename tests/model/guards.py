@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 #: Plays random sequences without the guard; see there.
 SEQUENCES = "tests/sequences/test_sequences.py::test_without_a_cure_some_sequence_fails"
-EXAMPLES = "tests/sequences/test_sequences.py::test_an_example_needs_its_cure"
-_LATE = "packages/ytstream/tests/test_late_writes.py::"
+_HERE = "tests/model/test_guards.py::"
+_BEGIN = "packages/ytstream/tests/test_where_a_batch_begins.py::"
 _OLDER = "packages/ytstream/tests/test_older_drivers.py::"
 
 
@@ -63,18 +63,22 @@ GUARDS: Mapping[str, Guard] = {
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",
         "verify_after_the_state",
-        "tests/model/test_guards.py::test_a_job_with_state_is_verified_before_it_is_written",
+        f"{_HERE}test_a_job_with_state_is_verified_before_it_is_written",
     ),
-    "start_unchecked": Guard("ytstream.query.reading.verify_start", "verify_no_start", EXAMPLES),
+    "start_unchecked": Guard(
+        "ytstream.query.reading.verify_start",
+        "verify_no_start",
+        f"{_BEGIN}test_an_older_driver_moves_the_consumer_back",
+    ),
     "keyed_replaying": Guard(
         "ytstream.pairs.problem",
         "admit_any_pair",
-        f"{_LATE}test_a_paused_driver_continues_between_two_writes",
+        f"{_HERE}test_a_total_needs_the_transaction",
     ),
     "late_total": Guard(
         "ytstream.pairs.problem",
         "admit_any_pair",
-        f"{_LATE}test_a_task_of_a_batch_that_has_failed_continues",
+        f"{_HERE}test_a_total_needs_the_transaction",
     ),
     "published_early": Guard(
         "ytstream.query.snapshots.StaticTables.publish", "publish_before_the_batch"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import reduce
 from importlib import import_module
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 
 from packages.ytstream.tests import mutants
 from packages.ytstream.tests.helpers import unconnected
-from tests.model.guards import GUARDS
+from tests.model.guards import GUARDS, SEQUENCES
 from tests.model.variants import MUTANTS
 from tests.project import ROOT
+from ytstream.errors import JobError
+from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.query.batch import Batch
 from ytstream.query.outputs import Outputs
@@ -52,6 +55,21 @@ def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
     path, _, test = GUARDS[name].test.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", [name for name in GUARDS if GUARDS[name].test != SEQUENCES])
+def test_that_test_or_one_beside_it_plays_the_twin(name: str) -> None:
+    path, _, _ = GUARDS[name].test.partition("::")
+    assert f"mutants.{GUARDS[name].twin}" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it comes to without: test_late_writes.py, which counts the totals that are wrong."""
+    job = replace(unconnected("transactional", "aggregate").job, guarantee="at_least_once")
+    with pytest.raises(JobError, match="aggregate goes with guarantee transactional only"):
+        guarantee_of(job)
+    mutants.admit_any_pair(monkeypatch)
+    assert guarantee_of(job).name == "at_least_once"
 
 
 def _batch(connection: Connection) -> Batch:

@@ -38,12 +38,11 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 
-#: In `make test`: each guarantee once, both Spark versions, one queue and several. The runtime's
-#: own tests run every kind; a transactional map is in tests/journeys, with foreign data.
+#: In `make test`: both Spark versions. The runtime's own tests run every guarantee and kind; a
+#: transactional map is in tests/journeys, with foreign data.
 SAMPLE = [
     ("transactional", "window"),
     ("idempotent", "map"),
-    ("at_least_once", "join"),
 ]
 
 
@@ -60,9 +59,8 @@ def _sampled(variant: Variant) -> object:
 
 def test_the_sample_has_every_value() -> None:
     sampled = [variant for variant in KILLED if variant[:2] in SAMPLE]
-    assert {variant[0] for variant in sampled} == {variant[0] for variant in VARIANTS}
+    assert len({variant[0] for variant in sampled}) == len(sampled)
     assert len({variant[1] for variant in sampled}) == len(sampled)
-    assert {variant[2] for variant in sampled} == {"single", "multi"}
     assert {answers_of(variant)["spark_version"] for variant in sampled} == {"4.1", "3.5"}
 
 

@@ -98,9 +98,10 @@ def test_tables_inherit_the_settings_of_their_folder(cluster: Cluster) -> None:
 
 
 def test_an_ordered_table_has_no_keys_to_read_by(cluster: Cluster) -> None:
+    """server/master/table_server/table_node_proxy.cpp, ValidateReadLimit"""
     table(cluster, T, PLAIN)
     write(cluster, T, {"a": 1, "b": "x"})
-    with pytest.raises(YtError, match="only supported for sorted tables"):
+    with pytest.raises(YtError, match="Key selectors are not supported for unsorted"):
         read_table(cluster.tables, T + "[(1):(2)]")
 
 

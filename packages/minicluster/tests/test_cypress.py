@@ -33,6 +33,18 @@ def test_a_fresh_cluster(cypress: Cypress, cluster: Cluster) -> None:
     assert cypress.get("//sys/tablet_cell_bundles/default/@health") == "good"
 
 
+def test_settings_of_the_masters_are_what_holds_here(cypress: Cypress) -> None:
+    """integration/queues/test_queue_agent.py sets `default_queue_agent_stage`"""
+    stage = "//sys/@config/queue_agent_server/default_queue_agent_stage"
+    assert cypress.get(stage) == "production"
+    cypress.set(stage, "production")
+    for path in (stage, "//sys/@config/tablet_manager/other"):
+        with refused(1, "not supported by minicluster: changing //sys/@config"):
+            cypress.set(path, "another")
+    assert cypress.get("//sys/@type") == "sys_node"
+    assert "config" in cypress.get("//sys/@")
+
+
 def test_create_and_its_flags(cypress: Cypress) -> None:
     made = cypress.create("map_node", "//tmp/a", attributes={"x": 1})
     assert cypress.get("//tmp/a/@id") == made

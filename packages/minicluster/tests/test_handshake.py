@@ -11,6 +11,7 @@ from minicluster.rpc.bus import BusError, Part
 from packages.minicluster.tests.rpc_client import FIXED, build
 from packages.minicluster.tests.rpc_lab import Lab, in_lab
 
+FILE = 400
 HANDSHAKE = (1).to_bytes(16, "little")
 KIND = "NYT.NBus.NProto.THandshake"
 
@@ -64,6 +65,57 @@ async def test_answers_have_ids_of_their_own(lab: Lab) -> None:
         _, packet, _ = await lab.client.read_packet()
         seen.append(int.from_bytes(packet, "little"))
     assert seen == [3, 4, 5]
+
+
+async def begin_read(lab: Lab) -> tuple[Any, int]:
+    """Ask for a file; return the request's header, and the position after all that has come."""
+    await lab.client.create("//tmp/f", FILE)
+    await lab.client.write_file("//tmp/f", [b"some bytes"])
+    message = build("TReqReadFile", path="//tmp/f")
+    header = lab.client.send("ReadFile", message, window=1 << 20, acknowledge=False)
+    parts: list[Part] = []
+    while not parts or parts[-1] is not None:
+        head, *received = await lab.client.read_message()
+        assert head is not None
+        assert head[:4] == b"rpcp"
+        parts += received
+    assert b"some bytes" in parts
+    return header, sum(len(part or b"") or 1 for part in parts)
+
+
+@in_lab()
+async def test_the_end_of_a_readers_stream_is_acknowledged_before_the_answer(lab: Lab) -> None:
+    """core/rpc/stream.cpp, TAttachmentsOutputStream: a null attachment counts as one byte, and the
+    client's stream is closed when the server has read as far. Then the answer may come."""
+    header, _ = await begin_read(lab)
+    lab.client.send_stream(header, 0, [None])
+    head, *_ = await lab.client.read_message()
+    assert head is not None
+    assert head[:4] == b"rpcf"
+    feedback = protos.rpc("TStreamingFeedbackHeader").FromString(head[4:])
+    assert feedback.request_id == header.request_id
+    assert feedback.read_position == 1
+    parts = await lab.client.read_message()
+    lab.client.open_response(parts, f"{protos.API}TRspReadFile")
+
+
+@in_lab()
+async def test_a_reader_that_has_taken_all_needs_no_end_of_its_own(lab: Lab) -> None:
+    """core/rpc/stream.cpp, AbortUnlessClosed; the Java client sends none."""
+    header, position = await begin_read(lab)
+    lab.client.send_feedback(header, position)
+    parts = await lab.client.read_message()
+    lab.client.open_response(parts, f"{protos.API}TRspReadFile")
+
+
+@in_lab()
+async def test_a_reader_has_nothing_to_send(lab: Lab) -> None:
+    """core/concurrency/async_stream.cpp, ExpectEndOfStream"""
+    header, _ = await begin_read(lab)
+    lab.client.send_stream(header, 0, [b"data"])
+    parts = await lab.client.read_message()
+    with pytest.raises(Exception, match="Expected the end of the stream"):
+        lab.client.open_response(parts, f"{protos.API}TRspReadFile")
 
 
 @in_lab()

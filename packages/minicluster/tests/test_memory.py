@@ -1,4 +1,8 @@
-"""Memory that comes back: blocks of rows, bounded versions, times that are over."""
+"""Memory that comes back: blocks of rows, bounded versions, times that are over.
+
+Sources name files of the server under `yt/yt`, and its tests under `yt/yt/tests`. What is stored
+how, and when memory goes back to the system, is the minicluster's own and has none.
+"""
 
 from __future__ import annotations
 
@@ -89,9 +93,10 @@ def memory(pid: int) -> float:
 
 
 def test_memory_falls_after_a_queue_is_removed() -> None:
-    """To within 10 % of before; the C library has to return its pages too.
+    """To within 10 % of before (issue 30, line 12); the C library has to return its pages too.
 
-    The cluster looks at its tables with some requests only (`memory.SHARE`): so the test asks on.
+    Model: a real cluster keeps rows on disks. The minicluster looks at its tables with some
+    requests only (`memory.SHARE`): so the test asks on.
     """
     with testing.start(rpc_proxies=0) as cluster:
         client = connect(cluster)
@@ -124,6 +129,9 @@ def fill_and_remove(client: yt.YtClient, pid: int, many: int) -> float:
 
 
 def test_a_row_has_at_most_so_many_versions(cluster: Cluster) -> None:
+    """Model: a real cluster keeps all versions of the last `min_data_ttl`. A read before those that
+    are left fails as it does there: server/node/tablet_node/tablet_manager.cpp,
+    ValidateTabletRetainedTimestamp."""
     table(cluster, T, KEYED)
     cluster.tablet_transactions.versions_per_row = 3
     times = []
@@ -139,6 +147,7 @@ def test_a_row_has_at_most_so_many_versions(cluster: Cluster) -> None:
 
 
 def test_the_bound_of_versions_is_set_from_outside(fresh: testing.Running) -> None:
+    """Model: the bound is the minicluster's own (issue 30, line 13)."""
     client = connect(fresh)
     fresh.client.set_versions_per_row(1)
     client.create("table", T, attributes={"dynamic": True, "schema": KEYED}, force=True)
@@ -157,6 +166,7 @@ def test_the_bound_of_versions_is_set_from_outside(fresh: testing.Running) -> No
 
 
 def test_a_read_long_ago_is_refused(cluster: Cluster) -> None:
+    """server/node/tablet_node/tablet_manager.cpp, ValidateTabletRetainedTimestamp"""
     table(cluster, T, KEYED)
     then = cluster.clock.timestamp()
     write(cluster, T, {"k": 1, "v": "x", "n": 1})
@@ -172,7 +182,8 @@ def test_a_read_long_ago_is_refused(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("fewest", "left"), [(0, []), (1, [1])])
 def test_rows_of_a_sorted_table_expire(cluster: Cluster, fewest: int, left: list[int]) -> None:
-    """By `max_data_ttl`, if no version has to be kept."""
+    """By `max_data_ttl`, if no version has to be kept (documentation,
+    user-guide/dynamic-tables/sorted-dynamic-tables, deleting old data)."""
     table(cluster, T, KEYED, min_data_versions=fewest, max_data_ttl=60_000, min_data_ttl=0)
     write(cluster, T, {"k": 1, "v": "x", "n": 1})
     cluster.pass_time(30)
@@ -187,6 +198,7 @@ def test_rows_of_a_sorted_table_expire(cluster: Cluster, fewest: int, left: list
 def test_nodes_expire_on_the_clusters_clock(
     cluster: Cluster, attribute: str, lives: int | None
 ) -> None:
+    """server/master/cypress_server/expiration_tracker.cpp"""
     until: Any = 10_000 if lives else round((cluster.clock.now() + 10) * 1000)
     cluster.cypress.create("table", T, attributes={attribute: until})
     cluster.pass_time(8)
@@ -197,6 +209,7 @@ def test_nodes_expire_on_the_clusters_clock(
 
 
 def test_an_access_puts_a_timeout_off(cluster: Cluster) -> None:
+    """integration/cypress/test_cypress.py (test_expiration_timeout1)"""
     cluster.cypress.create("document", T, attributes={"value": 1, "expiration_timeout": 10_000})
     for _ in range(3):
         cluster.pass_time(6)
@@ -213,7 +226,7 @@ def test_a_queue_keeps_its_rows_in_a_saved_state(cluster: Cluster, tmp_path: Pat
 
 
 def test_sorted_tables_that_come_and_go_take_no_more_memory() -> None:
-    """A removed folder is a circle of nodes, which only the collector frees."""
+    """A removed folder is a circle of nodes, which only the collector frees (issue 30, line 12)."""
     schema = yt.yson.to_yson_type(KEYED, attributes={"unique_keys": True})
     with testing.start(rpc_proxies=0) as cluster:
         client = connect(cluster)

@@ -11,7 +11,8 @@ from yt import yson
 from minicluster import persist
 from minicluster.cluster import Cluster
 from minicluster.errors import YtError
-from packages.minicluster.tests.tables_lab import PLAIN, pull, select, table, write
+from minicluster.queues import registrations
+from packages.minicluster.tests.tables_lab import PLAIN, delete, pull, select, table, write
 from tests import codes
 
 Q, C, P = "//tmp/queue", "//tmp/consumer", "//tmp/producer"
@@ -430,3 +431,50 @@ def test_tables_survive_saving_and_loading(cluster: Cluster, tmp_path: Path) -> 
     loaded.queues.advance(C, Q, 0, 4, 10)
     assert consumed(loaded) == [10]
     assert consumed(cluster) == [4, 5, 6, 7, 8, 9]
+
+
+# The table of registrations
+
+
+def registered(cluster: Cluster) -> list[dict[str, Any]]:
+    return select(cluster, f"* from [{registrations.PATH}]")
+
+
+def test_registrations_are_rows_of_a_table(cluster: Cluster) -> None:
+    """integration/queues/test_consumer_registrations.py (_replica_registrations_are)"""
+    key = {
+        "queue_cluster": cluster.name.encode(),
+        "queue_path": Q.encode(),
+        "consumer_cluster": cluster.name.encode(),
+        "consumer_path": C.encode(),
+    }
+    assert registered(cluster) == [{**key, "vital": True, "partitions": None}]
+    cluster.queues.register(Q, C, False, [1])
+    assert registered(cluster) == [{**key, "vital": False, "partitions": [1]}]
+    cluster.queues.unregister(Q, C)
+    assert registered(cluster) == []
+
+
+def test_a_row_in_the_table_registers_a_consumer(cluster: Cluster) -> None:
+    """integration/queues/test_queue_agent.py inserts its registrations"""
+    cluster.queues.unregister(Q, C)
+    row = registrations.key_item(cluster.name, Q, C)
+    write(cluster, registrations.PATH, row)
+    write(cluster, registrations.PATH, {**row, "queue_cluster": "another"})
+    assert [r.vital for r in cluster.queues.registrations()] == [False]
+    assert cluster.queues.pull_consumer(C, Q, 0, 0).rows
+    delete(cluster, registrations.PATH, row)
+    with pytest.raises(YtError, match="is not registered"):
+        cluster.queues.pull_consumer(C, Q, 0, 0)
+
+
+def test_without_its_table_there_are_no_registrations(cluster: Cluster) -> None:
+    cluster.cypress.remove(registrations.PATH)
+    cluster.tick()
+    assert cluster.queues.registrations() == []
+    with pytest.raises(YtError, match="consumer_registrations"):
+        cluster.queues.register(Q, C, True)
+    table(cluster, registrations.PATH, [{**PLAIN[0], "sort_order": "ascending"}, PLAIN[1]])
+    write(cluster, registrations.PATH, {"a": 1, "b": "x"})
+    cluster.tick()
+    assert cluster.queues.registrations() == []

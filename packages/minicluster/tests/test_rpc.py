@@ -508,6 +508,23 @@ async def test_pivot_keys_go_in_and_out(lab: Lab) -> None:
 
 
 @in_lab()
+async def test_pivot_keys_need_no_descriptor(lab: Lab) -> None:
+    """client/api/rpc_proxy/client_impl.cpp, ReshardTable: the native client sends the keys alone.
+
+    Their values go by their order: the ids in them are those of no name table.
+    """
+    keyed = [dict(COLUMNS[0], sort_order="ascending"), COLUMNS[1]]
+    schema = yson.to_yson_type(keyed, attributes={"strict": True, "unique_keys": True})
+    await lab.client.create("//home/t", TABLE, {"dynamic": True, "schema": schema})
+    request = build("TReqReshardTable", path="//home/t")
+    assert not request.HasField("rowset_descriptor")
+    pivots = [wire.encode([]), wire.encode([(0, wire.INT64, 10)]), wire.encode([(0, 3, 20)])]
+    lab.client.send("ReshardTable", request, [wire.join(pivots)])
+    RpcClient.open_response(await lab.client.read_message(), f"{protos.API}TRspReshardTable")
+    assert await lab.client.get("//home/t/@pivot_keys") == [[], [10], [20]]
+
+
+@in_lab()
 async def test_registrations_are_listed(lab: Lab) -> None:
     await make_queue(lab)
     paths: dict[str, Any] = {"queue_path": "//home/q", "consumer_path": "//home/c"}

@@ -6,14 +6,14 @@ Each function takes one cure out for the length of a test.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from packages.ytstream.tests import driver
-from ytstream import pairs
+from ytstream import guarantees
 from ytstream.cluster import Client
 from ytstream.config import Settings
 from ytstream.guarantees.at_least_once import AtLeastOnce
@@ -102,6 +102,18 @@ def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Non
             whole(own, path, head, done)
 
     monkeypatch.setattr(batch, "write_head", written)
+
+
+def refuse_a_consumer_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a consumer ahead of the ledger for one that a person has moved, in every guarantee."""
+    whole = before_start._of_the_consumer
+
+    def of_a_transaction(settings: Settings, head: Head, *given: Any) -> Iterator[str]:
+        return whole(
+            settings, replace(head, marker={**head.marker, "guarantee": "transactional"}), *given
+        )
+
+    monkeypatch.setattr(before_start, "_of_the_consumer", of_a_transaction)
 
 
 def begin_at_row_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,4 +286,4 @@ def put_no_consumer_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def admit_any_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any guarantee go with any processing, in the model: keyed_replaying and late_total."""
-    monkeypatch.setattr(pairs, "problem", lambda *_: None)
+    monkeypatch.setattr(guarantees, "problem", lambda *_: None)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
+from packages.ytstream.tests import mutants
 from packages.ytstream.tests.driver import EXACT, Driver
 from packages.ytstream.tests.helpers import DriverOf, refusal
 from packages.ytstream.tests.test_ledger import HEADS
 from ytstream import RestartableError, ledger
 from ytstream.errors import SupersededError
 from ytstream.ledger import Head
+from ytstream.recovery import epoch as epochs
 from ytstream.recovery import snapshot
 from ytstream.recovery.epoch import Epoch, raise_epoch, this_process, verify_epoch
 from ytstream.recovery.snapshot import read_head
@@ -45,6 +47,13 @@ def test_a_process_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_foreign_epoch_ends_the_process(head: Head | None, said: str) -> None:
     with pytest.raises(SupersededError, match=f"another instance .* has started: {said}"):
         verify_epoch(head, Epoch(3, "process 1"))
+
+
+def test_by_its_number_alone_another_processs_epoch_is_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutants.tell_epochs_by_number(monkeypatch)
+    assert epochs.verify_epoch(Head(3, "process 2"), Epoch(3, "process 1")).owner == "process 1"
 
 
 def test_its_own_epoch_is_the_heads() -> None:

@@ -145,6 +145,16 @@ def test_a_planned_batch_stays_if_it_ends_behind_the_ledgers(
     assert _names(connection, "offsets") == ([4, 5, 6] if is_kept else [4])
 
 
+def test_without_that_a_planned_batch_is_planned_anew(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutants.plan_anew(monkeypatch)
+    rows = {0: 10, 1: 7}
+    _lay(connection, {4: rows, 5: {0: 20}}, (4,))
+    _make(connection, 4, rows, rows)
+    assert _names(connection, "offsets") == [4]
+
+
 def test_a_gap_moves_the_last_batchs_end_and_drops_what_came_after(connection: Connection) -> None:
     """Spark prefers a snapshot that it finds to a new delta of the same version."""
     kept = {"4.delta", "5.delta", "5.snapshot", "_store.lock"}

@@ -188,3 +188,36 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
             _kill_group(process)
         assert "of-the-vault" not in log.read_text(encoding="utf-8")
         assert stage.count() == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A total's write gets no reply: cancelling does not reach the task, nor Spark's own end."""
+    from tests.crash_matrix.cases import Variant
+    from tests.crash_matrix.play import project_of, staged
+
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    variant = Variant("transactional", "aggregate", 1)
+    root = project_of(variant, tmp_path)
+    with (root / "config/local.toml").open("r+", encoding="utf-8") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(f"stall_seconds = 60\n{text}")
+    with staged(variant, root, tmp_path) as stage:
+        settings, faults = stage.connection.settings, stage.cluster.client.faults
+        driver = stage.start("hangs.log")
+        where = {"path": settings.outputs["output"]}
+        held = faults.add(method="ModifyRows", where=where, action="hold")
+        stage.fill()
+        stage.wait_hit(held, driver)
+        # 0 after `stall_seconds`; 1 if the client's own time is over before: the batch has failed.
+        assert driver.stop() in (0, 1), driver.tail()
+        assert not list(InstanceLock(stage.connection.client, settings.consumer).holders())
+        stage.start("next.log")
+        stage.drain()
+        stage.follow()
+        assert stage.count() == (0, 0)

@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from zipfile import ZipFile
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,7 +27,7 @@ from ytstream.demo.tables import produce
 from ytstream.errors import StalledError, SupersededError
 from ytstream.job import Connection
 from ytstream.mounting import closed
-from ytstream.query.watch import LOOK_SECONDS, STALL_SECONDS, Watch, finished_tasks
+from ytstream.query.watch import LOOK_SECONDS, ROWLESS, STALL_SECONDS, Watch, finished_tasks
 from ytstream.recovery import before_start, operator, snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.tablets import Tablets
@@ -101,6 +103,16 @@ def test_a_consumer_that_something_else_moved_ends_it(
     connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, row)
     with pytest.raises(RestartableError, match="something else moved it"):
         watch.look(LOOK_SECONDS)
+
+
+def test_unwatched_an_idle_query_does_not_notice_it(
+    watched: Any, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutants.watch_no_consumer(monkeypatch)
+    connection, watch = _at_row_3(watched, tablets, "transactional")
+    settings = connection.settings
+    connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 5)
+    watch.look(LOOK_SECONDS)
 
 
 @pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
@@ -205,6 +217,31 @@ def test_a_batch_whose_tasks_finish_is_no_stall(watched: Any, caplog: Any) -> No
     with pytest.raises(StalledError, match=f"no task has ended for {stall + 1:.0f} s"):
         watch.look(last + stall + 1)
     assert caplog.messages == []
+
+
+def test_a_batch_without_rows_that_hangs_is_a_stall(watched: Any) -> None:
+    """It closes windows: no row waits, and the query is not idle."""
+    connection, watch = watched()
+    watch.query = SimpleNamespace(status={"message": ROWLESS})
+    watch.look(0.0)
+    assert not watch.is_idle
+    with pytest.raises(StalledError, match="a batch without rows is under way, and"):
+        watch.look(connection.settings.stall_seconds + connection.settings.trigger_seconds)
+
+
+def test_a_query_between_two_batches_without_rows_is_no_stall(watched: Any) -> None:
+    connection, watch = watched()
+    for number in range(100):
+        message = ROWLESS if number % 4 else "Waiting for next trigger"
+        watch.query = SimpleNamespace(status={"message": message})
+        watch.look(number * connection.settings.stall_seconds / 4)
+
+
+def test_spark_says_so_of_a_batch_without_rows() -> None:
+    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("spark-sql_2.1*.jar")
+    with ZipFile(jar) as classes:
+        names = (name for name in classes.namelist() if name.endswith("/MicroBatchExecution.class"))
+        assert any(ROWLESS.encode() in classes.read(name) for name in names)
 
 
 def test_a_stall_is_told_from_a_queue_without_rows(watched: Any) -> None:

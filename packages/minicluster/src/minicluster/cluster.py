@@ -16,6 +16,7 @@ from .cypress.transactions import Transactions
 from .memory import Memory
 from .operations.scheduler import Nodes, NoNodes, Scheduler
 from .queues import nodes as queue_nodes
+from .queues import registrations
 from .queues.agent import QueueAgent
 from .queues.consumers import Consumers
 from .queues.producers import Producers
@@ -34,7 +35,6 @@ STATEFUL = (
     "transactions",
     "tablet_transactions",
     "tables",
-    "consumers",
     "agent",
     "scheduler",
 )
@@ -76,6 +76,7 @@ class Cluster:
         table_nodes.register(kinds, clock, tables)
         queue_nodes.register(kinds, store, self.agent)
         system.populate(cypress, self.name)
+        registrations.populate(cypress, tables)
 
     def run_jobs_on(self, nodes: Nodes) -> None:
         """Let operations run: from now on, the scheduler starts their jobs on these nodes."""

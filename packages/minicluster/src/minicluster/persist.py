@@ -16,7 +16,7 @@ from .cluster import Cluster
 from .cypress.model import MISSING
 from .errors import generic
 
-MAGIC = b"minicluster state 5\n"
+MAGIC = b"minicluster state 6\n"
 _PLAIN = frozenset(
     {
         ("builtins", "set"),

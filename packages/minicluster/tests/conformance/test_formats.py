@@ -307,6 +307,39 @@ def test_rows_of_one_schema_do_not_come_as_dsv(client: Any, queue: str) -> None:
         client.select_rows(f"data from [{queue}]", format="dsv", raw=True)
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"missing_value_mode": "skip_row"}, b"1\tsome\n"),
+        ({"missing_value_mode": "print_sentinel"}, b"1\tsome\n2\t\n"),
+        (
+            {
+                "missing_value_mode": "print_sentinel",
+                "missing_value_sentinel": "-",
+                "enable_column_names_header": True,
+                "field_separator": ";",
+            },
+            b"n;data\n1;some\n2;-\n",
+        ),
+    ],
+)
+@over_http
+def test_rows_of_one_schema_in_schemaful_dsv(
+    client: Any, queue: str, options: dict[str, Any], shown: bytes
+) -> None:
+    """Source: server source, library/formats/schemaful_dsv_writer.cpp
+    (TSchemafulWriterForSchemafulDsv)"""
+    client.insert_rows(queue, [{"data": "some", "n": 1, "$tablet_index": 0}])
+    client.insert_rows(queue, [{"n": 2, "$tablet_index": 0}])
+    format = yt.SchemafulDsvFormat(["n", "data"], attributes=options)
+    query = f"n, data from [{queue}]"
+    assert client.select_rows(query, format=format, raw=True).read() == shown
+    with pytest.raises(YtResponseError, match='Column "data" is in schema but missing'):
+        client.select_rows(query, format=yt.SchemafulDsvFormat(["n", "data"]), raw=True).read()
+    with pytest.raises(YtResponseError, match='Missing schema column "m"'):
+        client.select_rows(query, format=yt.SchemafulDsvFormat(["m"]), raw=True).read()
+
+
 def test_structured_dsv(client: Any, root: str) -> None:
     """Source: server test, library/formats/unittests/dsv_writer_ut.cpp (ListUsingOnRaw,
     MapUsingOnRaw, ListInsideMap)"""

@@ -16,7 +16,7 @@ from .columns import key_of
 from .config import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 from .config import Settings
 from .guarantees import sizing
-from .job import REJECTED, Connection, Processing
+from .job import REJECTED, Connection
 from .log import Said
 from .provision import queue_tablets, sized
 from .recovery.snapshot import read_head
@@ -83,11 +83,6 @@ def largest_batch(connection: Connection) -> int:
     return connection.settings.max_rows_per_partition * partitions
 
 
-def at_once(kind: Processing, keys: int, batch_rows: int) -> int:
-    """Return how many rows may come in one batch out of a state of so many keys."""
-    return min(keys, batch_rows) if kind.output_mode == "update" else keys
-
-
 @dataclass
 class Room:
     """Compares the state of a running job with the tablets of its outputs."""
@@ -111,7 +106,8 @@ class Room:
         if not (keys and kind.is_grouping):
             return []
         try:
-            rows = at_once(kind, keys, self.batch_rows)
+            is_update = kind.output_mode == "update"  # else all keys may come in one batch
+            rows = min(keys, self.batch_rows) if is_update else keys
             return [
                 capacity.remark(settings, rows)
                 for capacity in self.capacities

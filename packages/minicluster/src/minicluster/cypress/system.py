@@ -10,6 +10,7 @@ from . import subjects
 from .commands import Cypress
 from .kinds import Kind, Kinds
 from .model import escape
+from .settings import SYS_NODE
 
 TABLET_CELLS = 1
 
@@ -34,6 +35,7 @@ def register(kinds: Kinds) -> None:
         kinds.add(Kind(type, code, composite=True))
     for type, code in OBJECTS:
         kinds.add(Kind(type, code))
+    kinds.add(SYS_NODE)
     # Tablet cells are listed under their ids.
     kinds.add(Kind("tablet_cell", ids.TABLET_CELL, identify=lambda name: name))
 
@@ -59,7 +61,8 @@ _LIMITS = {
 
 def populate(cypress: Cypress, cluster_name: str) -> None:
     """Make the nodes that a fresh cluster has."""
-    for path in ("//sys", "//home", "//tmp"):
+    cypress.create("sys_node", "//sys")
+    for path in ("//home", "//tmp"):
         cypress.create("map_node", path)
     cypress.set("//sys/@cluster_name", cluster_name)
     cypress.set("//sys/@cluster_connection", {"cluster_name": cluster_name})

@@ -1,7 +1,8 @@
 """The DSV format: a row is a line of `column=value`, separated by tabs; all input is strings.
 
 The rules and the wording of errors: library/formats, dsv_parser.cpp, dsv_writer.cpp, helpers.cpp.
-Answers of one schema, such as those of `select_rows`, cannot be in it (format.cpp there).
+Answers of one schema, such as those of `select_rows`, cannot be in it (format.cpp there), but in
+`schemaful_dsv_format.py`'s.
 """
 
 from __future__ import annotations
@@ -127,6 +128,11 @@ class Dsv:
     def _field(self, name: Any, value: bytes) -> bytes:
         data = name.encode() if isinstance(name, str) else yson.get_bytes(name)
         return self._key_escaped(data) + self.equals + value
+
+    def value(self, value: Any) -> bytes | None:
+        """Return a value of a row as text; None for a null. Raises YtError for maps and lists."""
+        kind, plain = wire.guess(value)
+        return None if kind == wire.NULL else self._scalar(kind, plain)
 
     def _scalar(self, kind: int, value: wire.Value) -> bytes:
         if isinstance(value, bytes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from yt import yson
@@ -14,6 +14,7 @@ from .arrow_format import Arrow
 from .dsv_format import Dsv
 from .json_format import Json
 from .options import Options, flag, one_of, refuse
+from .schemaful_dsv_format import SchemafulDsv
 
 _REFUSED: Options = {
     "string_keyed_dict_mode": "positional",
@@ -76,8 +77,13 @@ _CODECS: dict[str, Callable[[Options], Codec]] = {
     "yson": Yson.parse,
     "json": Json.parse,
     "dsv": Dsv.parse,
+    "schemaful_dsv": SchemafulDsv.parse,
     "arrow": Arrow.parse,
 }
+
+SCHEMALESS = frozenset({"dsv", "arrow"})
+"""Formats of static tables, and of no answer with one schema (library/formats/format.cpp,
+CreateSchemafulWriterForFormat)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,17 @@ class Format:
                 integral_to_double=flag(options, "enable_integral_to_double_conversion", every),
             ),
         )
+
+    def of_one_schema(self) -> Format:
+        """Return the format for rows that all have the columns of one schema.
+
+        Raises YtError for one in which only `read_table` gives its rows.
+        """
+        if self.name in SCHEMALESS:
+            raise generic(f'Unsupported output format "{self.name}"')
+        if isinstance(self.codec, SchemafulDsv):
+            return replace(self, codec=replace(self.codec, one_schema=True))
+        return self
 
     def load_rows(self, data: bytes) -> list[dict[str, Any]]:
         """Return rows as maps of column names to values, with bytes for strings. Raises YtError."""

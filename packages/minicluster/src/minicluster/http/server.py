@@ -30,9 +30,6 @@ MAX_HEADER = 1 << 20
 MAX_ERROR_HEADER = 16 << 10
 """A longer error goes into the body alone: Python's HTTP client refuses long header lines."""
 BACKLOG = 2048
-SCHEMALESS = frozenset({"dsv", "arrow"})
-"""Formats of static tables, and of no answer with one schema (library/formats/format.cpp,
-CreateSchemafulWriterForFormat)."""
 
 
 class _DefectsOnly(logging.Filter):
@@ -121,8 +118,8 @@ class HttpServer:
         parameters = _parameters(request, command, body)
         # Parse the output format first: a bad one must fail before the command changes anything.
         wanted = _format(parameters, "output", formats.JSON)
-        if command.output == TABULAR and not command.schemaless and wanted.name in SCHEMALESS:
-            raise generic(f'Unsupported output format "{wanted.name}"')
+        if command.output == TABULAR and not command.schemaless:
+            wanted = wanted.of_one_schema()
         given, defect = None, None
         try:
             given = _input(command, parameters, body)

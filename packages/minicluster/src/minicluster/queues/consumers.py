@@ -1,20 +1,23 @@
-"""Consumers: sorted tables that hold the index of the next row to read from each partition."""
+"""Consumers: sorted tables that hold the index of the next row to read from each partition; and
+which of them are registered with which queues."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from yt import yson
 
 from ..cypress.commands import Cypress
 from ..cypress.model import Node
-from ..errors import access_denied, generic
+from ..errors import YtError, access_denied, generic
 from ..rows import wire
-from ..rows.from_wire import Key
+from ..rows.from_wire import DELETE, WRITE, Key
 from ..rows.schema import sorted_schema
 from ..tables.commands import Tables
 from ..tables.table import Table
+from . import registrations
+from .registrations import Registration
 
 # `create queue_consumer` makes it (documentation, "queues").
 CONSUMER_SCHEMA = sorted_schema(
@@ -27,16 +30,6 @@ CONSUMER_SCHEMA = sorted_schema(
 )
 
 
-@dataclass
-class Registration:
-    """A consumer reads a queue; `vital` registrations hold back its trimming."""
-
-    queue: str
-    consumer: str
-    vital: bool
-    partitions: list[int] | None = None
-
-
 class Consumers:
     """The positions of consumers, and their registrations with queues."""
 
@@ -44,7 +37,6 @@ class Consumers:
         self._cluster_name = cluster_name
         self._cypress = cypress
         self._tables = tables
-        self._registrations: dict[tuple[str, str], Registration] = {}
 
     # Positions
 
@@ -85,14 +77,15 @@ class Consumers:
         """
         queue_node, _ = self._tables.node(queue)
         consumer_node, _ = self._tables.node(consumer)
-        self._registrations[queue_node.path, consumer_node.path] = Registration(
-            queue_node.path, consumer_node.path, bool(vital), partitions
-        )
+        key = registrations.key_item(self._cluster_name, queue_node.path, consumer_node.path)
+        item = {**key, "vital": bool(vital), "partitions": partitions}
+        self._tables.modify_items(registrations.PATH, WRITE, [item])
 
     def unregister(self, queue: str, consumer: str) -> None:
         """Remove a registration, if there is one; queue and consumer may be gone."""
         pair = self._cypress.canonical(queue), self._cypress.canonical(consumer)
-        self._registrations.pop(pair, None)
+        key = registrations.key_item(self._cluster_name, *pair)
+        self._tables.modify_items(registrations.PATH, DELETE, [key])
 
     def canonical(self, path: str) -> str:
         """Return the path of the object, symlinks followed; `path` if there is no object."""
@@ -106,9 +99,22 @@ class Consumers:
         consumer_path = None if consumer is None else self._cypress.canonical(consumer)
         return [
             registration
-            for (of_queue, of_consumer), registration in sorted(self._registrations.items())
-            if queue_path in (None, of_queue) and consumer_path in (None, of_consumer)
+            for registration in self._registered()
+            if queue_path in (None, registration.queue)
+            and consumer_path in (None, registration.consumer)
         ]
+
+    def _registered(self) -> Iterator[Registration]:
+        """Yield all registrations, in the order of their keys; none without a sorted table."""
+        try:
+            _, table = self._tables.sorted(registrations.PATH)
+        except YtError:
+            return
+        names = [column.name for column in table.schema.columns]
+        for _, row in table.data.scan():
+            found = registrations.from_row(self._cluster_name, wire.to_dict(row, names))
+            if found is not None:
+                yield found
 
     def list_registrations(
         self, queue: str | None = None, consumer: str | None = None
@@ -129,7 +135,8 @@ class Consumers:
 
     def require(self, queue: Node, consumer: Node) -> None:
         """Raise YtError when the consumer is not registered with the queue."""
-        if (queue.path, consumer.path) not in self._registrations:
+        key = registrations.key(self._cluster_name, queue.path, consumer.path)
+        if self._tables.sorted(registrations.PATH)[1].data.get(key) is None:
             # Code and wording: client/queue_client/registration_manager.cpp.
             raise access_denied(
                 f"Consumer {self._cluster_name}:{consumer.path} is not registered for queue "

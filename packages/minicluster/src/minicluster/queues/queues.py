@@ -20,7 +20,8 @@ from ..tables.ordered import numbered
 from ..tables.table import require_readable, tablet_at
 from ..tables.transactions import TabletTransactions, Transaction
 from .agent import QueueAgent
-from .consumers import Consumers, Registration, offset_in
+from .consumers import Consumers, offset_in
+from .registrations import Registration
 
 OFFSET_CONFLICT = 3100
 

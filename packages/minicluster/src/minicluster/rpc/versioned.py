@@ -12,34 +12,54 @@ import struct
 from collections.abc import Sequence
 
 from ..rows import wire
-from ..tables.sorted import Version
+from ..tables.sorted import Stamps, Version
+
+Row = tuple[int, dict[int, bytes], Stamps | None]
+"""A version in pieces; without any for a deletion."""
 
 
-def encode(versions: Sequence[Version], keys: int, columns: Sequence[int]) -> bytes:
+def encode(
+    versions: Sequence[Version], keys: int, columns: Sequence[int], limit: int | None = None
+) -> bytes:
     """Return the row of these versions, the oldest first; `columns` are those to show, by index.
 
-    Model: a version holds all the columns, also those that its write left alone.
+    Each column has at most `limit` versions, and each is a value that was written then.
     """
-    latest = list(reversed(versions))
-    written = [time for time, row in latest if row is not None]
-    deleted = [time for time, row in latest if row is None]
-    values: list[bytes] = []
-    rows = [(time, wire.chunks(row)) for time, row in latest if row is not None]
-    for place, index in enumerate(columns):
-        if index >= keys:
-            for time, pieces in rows:
-                values.append(wire.renumbered(pieces[index], place) + _WORD.pack(time))
-    shown = [index for index in columns if index < keys]
-    key = [rows[0][1][index] for index in shown] if rows else []
+    rows: list[Row] = [
+        (time, wire.chunks(row) if row is not None else {}, stamps)
+        for time, row, stamps in reversed(versions)
+    ]
+    last = next((pieces for _, pieces, _ in rows if pieces), {})
+    histories = {index: _history(rows, index, limit) for index in last if index >= keys}
+    # The times do not depend on which columns are shown.
+    written = {time for time, pieces, _ in rows[:limit] if pieces}.union(*histories.values())
+    deleted = [time for time, pieces, _ in rows[:limit] if not pieces]
+    values = [
+        wire.renumbered(piece, place) + _WORD.pack(time)
+        for place, index in enumerate(columns)
+        for time, piece in histories.get(index, {}).items()
+    ]
+    key = [last[index] for index in columns if index < keys] if last else []
     return b"".join(
         [
             struct.pack("<4I", len(values), len(key), len(written), len(deleted)),
-            *map(_WORD.pack, written + deleted),
+            *map(_WORD.pack, sorted(written, reverse=True)),
+            *map(_WORD.pack, deleted),
             _bitmap([piece[2] == wire.NULL for piece in key]),
             *(_bare(piece) for piece in key),
             *values,
         ]
     )
+
+
+def _history(rows: Sequence[Row], column: int, limit: int | None) -> dict[int, bytes]:
+    """Return the last values of a column by the times of their writes; a deletion counts as one."""
+    found: dict[int, bytes | None] = {}
+    for time, pieces, stamps in rows:
+        written = stamps[column] if stamps else time
+        if written:
+            found[written] = pieces.get(column)
+    return {time: piece for time, piece in list(found.items())[:limit] if piece is not None}
 
 
 _WORD = struct.Struct("<Q")

@@ -105,7 +105,8 @@ def _rewrite(table: Table, new: TableSchema) -> None:
     for tablet in table.tablets:
         tablet.data.rows = RowLog(moved(row) for row in tablet.data.rows)
     if table.dynamic and table.sorted:
-        table.data.rewrite(moved, lambda row: key_of(row, new.key_count))
+        places_before = [place for _, place in order]
+        table.data.rewrite(moved, lambda row: key_of(row, new.key_count), places_before)
 
 
 def set_dynamic(table: Table, dynamic: bool, timestamp: int) -> None:

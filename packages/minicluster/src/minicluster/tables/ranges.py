@@ -152,8 +152,8 @@ def _rows(table: Table, lower: Limit, upper: Limit, timestamp: int | None) -> li
     if not table.sorted and any(
         name in limit for limit in (lower, upper) for name in ("key", "key_bound")
     ):
-        # ytlib/chunk_client and server test, integration/tests/dynamic_tables/test_ordered_...
-        raise generic("Key limits are only supported for sorted tables")
+        # server/master/table_server/table_node_proxy.cpp, ValidateReadLimit
+        raise generic("Key selectors are not supported for unsorted tables")
     if table.sorted:
         low, high = (_key(table.schema, limit) for limit in (lower, upper))
         return [row for _, row in table.data.scan(timestamp, low, high)]

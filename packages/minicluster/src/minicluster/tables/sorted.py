@@ -7,7 +7,7 @@ list first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from ..errors import generic
 from ..rows.from_wire import Key
@@ -21,8 +21,26 @@ VERSIONS = 1000
 """Versions of one row at most, if a table is not told otherwise (model: a real cluster keeps all of
 the last half an hour, on disk)."""
 
-Version = tuple[int, bytes | None]
-"""(commit timestamp, stored row); None for a deletion."""
+Stamps = tuple[int, ...]
+"""When each column of a row was last written, by the column's index; 0 for a column that was not
+written since the row was deleted."""
+
+Version = tuple[int, bytes | None, Stamps | None]
+"""(commit timestamp, stored row or None for a deletion, stamps or None for a row written whole).
+
+The row holds all columns, also those that its write left alone: a read looks at one version only.
+"""
+
+
+def stamps_after(
+    version: Version | None, written: Container[int], columns: int, timestamp: int
+) -> Stamps | None:
+    """Return the stamps of a row of so many columns after a write of some of them."""
+    before, row, stamps = version or (0, None, None)
+    if stamps is None:
+        stamps = (before if row is not None else 0,) * columns
+    after = tuple(timestamp if i in written else stamp for i, stamp in enumerate(stamps))
+    return None if min(after) == timestamp else after
 
 
 class SortedData:
@@ -39,15 +57,22 @@ class SortedData:
         """Return the number of keys ever written."""
         return len(self._versions)
 
-    def put(self, key: Key, row: bytes | None, timestamp: int, most: int = VERSIONS) -> None:
+    def put(
+        self,
+        key: Key,
+        row: bytes | None,
+        timestamp: int,
+        most: int = VERSIONS,
+        stamps: Stamps | None = None,
+    ) -> None:
         """Add a version; timestamps of one key must grow. `most` versions remain."""
         versions = self._versions.get(key)
         if versions is None:
-            self._versions[key] = [(timestamp, row)]
+            self._versions[key] = [(timestamp, row, stamps)]
             self._order.append(key)
             self._ordered = False
             return
-        versions.append((timestamp, row))
+        versions.append((timestamp, row, stamps))
         horizon = timestamp - _KEEP
         if versions[1][0] < horizon or len(versions) > most:
             drop = max(0, len(versions) - most)
@@ -59,6 +84,11 @@ class SortedData:
     def versions(self, key: Key) -> Sequence[Version]:
         """Return the versions of a row, the oldest first."""
         return self._versions.get(key, ())
+
+    def last(self, key: Key) -> Version | None:
+        """Return the last version of a row, if it has any."""
+        versions = self._versions.get(key)
+        return versions[-1] if versions else None
 
     def last_write(self, key: Key) -> int:
         """Return the commit timestamp of the last version; 0 when there was none."""
@@ -76,7 +106,7 @@ class SortedData:
 
     def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
         """Return the row as a read at that timestamp sees it; the last version for None."""
-        for written, row in reversed(self._versions.get(key, ())):
+        for written, row, _ in reversed(self._versions.get(key, ())):
             if timestamp is None or written <= timestamp:
                 return row
         if key in self._cut:
@@ -124,15 +154,32 @@ class SortedData:
             self._ordered = True
         return self._order
 
-    def rewrite(self, row: Callable[[bytes], bytes], key: Callable[[bytes], Key]) -> None:
-        """Change the form of all rows; versions of deleted rows are dropped."""
+    def rewrite(
+        self,
+        row: Callable[[bytes], bytes],
+        key: Callable[[bytes], Key],
+        places: Sequence[int | None],
+    ) -> None:
+        """Change the form of all rows; only the last versions of rows that exist are left.
+
+        `places` are the former indexes of the columns, None for a new one.
+        """
         versions = self._versions
         self._versions, self._order, self._ordered = {}, [], True
+        shared: dict[Stamps, Stamps] = {}
         for history in versions.values():
-            last = history[-1][1]
-            if last is not None:
-                changed = row(last)
-                self.put(key(changed), changed, history[-1][0])
+            timestamp, last, stamps = history[-1]
+            if last is None:
+                continue
+            if stamps is not None or None in places:
+                moved = tuple(
+                    0 if place is None else stamps[place] if stamps else timestamp
+                    for place in places
+                )
+                # Rows that were written together have equal ones: they take memory once.
+                stamps = shared.setdefault(moved, moved)
+            changed = row(last)
+            self.put(key(changed), changed, timestamp, stamps=stamps)
 
     def count(self) -> int:
         return sum(versions[-1][1] is not None for versions in self._versions.values())

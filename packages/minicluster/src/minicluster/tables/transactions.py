@@ -32,7 +32,7 @@ from . import row_locks
 from .mounts import Mounts
 from .ordered import stamped
 from .row_locks import Taken
-from .sorted import VERSIONS
+from .sorted import VERSIONS, stamps_after
 from .table import MOUNTED, Table, not_mounted
 
 MAX_ROWS_PER_TABLET = 100_000
@@ -301,10 +301,12 @@ def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
         rows, data.data_weight = stamped(added, ids_[0], ids_[1], timestamp, data.data_weight)
         data.append(rows, timestamp)
     for key, change in buffered.changed.items():
+        stamps = None
         if isinstance(change, dict):
-            old = table.data.get(key)
-            change = merged(table.schema, wire.chunks(old) if old else {}, change)
-        table.data.put(key, change, timestamp, versions)
+            last = table.data.last(key)
+            stamps = stamps_after(last, change, len(table.schema.columns), timestamp)
+            change = merged(table.schema, wire.chunks(last[1]) if last and last[1] else {}, change)
+        table.data.put(key, change, timestamp, versions, stamps)
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:

@@ -207,8 +207,9 @@ class QueryRunner:
             _end(query)
         self.has_progressed |= monitor.report()  # also of the batch before one that has failed
         if not was_active and not isinstance(batch.failure, ClosedError):
+            # A report that is left is of a batch that Spark has not finished.
+            self.is_idle = self.is_idle and batch.failure is None and not batch.reports
             if batch.failure is not None:
-                self.is_idle = False
                 with explained_spark(f"{batch.failed}: "):
                     raise batch.failure
             self._await_end(query, batch)

@@ -28,6 +28,9 @@ from .outage import Outage
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch and no task for so long is called stalled.
 STALL_SECONDS = 60.0
+#: Spark's message of a query that runs a batch without rows, to close what the watermark has passed
+#: (MicroBatchExecution.executeOneBatch).
+ROWLESS = "No new data but cleaning up state"
 #: Errors of a move that another one has overtaken: the consumer is not where it was, or another
 #: transaction writes its row (YTsaurus, ConsumerOffsetConflict and TransactionLockConflict).
 _MOVED = (3100, 1700)
@@ -44,7 +47,7 @@ class Watch:
     tasks: Callable[[], object]
     #: The queues at the last look, or at the query's start.
     queues: tuple[Queue, ...] = ()
-    #: Whether no row waited at the last look.
+    #: Whether no row waited and no batch ran at the last look.
     is_idle: bool = False
     #: Whether `stop` asks this process to end.
     is_stop_asked: bool = False
@@ -136,26 +139,27 @@ class Watch:
                 )
 
     def _stalled(self, queues: tuple[Queue, ...], head: Head, now: float) -> list[str]:
-        rows = waiting(queues, head.ends)
-        self.is_idle = not rows
-        done = (head.number, self.tasks()) if rows else None
+        rows, message = waiting(queues, head.ends), self.query.status["message"]
+        self.is_idle = not rows and message != ROWLESS
+        done = None if self.is_idle else (head.number, self.tasks())
         if done is None or done != self._done:
-            self._done, self._since = done, now if rows else None
+            self._done, self._since = done, None if done is None else now
             return []
         self._since = self._since if self._since is not None else now
         settings, seconds = self.connection.settings, now - self._since
         # Until the next trigger, rows have to wait.
         limit = settings.stall_seconds + settings.trigger_seconds
-        doing = f"Spark: {self.query.status['message']}"
+        doing = f"Spark: {message}"
+        what = "rows wait" if rows else "a batch without rows is under way"
         if seconds >= limit:
             raise StalledError(
-                f"{rows} rows wait, and no batch and no task has ended for {seconds:.0f} s "
-                f"({doing}); `stall_seconds` has to be longer than any task takes"
+                f"{f'{rows} ' if rows else ''}{what}, and no batch and no task has ended for "
+                f"{seconds:.0f} s ({doing}); `stall_seconds` has to be longer than any task takes"
             )
         if seconds < STALL_SECONDS + settings.trigger_seconds:
             return []
         return [
-            f"STALLED: rows wait, no batch and no task ends ({doing}); the query ends after "
+            f"STALLED: {what}, no batch and no task ends ({doing}); the query ends after "
             f"{limit:.0f} s"
         ]
 

@@ -74,7 +74,7 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     wanted = [text(name) for name in message.columns] or None
     limit = (
-        message.retention_config.max_data_versions if message.HasField("retention_config") else 0
+        message.retention_config.max_data_versions if message.HasField("retention_config") else None
     )
     table, columns, found = call.cluster.tables.versions(
         text(message.path), rowsets.present(keys), names, columns=wanted
@@ -82,9 +82,9 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     at = _timestamp(message.timestamp)
     rows: list[bytes | None] = []
     for versions in found:
-        seen = [version for version in versions if at is None or version[0] <= at][-limit:]
+        seen = [version for version in versions if at is None or version[0] <= at]
         if seen:
-            rows.append(versioned.encode(seen, table.schema.key_count, columns))
+            rows.append(versioned.encode(seen, table.schema.key_count, columns, limit or None))
         elif message.keep_missing_rows:
             rows.append(None)
     descriptor = call.reply.rowset_descriptor
