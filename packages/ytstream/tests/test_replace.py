@@ -26,7 +26,15 @@ from ytstream import operation, provision
 from ytstream.errors import JobError
 from ytstream.job import Connection
 from ytstream.ledger import Head, head_row
-from ytstream.operating import document, former, replacing, screen, standing, versions
+from ytstream.operating import (
+    document,
+    former,
+    looks,
+    replacing,
+    screen,
+    standing,
+    versions,
+)
 from ytstream.operating.replacing import BACK, NOTHING, ROLLED_BACK, START, WAIT, decide
 from ytstream.operating.versions import (
     FAILED,
@@ -107,7 +115,9 @@ class Site:
 
     def submit(self) -> str:
         record = versions.Kept(self.versions)
-        return submit.submit(self.connection, Path("c.toml"), (), self.said.append, record)
+        return submit.submit(
+            self.connection, Path("c.toml"), (), self.said.append, looks.LOOKS, record
+        )
 
     def replace(self, *, force: bool = False) -> int:
         self.said.clear()

@@ -25,7 +25,6 @@ from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .submitting import logs
 from .submitting.look import verify_operations
 from .submitting.submit import rehearse as rehearse_submit
 from .submitting.submit import submit
@@ -182,7 +181,7 @@ def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
 
 def _submit(connection: Connection, given: argparse.Namespace) -> int:
     """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
-    from .operating import replacing, versions  # not on a cluster
+    from .operating import looks, replacing, versions  # not on a cluster
 
     say = partial(print, flush=True)
     if given.replace:
@@ -190,13 +189,16 @@ def _submit(connection: Connection, given: argparse.Namespace) -> int:
     if given.force:
         raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
     kept = versions.Versions(connection.client, connection.settings)
-    print(submit(connection, given.config, given.words, say, versions.Kept(kept)))
+    record = versions.Kept(kept)
+    print(submit(connection, given.config, given.words, say, looks.LOOKS, record))
     kept.replace(None)
     return 0
 
 
 def _logs(connection: Connection, given: argparse.Namespace) -> None:
     """Show what driver and executors of the job's operation have written."""
+    from .operating import logs  # not on a cluster
+
     for line in (logs.follow if given.follow else logs.logs)(connection):
         print(line, flush=True)
 
@@ -294,7 +296,8 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             print(rehearse_submit(offline, given.config, given.words))
             return 0
         with explained(settings):
-            connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            connected = connect(settings)
+            connection = Connection(connected, settings, job, guarantee_of(job), given.config)
             if given.command == "submit":
                 verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
