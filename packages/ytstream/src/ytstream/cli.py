@@ -14,7 +14,17 @@ from typing import cast
 from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
-from . import blame, capacity, describe, log, own_operation, provision, retention, shipped
+from . import (
+    blame,
+    capacity,
+    describe,
+    log,
+    own_operation,
+    provision,
+    retention,
+    shipped,
+    toml_file,
+)
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -213,7 +223,7 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
     print(tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
 
 
-def _demo(job: Job, _: Settings) -> int:
+def _demo(job: Job, _: Settings, __: Path) -> int:
     """Run the job on a minicluster, kill it at the worst moment, and count every row."""
     # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
     with blame.user_code("sample/ cannot be imported"):
@@ -224,19 +234,20 @@ def _demo(job: Job, _: Settings) -> int:
     return screen.main(job, SAMPLE)
 
 
-def _tables(job: Job, settings: Settings) -> int:
+def _tables(job: Job, settings: Settings, _: Path) -> int:
     """Show the tables that `provision` creates, as YTsaurus describes them."""
     print(describe.tables(job, settings))
     return 0
 
 
-def _confs(job: Job, settings: Settings) -> int:
-    """Show every Spark and checkpoint setting with its value and its reason."""
-    print(describe.conf_table(job, settings))
+def _confs(job: Job, settings: Settings, config: Path) -> int:
+    """Show every Spark and checkpoint setting with its reason, and [submit] with its files."""
+    origins = toml_file.read(config).origins
+    print(describe.conf_table(job, settings), describe.submit_table(settings, origins), sep="\n\n")
     return 0
 
 
-def _alerts(job: Job, settings: Settings) -> int:
+def _alerts(job: Job, settings: Settings, _: Path) -> int:
     """Print rules for Prometheus, for what `metrics` serves and what the cluster exports."""
     from .operating import alerts  # not on a cluster
 
@@ -258,7 +269,7 @@ _OF_ANY_JOB = ("status", "metrics", "drain", *MORE)
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 } | {name: command.run for name, command in MORE.items()}
-HERE: dict[str, Callable[[Job, Settings], int]] = {
+HERE: dict[str, Callable[[Job, Settings, Path], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
 
@@ -287,7 +298,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
         verify_configuration(job, settings, guarantee_of(job))
         if given.command in HERE:
             with explained(settings):
-                return HERE[given.command](job, settings)
+                return HERE[given.command](job, settings, given.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
