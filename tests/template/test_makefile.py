@@ -234,10 +234,12 @@ def test_a_config_that_is_given_or_exported_wins_for_every_target(
     monkeypatch.delenv("CONFIG", raising=False)
     project, staging = generate(), "config/staging.toml"
     for words, exported, wanted in (
-        ((), {}, f"config/{default}.toml"),
-        ((), {"CONFIG": staging}, staging),
-        ((f"CONFIG={staging}",), {}, staging),
-        ((f"CONFIG={staging}",), {"CONFIG": "config/other.toml"}, staging),
+        ((), None, f"config/{default}.toml"),
+        ((f"CONFIG={staging}",), None, staging),
+        ((), staging, staging),
+        ((f"CONFIG={staging}",), "config/other.toml", staging),
     ):
-        said = make(project, "-n", target, *words, **exported).stdout
+        if exported is not None:
+            monkeypatch.setenv("CONFIG", exported)
+        said = make(project, "-n", target, *words).stdout
         assert f'-m bids_stream {target} --config "{wanted}"' in said

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packages.ytstream.tests import released
+from packages.ytstream.tests.driver import offsets_text, write
 from packages.ytstream.tests.helpers import refusal
 from packages.ytstream.tests.test_submit import (
     _of_the_template,
@@ -316,14 +317,41 @@ def _other_checkpoint(site: Site) -> Connection:
     )
 
 
+def _other_key(site: Site) -> Connection:
+    job = site.connection.job
+    first, *others = job.output_columns["output"]
+    keyed = [replace(first, key=True, required=True), *others]
+    return replace(site.connection, job=replace(job, outputs={**job.outputs, "output": keyed}))
+
+
+def _missing_table(site: Site) -> Connection:
+    settings, job = site.connection.settings, site.connection.job
+    outputs = {**job.outputs, "totals": job.outputs["output"]}
+    paths = {**settings.outputs, "totals": f"{settings.output}-totals"}
+    settings = replace(settings, outputs=paths)
+    return replace(site.connection, settings=settings, job=replace(job, outputs=outputs))
+
+
+def _other_partitions(site: Site) -> Connection:
+    """The state of the running version is in two partitions, as its last batch was planned."""
+    settings, job = site.connection.settings, site.connection.job
+    planned = offsets_text([{0: 7}], job.shuffle_partitions)
+    write(site.connection.client, f"{settings.checkpoint}/1/offsets/0", planned)
+    return replace(site.connection, job=replace(job, shuffle_partitions=3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("connection", "change", "said"),
     [
-        (_new_queue, "would be new to the job: the running version could not come back"),
-        (_other_output, "stop the job, run `migrate`"),
-        (_other_checkpoint, "and that of the running version is"),
+        ("map", _new_queue, "would be new to the job: the running version could not come back"),
+        ("map", _other_output, "stop the job, run `migrate`"),
+        ("map", _other_checkpoint, "and that of the running version is"),
+        ("map", _other_key, "output: key columns: "),
+        ("map", _missing_table, "-totals: missing"),
+        ("window", _other_partitions, "the job's shuffle_partitions is 3"),
     ],
+    indirect=["connection"],
 )
 def test_a_version_that_the_former_could_not_follow_is_refused_first(
     site: Site, change: Callable[[Site], Connection], said: str
@@ -335,6 +363,7 @@ def test_a_version_that_the_former_could_not_follow_is_refused_first(
     assert "nothing was started" in text
     assert said in text
     assert not ended_already(site, first.id)
+    assert site.versions.replacing() is None
 
 
 def ended_already(site: Site, id_: str) -> bool:

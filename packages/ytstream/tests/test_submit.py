@@ -56,8 +56,8 @@ def running() -> Iterator[minicluster.Running]:
 def connection(
     running: minicluster.Running, request: pytest.FixtureRequest
 ) -> Iterator[Connection]:
-    """Connect a job whose objects all exist, on a cluster with SPYT."""
-    job = example("transactional", "map").job
+    """Connect a job whose objects all exist, on a cluster with SPYT: a map, or as a test says."""
+    job = example("transactional", getattr(request, "param", "map")).job
     root = f"//home/{abs(hash(request.node.name))}"
     settings = settings_of(job, root, proxy=running.http)
     made = Connection(connect(settings), settings, job, guarantee_of(job))
@@ -612,15 +612,14 @@ def test_executors_that_never_come_end_the_submit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A pool without resources: the driver got the last of them."""
+    client: Any = connection.client
     id_ = start(connection, "sleep 100", alias="*other", annotations={})
-    eventually(lambda: [run.state for run in operation.runs(connection.client, id_)] == ["running"])
+    eventually(lambda: [run.state for run in operation.runs(client, id_)] == ["running"])
     running.client.operations.set_start_delay(1_000)
     try:
         executors = start(connection, "sleep 100", alias="*executors", annotations={})
         description = {"Executors operation ID": executors}
-        connection.client.update_operation_parameters(
-            id_, {"annotations": {"description": description}}
-        )
+        client.update_operation_parameters(id_, {"annotations": {"description": description}})
         _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
         submit = replace(connection.settings.submit, wait_seconds=0.2)
         hasty = replace(connection, settings=replace(connection.settings, submit=submit))
@@ -727,7 +726,8 @@ def test_followed_logs_are_of_executors_too(connection: Connection) -> None:
     """Also of an executor that came later, and no line twice."""
     executors = start(connection, "echo e1 >&2; sleep 100", alias="*executors")
     id_ = start(connection, "echo d1 >&2; sleep 100", executors=executors)
-    client, said = connection.client, list[str]()
+    client: Any = connection.client
+    said: list[str] = []
 
     def lines_of(*wanted: str) -> bool:
         return all(line in said for line in wanted)
