@@ -669,6 +669,19 @@ def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
     assert [one["id"] for one in running_now if one["state"] not in operation.FINAL] == []
 
 
+@pytest.mark.spark
+def test_spark_submit_itself_says_that_a_proxy_went_away_while_it_uploads(
+    connection: Connection, running: minicluster.Running, repository: Path
+) -> None:
+    running.client.faults.add(method="WriteFile", times=None, action="hang_up")
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print, looks.LOOKS))
+    first, second = text.splitlines()
+    assert re.fullmatch(r"spark-submit failed: \S+Exception", first)
+    assert "the whole log is" in second
+    found = connection.client.list_operations(limit=100)["operations"]
+    assert [one["id"] for one in found if one["state"] not in operation.FINAL] == []
+
+
 def test_a_spec_that_the_cluster_refuses_is_one_line(
     connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
