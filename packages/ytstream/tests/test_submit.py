@@ -541,7 +541,10 @@ def test_a_job_that_ends_itself_gives_its_reason(connection: Connection) -> None
     token = {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
     own_operation.end(JobError("this processing needs pandas"), None, token)
     wait, _ = waiting(connection, id_)
-    assert "the job has ended itself: this processing needs pandas" in refusal(wait.first_batch)
+    first = refusal(wait.first_batch).splitlines()[0]
+    assert first.endswith(
+        "its operation is aborted: the job has ended itself: this processing needs pandas"
+    )
 
 
 def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
@@ -676,7 +679,8 @@ def test_spark_submit_itself_says_that_a_proxy_went_away_while_it_uploads(
     running.client.faults.add(method="WriteFile", times=None, action="hang_up")
     text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print, looks.LOOKS))
     first, second = text.splitlines()
-    assert re.fullmatch(r"spark-submit failed: \S+Exception", first)
+    assert first.startswith("spark-submit failed: ")
+    assert "no reason" not in first
     assert "the whole log is" in second
     found = connection.client.list_operations(limit=100)["operations"]
     assert [one["id"] for one in found if one["state"] not in operation.FINAL] == []

@@ -111,7 +111,9 @@ class Wait:
     def _failed(self, found: Operation, runs: Sequence[operation.Run]) -> JobError:
         why = self._why(found) or next((run.error for run in runs if run.error), "")
         state = f"its operation is {found.state}" if found.is_final else "its first attempt failed"
-        lines = [f"the driver did not come to its first batch: {state}", *filter(None, [why])]
+        # In one line: that one is the record of the version.
+        said = ": ".join(filter(None, (state, why)))
+        lines = [f"the driver did not come to its first batch: {said}"]
         lines += stderr_of_newest(self._client, found.id, SHOWN)
         return JobError(
             "\n".join(lines),
