@@ -257,6 +257,10 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     assert back.note["commit"] == "c1"
     assert site.said[-1].startswith("rolled back: commit c2 was refused, commit c1 runs again")
     assert site.states() == [("c1", WORKS), ("c2", REFUSED), ("c1", WORKS)]
+    reason = {"fails": "its first attempt failed: ", "refused by spark-submit": "no such pool"}[
+        what
+    ]
+    assert reason in site.versions.all()[1].how  # `status` shows it
     assert "was refused at" in refusal(site.replace)
     assert site.runs().id == back.id
     site.at("c2", "works")  # its cause is gone; the files are others, too
