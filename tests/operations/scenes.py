@@ -11,6 +11,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from minicluster.release import node
 from tests.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from ytstream.demo.process import running
 from ytstream.demo.scenario import drained
+from ytstream.operating.versions import REFUSED, Versions
 
 ROWS = 4_000
 #: How long the cluster takes to declare a lost node, and the scheduler is away.
@@ -33,7 +35,8 @@ import os
 if "YT_OPERATION_ID" in os.environ:
     raise ImportError("libbids.so.1: cannot open shared object file")
 """
-#: A column that no row survives, in each task of the first batch.
+#: A Python function that no row survives, in each task of the first batch. It is called before
+#: transform(), on a column of the queue: every kind of job reads it and uses it.
 FAILS_IN_A_BATCH = """
 
 def _failing(value):
@@ -44,14 +47,17 @@ _transform = transform
 
 
 def transform(events):
-    return _transform(events).withColumn("channel", F.udf(_failing, "string")("channel"))
+    return _transform(events.withColumn("price", F.udf(_failing, "bigint")("price")))
 """
-#: What is put at the end of transform.py, one after the other, and whether rows are sent before.
+#: When rows are sent: while the former version runs, or once it has ended. Then the new version
+#: plans a batch of them by itself.
+BEFORE, BETWEEN = "before", "between"
+#: What is put at the end of transform.py, one after the other, and when rows are sent.
 VERSIONS = {
-    "new": ("\nVERSION = 2\n", True),
-    "cannot_start": (FAILS_ON_A_NODE, True),
-    "fails_in_a_batch": (FAILS_IN_A_BATCH, True),
-    "idle": ("\nVERSION = 3\n", False),
+    "new": ("\nVERSION = 2\n", BEFORE),
+    "cannot_start": (FAILS_ON_A_NODE, BEFORE),
+    "fails_in_a_batch": (FAILS_IN_A_BATCH, BETWEEN),
+    "idle": ("\nVERSION = 3\n", None),
 }
 Scene = Callable[[Site], dict[str, Any]]
 
@@ -265,19 +271,58 @@ def replacements(here: Site) -> dict[str, Any]:
     text, first = source.read_text(), here.driver().id
     found: dict[str, Any] = {"same": [here.command("submit", "--replace").returncode]}
     found["same"].append(here.driver().id == first)
-    for name, (more, sends) in VERSIONS.items():
+    for name, (more, when) in VERSIONS.items():
         source.write_text(text + more)
-        if sends:
+        if when == BEFORE:
             here.send(ROWS)
-        done = here.command("submit", "--replace")
+        done = _replaced(here, sends=when == BETWEEN)
         here.wait_drained()
         lines = [line for line in done.stdout.splitlines() if not line.startswith("cluster: ")]
         found[name] = {
             "exit": done.returncode,
             "last": lines[-1],
             "parts": [line for line in lines if "by part: " in line],
+            "refused": _refused(here),
         }
     return {**found, **_end(here)}
+
+
+def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
+    """Replace the version that runs; with ``sends``, rows come when it has ended."""
+    former = here.driver().id
+
+    def send() -> None:
+        here.wait(
+            "the former version's end",
+            lambda: any(one.id == former and one.state in FINAL for one in here.operations()),
+        )
+        here.send(ROWS)
+
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(send) if sends else None
+        done = here.command("submit", "--replace")
+        if sent is not None:
+            sent.result()
+    return done
+
+
+def _refused(here: Site) -> dict[str, Any] | None:
+    """Return why the last refused version was, its epoch, and the batches that it has planned.
+
+    A job without state plans them on its own disk.
+    """
+    settings = here.connection.settings
+    for version in Versions(here.client, settings).all():
+        if version.state == REFUSED:
+            epoch = int(version.note["epoch"]) + 1
+            written = [
+                str(entry.args.get("destination_path", ""))
+                for entry in here.cluster.client.journal("MoveNode")
+            ]
+            log = re.compile(rf"{settings.checkpoint}/{epoch}/offsets/(\d+)")
+            planned = [int(entry[1]) for path in written if (entry := log.fullmatch(path))]
+            return {"why": version.how, "epoch": epoch, "planned": planned}
+    return None
 
 
 def released_by_ci(here: Site) -> dict[str, Any]:

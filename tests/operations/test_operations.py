@@ -233,6 +233,13 @@ def test_a_replacement_comes_back_from_what_does_not_work(
     for name in ("cannot_start", "fails_in_a_batch"):
         assert found[name]["exit"] == 5
         assert found[name]["last"].startswith("rolled back: ")
+    assert "libbids.so.1" in found["cannot_start"]["refused"]["why"]
+    # It came to a batch, planned it, and an executor failed in it.
+    refused = found["fails_in_a_batch"]["refused"]
+    named = re.search(r"batch (\d+)-(\d+): ValueError: no rate for this", refused["why"])
+    assert named is not None, refused
+    assert int(named[1]) == refused["epoch"]
+    assert processing == "map" or int(named[2]) in refused["planned"]
     assert found["new"]["parts"]
     assert (found["lost"], found["repeated"]) == (0, 0)
 

@@ -220,3 +220,26 @@ def test_rewind_asks_where_to(generate: Generate) -> None:
 def test_words_reach_the_command(generate: Generate, words: tuple[str, ...], wanted: str) -> None:
     said = [line.rstrip() for line in make(generate(), "-n", *words).stdout.splitlines()]
     assert f'".venv/bin/python" -m bids_stream {wanted}' in said
+
+
+@pytest.mark.parametrize(
+    ("target", "default"),
+    [(name, "local") for name in ("status", "stop", "check", "provision", "confs")]
+    + [("submit", "production"), ("logs", "production")],
+)
+def test_a_config_that_is_given_or_exported_wins_for_every_target(
+    generate: Generate, monkeypatch: pytest.MonkeyPatch, target: str, default: str
+) -> None:
+    """Else `make submit` would start a job on one cluster, and `make stop` look at another."""
+    monkeypatch.delenv("CONFIG", raising=False)
+    project, staging = generate(), "config/staging.toml"
+    for words, exported, wanted in (
+        ((), None, f"config/{default}.toml"),
+        ((f"CONFIG={staging}",), None, staging),
+        ((), staging, staging),
+        ((f"CONFIG={staging}",), "config/other.toml", staging),
+    ):
+        if exported is not None:
+            monkeypatch.setenv("CONFIG", exported)
+        said = make(project, "-n", target, *words).stdout
+        assert f'-m bids_stream {target} --config "{wanted}"' in said

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ import pytest
 import ytstream
 from local_extensions.versions import pin
 from packages.ytstream.tests.examples import example, settings_of
-from ytstream import JobError, describe, shipped
-from ytstream.config import Settings
+from ytstream import JobError, describe, shipped, toml_file
+from ytstream.config import Settings, load
 from ytstream.job import PROCESSINGS
+from ytstream.submit_settings import Submit
 
 RUNTIME = Path(ytstream.__file__).parent
 
@@ -117,6 +120,37 @@ def test_every_setting_is_described_with_value_and_reason() -> None:
     other = example("at_least_once", "map").job
     described = describe.conf_table(other, settings_of(other, "//home/job"))
     assert "spark.sql.shuffle.partitions" not in described
+
+
+def test_every_setting_of_submit_is_shown_with_the_file_that_gives_it(tmp_path: Path) -> None:
+    base, own = tmp_path / "production.toml", tmp_path / "staging.toml"
+    base.write_text(
+        'proxy = "cluster"\nqueues = ["//home/a"]\nconsumer = "//home/j/consumer"\n'
+        'checkpoint = "//home/j/checkpoint"\nledger = "//home/j/ledger"\n'
+        '[outputs]\noutput = "//home/j/output"\n[spark]\nspark.driver.memory = "3g"\n'
+        'spark.sql.x = "1"\n[submit]\nexecutors = 3\npython = "python3.12"\n'
+        'annotations = {team = "bids", cost = 1}\n'
+    )
+    own.write_text(
+        'extends = "production.toml"\n[spark]\nspark.sql.x = "2"\n[submit]\nexecutors = 4\n'
+        'wait_seconds = 60\nacl = [{subjects = ["team"], permissions = ["read"]}]\n'
+        "[submit.annotations]\ncost = 2\n"
+    )
+    text = describe.submit_table(load(own, {}), toml_file.read(own).origins)
+    rows = [re.split(r"  +", line) for line in text.splitlines()[2:]]
+    assert [row[0] for row in rows] == [field.name for field in fields(Submit)]
+    found = {name: (value, where) for name, value, where in rows}
+    assert found["executors"] == ("4", str(own))
+    assert found["wait_seconds"] == ("60", str(own))
+    assert found["python"] == ("python3.12", str(base))
+    assert found["driver_memory"] == ("3g", f"[spark] of {base}")
+    assert found["executor_memory"] == ("4g", "the default")
+    assert found["annotations"] == ('{"team": "bids", "cost": 2}', f"{base}, {own}")
+    assert found["acl"] == ('[{"subjects": ["team"], "permissions": ["read"]}]', str(own))
+    assert found["alias"] == ("*home/j/ledger", "the default")
+    assert found["image"] == ("none", "the default")
+    assert found["java"] == ("/opt/jdk and the number of the Java that submits", "the default")
+    assert found["replace_seconds"] == ("600", "the default")
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packages.ytstream.tests import released
+from packages.ytstream.tests.driver import offsets_text, write
 from packages.ytstream.tests.helpers import refusal
 from packages.ytstream.tests.test_submit import (
     _of_the_template,
@@ -26,7 +27,15 @@ from ytstream import operation, provision
 from ytstream.errors import JobError
 from ytstream.job import Connection
 from ytstream.ledger import Head, head_row
-from ytstream.operating import document, former, replacing, screen, standing, versions
+from ytstream.operating import (
+    document,
+    former,
+    looks,
+    replacing,
+    screen,
+    standing,
+    versions,
+)
 from ytstream.operating.replacing import BACK, NOTHING, ROLLED_BACK, START, WAIT, decide
 from ytstream.operating.versions import (
     FAILED,
@@ -107,7 +116,9 @@ class Site:
 
     def submit(self) -> str:
         record = versions.Kept(self.versions)
-        return submit.submit(self.connection, Path("c.toml"), (), self.said.append, record)
+        return submit.submit(
+            self.connection, Path("c.toml"), (), self.said.append, looks.LOOKS, record
+        )
 
     def replace(self, *, force: bool = False) -> int:
         self.said.clear()
@@ -246,6 +257,10 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     assert back.note["commit"] == "c1"
     assert site.said[-1].startswith("rolled back: commit c2 was refused, commit c1 runs again")
     assert site.states() == [("c1", WORKS), ("c2", REFUSED), ("c1", WORKS)]
+    reason = {"fails": "its first attempt failed: ", "refused by spark-submit": "no such pool"}[
+        what
+    ]
+    assert reason in site.versions.all()[1].how  # `status` shows it
     assert "was refused at" in refusal(site.replace)
     assert site.runs().id == back.id
     site.at("c2", "works")  # its cause is gone; the files are others, too
@@ -306,14 +321,41 @@ def _other_checkpoint(site: Site) -> Connection:
     )
 
 
+def _other_key(site: Site) -> Connection:
+    job = site.connection.job
+    first, *others = job.output_columns["output"]
+    keyed = [replace(first, key=True, required=True), *others]
+    return replace(site.connection, job=replace(job, outputs={**job.outputs, "output": keyed}))
+
+
+def _missing_table(site: Site) -> Connection:
+    settings, job = site.connection.settings, site.connection.job
+    outputs = {**job.outputs, "totals": job.outputs["output"]}
+    paths = {**settings.outputs, "totals": f"{settings.output}-totals"}
+    settings = replace(settings, outputs=paths)
+    return replace(site.connection, settings=settings, job=replace(job, outputs=outputs))
+
+
+def _other_partitions(site: Site) -> Connection:
+    """The state of the running version is in two partitions, as its last batch was planned."""
+    settings, job = site.connection.settings, site.connection.job
+    planned = offsets_text([{0: 7}], job.shuffle_partitions)
+    write(site.connection.client, f"{settings.checkpoint}/1/offsets/0", planned)
+    return replace(site.connection, job=replace(job, shuffle_partitions=3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("connection", "change", "said"),
     [
-        (_new_queue, "would be new to the job: the running version could not come back"),
-        (_other_output, "stop the job, run `migrate`"),
-        (_other_checkpoint, "and that of the running version is"),
+        ("map", _new_queue, "would be new to the job: the running version could not come back"),
+        ("map", _other_output, "stop the job, run `migrate`"),
+        ("map", _other_checkpoint, "and that of the running version is"),
+        ("map", _other_key, "output: key columns: "),
+        ("map", _missing_table, "-totals: missing"),
+        ("window", _other_partitions, "the job's shuffle_partitions is 3"),
     ],
+    indirect=["connection"],
 )
 def test_a_version_that_the_former_could_not_follow_is_refused_first(
     site: Site, change: Callable[[Site], Connection], said: str
@@ -325,6 +367,7 @@ def test_a_version_that_the_former_could_not_follow_is_refused_first(
     assert "nothing was started" in text
     assert said in text
     assert not ended_already(site, first.id)
+    assert site.versions.replacing() is None
 
 
 def ended_already(site: Site, id_: str) -> bool:

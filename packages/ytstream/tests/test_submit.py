@@ -31,12 +31,12 @@ from ytstream.errors import JobError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.ledger import Head
-from ytstream.operating import screen
+from ytstream.operating import logs, looks, permissions, screen
 from ytstream.recovery import stopping
 from ytstream.recovery.lock import InstanceLock
 from ytstream.sizes import sizes_of
 from ytstream.submit_settings import Submit
-from ytstream.submitting import command, logs, look, plan
+from ytstream.submitting import command, look, plan
 from ytstream.submitting import submit as submitting
 from ytstream.submitting.plan import Plan
 from ytstream.submitting.wait import Wait
@@ -56,8 +56,8 @@ def running() -> Iterator[minicluster.Running]:
 def connection(
     running: minicluster.Running, request: pytest.FixtureRequest
 ) -> Iterator[Connection]:
-    """Connect a job whose objects all exist, on a cluster with SPYT."""
-    job = example("transactional", "map").job
+    """Connect a job whose objects all exist, on a cluster with SPYT: a map, or as a test says."""
+    job = example("transactional", getattr(request, "param", "map")).job
     root = f"//home/{abs(hash(request.node.name))}"
     settings = settings_of(job, root, proxy=running.http)
     made = Connection(connect(settings), settings, job, guarantee_of(job))
@@ -161,7 +161,7 @@ def waiting(connection: Connection, id_: str, **given: Any) -> tuple[Wait, list[
 
 def problems(connection: Connection, folder: Path) -> str:
     """Return everything that a look finds, except what is of this test's repository."""
-    return refusal(lambda: look.look(plan_of(connection, folder)))
+    return refusal(lambda: look.look(plan_of(connection, folder), looks.LOOKS))
 
 
 # The command
@@ -340,7 +340,7 @@ def test_imports_are_left_to_the_nodes_where_the_job_brings_packages() -> None:
 def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
     connection: Connection, tmp_path: Path
 ) -> None:
-    look.look(plan_of(connection, tmp_path))
+    look.look(plan_of(connection, tmp_path), looks.LOOKS)
 
 
 def _remove(path: str) -> Callable[[Any], None]:
@@ -378,28 +378,55 @@ def test_all_problems_come_at_once(connection: Connection, tmp_path: Path) -> No
         assert said in text.replace(connection.settings.output, "output") or said in text
 
 
-@pytest.mark.parametrize("what", ["ledger", "consumer", "output", "checkpoint", "queue"])
-def test_each_right_that_is_missing_is_named(
-    connection: Connection, tmp_path: Path, what: str
-) -> None:
-    settings, client = connection.settings, connection.client
-    path = settings.queues[0] if what == "queue" else getattr(settings, what)
-    right = "read" if what == "queue" else "write"
+def test_each_right_that_is_missing_is_named(connection: Connection, tmp_path: Path) -> None:
+    """The list is that of `check --permissions`, and what a submit needs besides."""
+    client: Any = connection.client
+    settings = replace(
+        connection.settings,
+        account="default",
+        submit=Submit(stderr_table=f"{connection.settings.ledger}-stderr"),
+    )
+    client.create("table", settings.submit.stderr_table)
     answer = type(client).check_permission
 
     class Denying:
-        """The client, for which this right is denied: root itself may everything."""
+        """The client, for which one right is denied: root itself may everything."""
+
+        denied = ("", "")
 
         def __getattr__(self, name: str) -> Any:
             return getattr(client, name)
 
         def check_permission(self, user: str, permission: str, at: str) -> Any:
-            if (permission, at) == (right, path):
+            if (permission, at) == self.denied:
                 return {"action": "deny"}
             return answer(client, user, permission, at)
 
-    denied = replace(connection, client=Denying())
-    assert f"has no right to {right} {path}" in problems(denied, tmp_path)
+    denying: Any = Denying()
+    made = plan_of(replace(connection, client=denying, settings=settings), tmp_path)
+    wanted = permissions.of_submit(connection.job, settings)
+    assert {*permissions.rights(permissions.JOB, connection.job, settings)} < {*wanted}
+    assert {"//home/spark/conf/global", settings.submit.stderr_table} <= {
+        one.path for one in wanted
+    }
+    look.look(made, [looks._rights])  # none is missing
+    for right in wanted:
+        denying.denied = (right.permission, right.path)
+        said = f"root lacks a right: {right.permission} on {right.object} {right.path}: {right.why}"
+        assert said in refusal(lambda: look.look(made, [looks._rights]))
+    assert said in refusal(lambda: look.look(made, looks.LOOKS))
+
+
+def test_a_token_that_is_refused_is_named_before_anything_is_looked_at(
+    connection: Connection, running: minicluster.Running
+) -> None:
+    error = {"code": 900, "message": "Token is expired"}
+    running.client.faults.add(method="get", times=None, action="fail", error=error)
+    text = refusal(lambda: connect(connection.settings))
+    assert (
+        text
+        == f"{connection.settings.proxy} refuses the token: Token is expired\n  -> renew YT_TOKEN"
+    )
 
 
 def test_a_pool_is_looked_for(connection: Connection, tmp_path: Path) -> None:
@@ -425,8 +452,10 @@ def test_a_full_quota_is_named(connection: Connection, tmp_path: Path) -> None:
 
 def test_a_job_that_runs_is_not_started_again(connection: Connection, tmp_path: Path) -> None:
     id_ = start(connection, "sleep 100")
-    text = problems(connection, tmp_path)
+    text = problems(replace(connection, config=Path("config/staging.toml")), tmp_path)
     assert f"the job runs already: operation {id_}, version 1, commit c" in text
+    # Without it, make would ask the cluster of config/local.toml.
+    assert "`make stop CONFIG=config/staging.toml` first; it waits for the end" in text
 
 
 def test_an_alias_of_another_job_is_named(connection: Connection, tmp_path: Path) -> None:
@@ -457,7 +486,7 @@ def test_the_lock_of_an_operation_that_has_ended_keeps_nothing_from_starting(
     lock = InstanceLock(connection.client, connection.settings.consumer)
     lock.acquire(print)
     try:
-        look.look(plan_of(connection, tmp_path))
+        look.look(plan_of(connection, tmp_path), looks.LOOKS)
     finally:
         lock.release()
 
@@ -515,7 +544,10 @@ def test_a_job_that_ends_itself_gives_its_reason(connection: Connection) -> None
     token = {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
     own_operation.end(JobError("this processing needs pandas"), None, token)
     wait, _ = waiting(connection, id_)
-    assert "the job has ended itself: this processing needs pandas" in refusal(wait.first_batch)
+    first = refusal(wait.first_batch).splitlines()[0]
+    assert first.endswith(
+        "its operation is aborted: the job has ended itself: this processing needs pandas"
+    )
 
 
 def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
@@ -569,12 +601,92 @@ def test_a_driver_that_fails_leaves_nothing_running(
     id_ = start(connection, "exit 1", executors=executors, alias="*other")
     _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
     said: list[str] = []
-    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), said.append))
+    text = refusal(
+        lambda: submitting.submit(connection, Path("c.toml"), (), said.append, looks.LOOKS)
+    )
     assert f"ended: the driver's operation {id_}" in text
     states = {found["id"]: found["state"]
               for found in connection.client.list_operations(limit=100)["operations"]}  # fmt: skip
     assert (states[id_], states[executors]) == ("aborted", "aborted")
     assert any(id_ in line for line in said)
+
+
+def test_executors_that_never_come_end_the_submit(
+    connection: Connection,
+    running: minicluster.Running,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pool without resources: the driver got the last of them."""
+    client: Any = connection.client
+    id_ = start(connection, "sleep 100", alias="*other", annotations={})
+    eventually(lambda: [run.state for run in operation.runs(client, id_)] == ["running"])
+    running.client.operations.set_start_delay(1_000)
+    try:
+        executors = start(connection, "sleep 100", alias="*executors", annotations={})
+        description = {"Executors operation ID": executors}
+        client.update_operation_parameters(id_, {"annotations": {"description": description}})
+        _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
+        submit = replace(connection.settings.submit, wait_seconds=0.2)
+        hasty = replace(connection, settings=replace(connection.settings, submit=submit))
+        said: list[str] = []
+        text = refusal(
+            lambda: submitting.submit(hasty, Path("c.toml"), (), said.append, looks.LOOKS)
+        )
+    finally:
+        running.client.operations.set_start_delay(0)
+    first, *others = text.splitlines()
+    assert first == (
+        "no batch within 0 s; the last seen: the driver runs: waiting for nodes for the executors"
+    )
+    assert others[:2] == [
+        f"ended: the driver's operation {id_}",
+        f"ended: the executors's operation {executors}",
+    ]
+    assert ended(connection, id_).is_final
+    assert ended(connection, executors).is_final
+
+
+def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
+    connection: Connection,
+    running: minicluster.Running,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = (
+        "Exception in thread main java.util.concurrent.CompletionException: "
+        "java.io.IOException: Connection refused\n\tat a.b(C.java:1)\n"
+    )
+    _fake(monkeypatch, f"import sys; sys.stderr.write({trace!r}); sys.exit(1)")
+    faults, hand_over = running.client.faults, submitting._hand_over
+
+    def away(*given: Any) -> str:
+        faults.add(method=None, times=None, action="hang_up")
+        return hand_over(*given)
+
+    monkeypatch.setattr(submitting, "_hand_over", away)
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print, looks.LOOKS))
+    faults.clear()
+    first, second, *_ = text.splitlines()
+    assert first == "spark-submit failed: java.io.IOException: Connection refused"
+    assert second.startswith("what may have been started could not be ended: cannot reach the ")
+    assert "end it by `make stop CONFIG=" in second
+    running_now = connection.client.list_operations(limit=100)["operations"]
+    assert [one["id"] for one in running_now if one["state"] not in operation.FINAL] == []
+
+
+@pytest.mark.spark
+def test_spark_submit_itself_says_that_a_proxy_went_away_while_it_uploads(
+    connection: Connection, running: minicluster.Running, repository: Path
+) -> None:
+    running.client.faults.add(method="WriteFile", times=None, action="hang_up")
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print, looks.LOOKS))
+    first, second = text.splitlines()
+    assert first.startswith("spark-submit failed: ")
+    assert "no reason" not in first
+    assert "the whole log is" in second
+    found = connection.client.list_operations(limit=100)["operations"]
+    assert [one["id"] for one in found if one["state"] not in operation.FINAL] == []
 
 
 def test_a_spec_that_the_cluster_refuses_is_one_line(
@@ -586,7 +698,7 @@ def test_a_spec_that_the_cluster_refuses_is_one_line(
         "'Pool \"a\" is forbidden'; full error: {...}\n\tat a.b(C.java:1)\n"
     )
     _fake(monkeypatch, f"import sys; sys.stderr.write({trace!r}); sys.exit(1)")
-    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print))
+    text = refusal(lambda: submitting.submit(connection, Path("c.toml"), (), print, looks.LOOKS))
     assert text.splitlines()[0] == 'spark-submit failed: Pool "a" is forbidden'
     assert not connection.client.list_operations(limit=100)["operations"] or "ended" not in text
 
@@ -602,10 +714,11 @@ def test_an_interrupted_submit_says_what_runs(
 
     monkeypatch.setattr(Wait, "first_batch", interrupt)
     said: list[str] = []
+    named = replace(connection, config=Path("config/production.toml"))
     with pytest.raises(KeyboardInterrupt):
-        submitting.submit(connection, Path("c.toml"), (), said.append)
+        submitting.submit(named, Path("c.toml"), (), said.append, looks.LOOKS)
     assert said[-1].startswith(f"interrupted: operation {id_} runs on")
-    assert "make stop" in said[-1]
+    assert "`make stop CONFIG=config/production.toml` ends it" in said[-1]
 
 
 # Logs, status, stop
@@ -627,6 +740,34 @@ def test_logs_show_the_newest_attempt_and_the_executors(connection: Connection) 
     connection.client.abort_operation(id_, message="enough")
     lines = list(logs.follow(connection))
     assert lines[-1] == f"=== operation {id_} is aborted: enough"
+
+
+def test_followed_logs_are_of_executors_too(connection: Connection) -> None:
+    """Also of an executor that came later, and no line twice."""
+    executors = start(connection, "echo e1 >&2; sleep 100", alias="*executors")
+    id_ = start(connection, "echo d1 >&2; sleep 100", executors=executors)
+    client: Any = connection.client
+    said: list[str] = []
+
+    def lines_of(*wanted: str) -> bool:
+        return all(line in said for line in wanted)
+
+    def pause(_: float) -> None:
+        time.sleep(0.1)
+        states = [run.state for run in operation.runs(client, executors)]
+        if lines_of("d1", "e1") and len(states) == 1:
+            client.abort_job(operation.runs(client, executors)[0].id)
+        elif said.count("e1") == 2:
+            client.abort_operation(id_, message="enough")
+
+    for line in logs.follow(connection, pause):
+        said.append(line)
+    assert [line for line in said if not line.startswith("===")].count("d1") == 1
+    assert said.count("e1") == 2
+    headers = [line.split(",")[0] for line in said if line.startswith("===")]
+    assert headers.count("=== driver") == 1
+    assert headers.count("=== executor") == 2
+    assert said[-1] == f"=== operation {id_} is aborted: enough"
 
 
 def test_added_lines_survive_a_cut_in_the_middle() -> None:
@@ -852,7 +993,7 @@ def test_a_second_submit_of_a_repository_is_refused(
     monkeypatch.setattr(plan, "plan_of", lambda *_: made)
 
     def second() -> None:
-        submitting.submit(connection, tmp_path / "production.toml", (), print)
+        submitting.submit(connection, tmp_path / "production.toml", (), print, looks.LOOKS)
 
     with submitting._alone(made.folder):
         assert "another submit of this repository runs" in refusal(second)

@@ -13,7 +13,17 @@ from typing import cast
 from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
-from . import capacity, describe, log, own_operation, provision, retention, shipped, user_errors
+from . import (
+    capacity,
+    describe,
+    log,
+    own_operation,
+    provision,
+    retention,
+    shipped,
+    toml_file,
+    user_errors,
+)
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -24,7 +34,6 @@ from .query import packages, pipeline, replay, session, supervisor
 from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .submitting import logs
 from .submitting.look import verify_operations
 from .submitting.submit import rehearse as rehearse_submit
 from .submitting.submit import submit
@@ -142,7 +151,7 @@ def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
 
 def _submit(connection: Connection, given: argparse.Namespace) -> int:
     """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
-    from .operating import replacing, versions  # not on a cluster
+    from .operating import looks, replacing, versions  # not on a cluster
 
     say = partial(print, flush=True)
     if given.replace:
@@ -150,13 +159,16 @@ def _submit(connection: Connection, given: argparse.Namespace) -> int:
     if given.force:
         raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
     kept = versions.Versions(connection.client, connection.settings)
-    print(submit(connection, given.config, given.words, say, versions.Kept(kept)))
+    record = versions.Kept(kept)
+    print(submit(connection, given.config, given.words, say, looks.LOOKS, record))
     kept.replace(None)
     return 0
 
 
 def _logs(connection: Connection, given: argparse.Namespace) -> None:
     """Show what driver and executors of the job's operation have written."""
+    from .operating import logs  # not on a cluster
+
     for line in (logs.follow if given.follow else logs.logs)(connection):
         print(line, flush=True)
 
@@ -171,7 +183,7 @@ def _rows(connection: Connection, given: argparse.Namespace) -> None:
     print(tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
 
 
-def _demo(job: Job, _: Settings) -> int:
+def _demo(job: Job, _: Settings, __: Path) -> int:
     """Run the job on a minicluster, kill it at the worst moment, and count every row."""
     # Not on a cluster: neither the sample nor this part of the runtime is shipped with the job.
     with user_errors.user_code("sample/ cannot be imported"):
@@ -182,19 +194,20 @@ def _demo(job: Job, _: Settings) -> int:
     return screen.main(job, SAMPLE)
 
 
-def _tables(job: Job, settings: Settings) -> int:
+def _tables(job: Job, settings: Settings, _: Path) -> int:
     """Show the tables that `provision` creates, as YTsaurus describes them."""
     print(describe.tables(job, settings))
     return 0
 
 
-def _confs(job: Job, settings: Settings) -> int:
-    """Show every Spark and checkpoint setting with its value and its reason."""
-    print(describe.conf_table(job, settings))
+def _confs(job: Job, settings: Settings, config: Path) -> int:
+    """Show every Spark and checkpoint setting with its reason, and [submit] with its files."""
+    origins = toml_file.read(config).origins
+    print(describe.conf_table(job, settings), describe.submit_table(settings, origins), sep="\n\n")
     return 0
 
 
-def _alerts(job: Job, settings: Settings) -> int:
+def _alerts(job: Job, settings: Settings, _: Path) -> int:
     """Print rules for Prometheus, for what `metrics` serves and what the cluster exports."""
     from .operating import alerts  # not on a cluster
 
@@ -213,7 +226,7 @@ _CHANGING = (
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 } | {name: command.run for name, command in MORE.items()}
-HERE: dict[str, Callable[[Job, Settings], int]] = {
+HERE: dict[str, Callable[[Job, Settings, Path], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
 
@@ -242,7 +255,7 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
         verify_configuration(job, settings, guarantee_of(job))
         if given.command in HERE:
             with explained(settings):
-                return HERE[given.command](job, settings)
+                return HERE[given.command](job, settings, given.config)
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
@@ -251,7 +264,8 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
             print(rehearse_submit(offline, given.config, given.words))
             return 0
         with explained(settings):
-            connection = Connection(connect(settings), settings, job, guarantee_of(job))
+            connected = connect(settings)
+            connection = Connection(connected, settings, job, guarantee_of(job), given.config)
             if given.command == "submit":
                 verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person

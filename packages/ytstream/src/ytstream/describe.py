@@ -1,6 +1,9 @@
 """Prints the job as the cluster sees it: its tables and its settings."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
 
 import pyspark
 from yt.yson import yson_to_json
@@ -11,7 +14,14 @@ from .config import Settings
 from .job import Job, conf_values
 from .schema import table_schema
 from .sizes import sizes_of
+from .submit_settings import Submit
 from .table import table
+
+#: What holds where a setting of [submit] has no value; "none" for the others.
+_UNSET = {
+    "java": "/opt/jdk and the number of the Java that submits",
+    "title": "SPYT's",
+}
 
 
 def tables(job: Job, settings: Settings) -> str:
@@ -53,6 +63,30 @@ def conf_table(job: Job, settings: Settings) -> str:
         for size in confs.SIZES
     ]
     return table(("of", "setting", "value", "reason"), rows)
+
+
+def submit_table(settings: Settings, origins: Mapping[str, Path]) -> str:
+    """Return a table of every setting of [submit], its value, and which file gives it."""
+    sizes, rows = sizes_of(settings).given, []
+    for setting in fields(Submit):
+        name, value = f"submit.{setting.name}", getattr(settings.submit, setting.name)
+        if setting.name in sizes:
+            value, where = sizes[setting.name]
+            name = where.replace("[", "").replace("] ", ".")  # it may stand under [spark]
+        elif setting.name == "alias":
+            value = settings.alias
+        unset = _UNSET.get(setting.name, "none")
+        shown = unset if value in (None, (), {}) else _shown(value)
+        files = {str(file) for key, file in origins.items() if f"{key}.".startswith(f"{name}.")}
+        under = "[spark] of " if name.startswith("spark.") else ""
+        rows.append((setting.name, shown, under + (", ".join(sorted(files)) or "the default")))
+    return table(("[submit]", "value", "given by"), rows)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _table(name: str, path: str, columns: tuple[Column, ...], *, is_static: bool) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
-from .config import Settings
+from .config import DEFAULT_CONFIG, Settings
 from .sizes import sizes_of
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
@@ -181,6 +183,8 @@ class Connection:
     settings: Settings
     job: Job
     guarantee: Guarantee
+    #: The file of the settings, as a person has named it.
+    config: Path = DEFAULT_CONFIG
 
     def __post_init__(self) -> None:
         """Tell the job how many queues it reads."""
@@ -190,6 +194,10 @@ class Connection:
     def values(self) -> dict[str, Any]:
         """The values that confs.filled() puts into braces."""
         return conf_values(self.settings, self.job)
+
+    def make(self, target: str) -> str:
+        """Return how a person calls a target for this cluster: defaults of targets differ."""
+        return f"`make {target} CONFIG={shlex.quote(str(self.config))}`"
 
 
 def conf_values(settings: Settings, job: Job) -> dict[str, Any]:

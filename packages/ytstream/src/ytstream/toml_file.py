@@ -22,7 +22,7 @@ class Read:
     """The keys of a file and of those that it extends."""
 
     values: dict[str, Any]
-    #: Key, or table and key joined by a dot -> the file that gives it.
+    #: A key, below its tables and joined to them by dots -> the file that gives it.
     origins: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -50,14 +50,9 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> Read:
             f'write it as {EXTENDS} = "production.toml"; nothing was started',
         )
     base = read(path.parent / other, (*before, path))
-    given = dict.fromkeys(_names(own), path)
-    kept = {name: file for name, file in base.origins.items() if name.partition(".")[0] not in own}
-    tables = {
-        name: file
-        for name, file in base.origins.items()
-        if isinstance(own.get(name.partition(".")[0]), dict) and "." in name
-    }
-    return Read(_merged(base.values, own), kept | tables | given)
+    merged = _merged(base.values, own)
+    given = {**base.origins, **dict.fromkeys(_names(own), path)}
+    return Read(merged, {name: given[name] for name in _names(merged)})
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,12 +64,12 @@ def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return {**base, **own, **both}
 
 
-def _names(values: Mapping[str, Any]) -> Iterator[str]:
+def _names(values: Mapping[str, Any], tables: str = "") -> Iterator[str]:
     for key, value in values.items():
         if isinstance(value, dict):
-            yield from (f"{key}.{name}" for name in value)
+            yield from _names(value, f"{tables}{key}.")
         else:
-            yield key
+            yield f"{tables}{key}"
 
 
 def dump(values: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ def verify(versions: Versions, former: Version, made: Plan) -> None:
     if problems := [*_problems(versions, former, made)]:
         raise JobError(
             f"the running version ({former.named}) could not come back: {'; '.join(problems)}",
-            "`make stop`, then `make submit`, without a way back",
+            made.without_a_way_back,
         )
 
 

@@ -1,14 +1,23 @@
-"""Looks before a replacement: what would keep the former version from coming back, too."""
+"""All looks before a submit, and those before a replacement: the former version may come back."""
 
 from collections.abc import Iterator
 
 from .. import operation
 from ..recovery import before_start
 from ..recovery.snapshot import read_head
-from ..submitting.look import LOOKS, Look, Problem, running
+from ..submitting import look
+from ..submitting.look import Look, Problem, running
 from ..submitting.plan import Plan
+from . import permissions
 
-_BY_HAND = "`make stop`, then `make submit`, without a way back"
+
+def _rights(plan: Plan) -> Iterator[Problem]:
+    """Ask for each right that the job needs, of the user whose token it will have."""
+    client = plan.connection.client
+    user = str(client.get_user_name())
+    wanted = permissions.of_submit(plan.connection.job, plan.settings)
+    for line in permissions.missing(client, wanted, user):
+        yield f"{user} lacks a right: {line}", "ask its owner for it"
 
 
 def _replaced(plan: Plan) -> Iterator[Problem]:
@@ -21,7 +30,8 @@ def _replaced(plan: Plan) -> Iterator[Problem]:
     for name in ("consumer", "checkpoint"):
         was, now = found.note.get(name), getattr(plan.settings, name)
         if was not in (None, now):
-            yield f"the {name} is {now}, and that of the running version is {was}", _BY_HAND
+            remedy = plan.without_a_way_back
+            yield f"the {name} is {now}, and that of the running version is {was}", remedy
 
 
 def _next_start(plan: Plan) -> Iterator[Problem]:
@@ -34,10 +44,11 @@ def _next_start(plan: Plan) -> Iterator[Problem]:
         yield (
             f"{', '.join(new)} would be new to the job: the running version could not come back, "
             "since it does not read it",
-            _BY_HAND,
+            plan.without_a_way_back,
         )
 
 
+LOOKS: tuple[Look, ...] = (*look.LOOKS, _rights)
 REPLACING: tuple[Look, ...] = (
     *(_replaced if one is running else one for one in LOOKS),
     _next_start,

@@ -5,7 +5,7 @@ rows, attributes and new nodes of a folder, and to lock it, is `write`; to take 
 `remove`, to mount a table `mount`, to pay from an account or to put a table on a bundle `use`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yt.common import YtError
@@ -14,6 +14,7 @@ from ..cluster import Client
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection, Job
+from ..submitting.look import DISTRIBUTIONS, GLOBAL
 from ..table import counted, table
 
 JOB, OPERATOR, REHEARSAL = "job", "operator", "rehearsal"
@@ -40,7 +41,31 @@ def rights(role: str, job: Job, settings: Settings) -> list[Right]:
             *_reading(settings), *_running(job, settings), *_preparing(job, settings)
         ],
     }[role]()  # fmt: skip
+    return _once(found)
+
+
+def of_submit(job: Job, settings: Settings) -> list[Right]:
+    """Return the rights that a submit looks at: those of the job, which runs as the same user."""
+    found = rights(JOB, job, settings)
+    near = settings.ledger.rpartition("/")[0]
+    found.append(Right("write", "the ledger's folder", near, "shipped files, records of versions"))
+    if settings.submit.stderr_table is not None:
+        found.append(Right("write", "stderr_table", settings.submit.stderr_table, "its stderr"))
+    for path in (GLOBAL, DISTRIBUTIONS):
+        found.append(Right("read", "SPYT", path, "spark-submit and the driver read it"))
+    return _once(found)
+
+
+def _once(found: Sequence[Right]) -> list[Right]:
     return list({(one.permission, one.path): one for one in reversed(found)}.values())[::-1]
+
+
+def missing(client: Client, wanted: Iterable[Right], user: str) -> Iterator[str]:
+    """Yield each right that the user lacks, on what, and what it is for."""
+    for right in wanted:
+        path, is_allowed = _asked(client, right, user)
+        if not is_allowed:
+            yield _line(right, path).strip()
 
 
 def _reading(settings: Settings) -> Iterator[Right]:

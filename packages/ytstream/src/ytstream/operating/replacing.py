@@ -42,7 +42,6 @@ ROLLED_BACK = 5
 _FINAL_SECONDS = 120.0
 _POLL_SECONDS = 0.5
 NOTHING, WAIT, BACK, START = "nothing", "wait", "back", "start"
-_AGAIN = "call `make submit REPLACE=1` again: it continues from here"
 
 
 @dataclass(frozen=True)
@@ -136,6 +135,11 @@ class Replacement:
     def __post_init__(self) -> None:
         """Keep records where the ledger is."""
         self.versions = Versions(self.connection.client, self.connection.settings)
+
+    @property
+    def again(self) -> str:
+        """The remedy where a step was left."""
+        return f"call {self.connection.make('submit REPLACE=1')} again: it continues from here"
 
     def run(self, *, force: bool) -> int:
         """Do what is left to do."""
@@ -263,7 +267,7 @@ class Replacement:
             id_ = bringing_back.start(self.versions, former, self.made, self.epoch())
             found = operation.get(self.connection.client, id_)
             if found is None:
-                raise JobError(f"operation {id_} is gone", _AGAIN)
+                raise JobError(f"operation {id_} is gone", self.again)
             version = self.versions.adopt(found)
         self.versions.settle(except_for=version.operation)
         try:
@@ -272,7 +276,7 @@ class Replacement:
             raise JobError(
                 f"this version was refused, and the former one, operation {version.operation}, "
                 f"has no batch: {error.message}",
-                f"see `make logs`, correct the cause, and {_AGAIN}",
+                f"see {self.connection.make('logs')}, correct the cause, and {self.again}",
             ) from error
         self.versions.write(replace(version, state=WORKS))
         self.versions.replace(None)
@@ -297,7 +301,7 @@ class Replacement:
         until = time.monotonic() + _FINAL_SECONDS
         while (found := operation.get(self.connection.client, id_)) and not found.is_final:
             if time.monotonic() > until:
-                raise JobError(f"operation {id_} does not end: it is {found.state}", _AGAIN)
+                raise JobError(f"operation {id_} does not end: it is {found.state}", self.again)
             time.sleep(_POLL_SECONDS)
 
     # What it took

@@ -103,7 +103,8 @@ def _stop_process(
                 "its log says more; the next start continues from the ledger",
             )
         if time.monotonic() > until:
-            raise JobError("the job was asked to stop and has not ended", "see `make logs`")
+            remedy = f"see {connection.make('logs')}"
+            raise JobError("the job was asked to stop and has not ended", remedy)
         time.sleep(_POLL_SECONDS)
 
 

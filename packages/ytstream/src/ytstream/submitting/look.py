@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from yt.common import YtError
-
 from .. import operation, provision
 from ..addresses import is_loopback
 from ..cluster import Client, explained, facts
@@ -24,16 +22,16 @@ from .plan import ENVIRONMENT, Plan, release_folder, spark_version
 Problem = tuple[str, str]
 Look = Callable[[Plan], Iterator[Problem]]
 
-_GLOBAL, _RELEASES = "//home/spark/conf/global", "//home/spark/conf"
-_DISTRIBUTIONS = "//home/spark/distrib"
+GLOBAL, _RELEASES = "//home/spark/conf/global", "//home/spark/conf"
+DISTRIBUTIONS = "//home/spark/distrib"
 _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the template says for what)"
 _LEAST_PYTHON = (3, 11)
 
 
-def look(plan: Plan, looks: Sequence[Look] = ()) -> None:
+def look(plan: Plan, looks: Sequence[Look]) -> None:
     """Raise JobError with all problems and the remedy of each; return when there is none."""
     found: list[Problem] = []
-    for one in looks or LOOKS:
+    for one in looks:
         try:
             with explained(plan.settings):
                 found += one(plan)
@@ -98,7 +96,7 @@ def _python(plan: Plan) -> Iterator[Problem]:
 def _spyt(plan: Plan) -> Iterator[Problem]:
     """Look for SPYT's global configuration, its release, and the Spark distribution."""
     client, confs = plan.connection.client, plan.settings.spark_confs
-    path = confs.get("spark.ytsaurus.config.global.path", _GLOBAL)
+    path = confs.get("spark.ytsaurus.config.global.path", GLOBAL)
     if not client.exists(path) or "environment" not in client.get(path):
         yield f"{path} is missing, or has no `environment`", f"SPYT reads it: {_ADMINISTRATORS}"
     releases = confs.get("spark.ytsaurus.config.releases.path", f"{_RELEASES}/{release_folder()}")
@@ -113,35 +111,12 @@ def _spyt(plan: Plan) -> Iterator[Problem]:
         for file in client.get(release).get("file_paths", []):
             if not client.exists(str(file)):
                 yield f"SPYT {version} is not complete: no {file}", _ADMINISTRATORS
-    distributions = confs.get("spark.ytsaurus.distributives.path", _DISTRIBUTIONS)
+    distributions = confs.get("spark.ytsaurus.distributives.path", DISTRIBUTIONS)
     spark = spark_version(plan.settings)
     folder = "/".join([distributions, *spark.split(".")[:3]])
     files = [*map(str, client.list(folder))] if client.exists(folder) else []
     if not any(file.endswith(".tgz") for file in files):
         yield f"Spark {spark} is not on the cluster: no .tgz in {folder}", _ADMINISTRATORS
-
-
-def _rights(plan: Plan) -> Iterator[Problem]:
-    """Ask for each right that the job needs; a path that is not there is the tables' affair."""
-    client, settings = plan.connection.client, plan.settings
-    user = str(client.get_user_name())
-    near = settings.ledger.rpartition("/")[0]
-    wanted = [("read", path) for path in settings.queues]
-    wanted += [("read", settings.reference)] if settings.reference is not None else []
-    wanted += [("write", path) for path in (settings.ledger, settings.consumer)]
-    wanted += [("write", path) for path in (settings.checkpoint, *settings.outputs.values(), near)]
-    wanted += [("write", settings.submit.stderr_table)] if settings.submit.stderr_table else []
-    wanted += [("read", path) for path in (_GLOBAL, _DISTRIBUTIONS)]
-    wanted += [("use", f"//sys/accounts/{settings.account}")] if settings.account else []
-    for permission, path in dict.fromkeys(wanted):
-        try:
-            answer = client.check_permission(user, permission, path)
-        except YtError as error:
-            if error.is_resolve_error():
-                continue
-            raise
-        if answer["action"] != "allow":
-            yield f"{user} has no right to {permission} {path}", "ask its owner for the right"
 
 
 def _pool(plan: Plan) -> Iterator[Problem]:
@@ -222,6 +197,7 @@ def _tables(plan: Plan) -> Iterator[Problem]:
 def running(plan: Plan) -> Iterator[Problem]:
     """Look for an operation under the alias, and for a process that holds the job's lock."""
     client, settings = plan.connection.client, plan.settings
+    stop = f"{plan.connection.make('stop')} first"
     found = operation.get(client, alias=settings.alias)
     if found is not None and not found.is_final:
         if found.note.get("ledger") == settings.ledger:
@@ -229,7 +205,7 @@ def running(plan: Plan) -> Iterator[Problem]:
             yield (
                 f"the job runs already: operation {found.id}, {version}commit "
                 f"{found.note.get('commit') or '?'}, started by {found.user}",
-                "`make stop` first; it waits for the end",
+                f"{stop}; it waits for the end",
             )
         else:
             yield (
@@ -243,7 +219,7 @@ def running(plan: Plan) -> Iterator[Problem]:
     )
     other = operation.of_owner(client, head)
     if other is not None and not other.is_final:
-        yield f"the job runs already: operation {other.id}", "`make stop` first"
+        yield f"the job runs already: operation {other.id}", stop
         return
     if not client.exists(settings.consumer):
         return
@@ -253,8 +229,8 @@ def running(plan: Plan) -> Iterator[Problem]:
         id_ = operation.id_in(owner)
         former = operation.get(client, id_) if id_ is not None else None
         if former is None or not former.is_final:
-            remedy = "`make stop` first, or wait for its lock to expire"
-            yield f"the job runs already: {owner}", remedy
+            yield f"the job runs already: {owner}", f"{stop}, or wait for its lock to expire"
 
 
-LOOKS: tuple[Look, ...] = (*(_here, running, _python, _spyt, _rights, _pool, _quota, _tables),)
+#: The first of all looks; operating/looks.py has the others.
+LOOKS: tuple[Look, ...] = (_here, running, _python, _spyt, _pool, _quota, _tables)

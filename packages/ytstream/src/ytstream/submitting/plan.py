@@ -64,6 +64,12 @@ class Plan:
         return self.settings.submit
 
     @property
+    def without_a_way_back(self) -> str:
+        """The remedy where the running version could not come back."""
+        make = self.connection.make
+        return f"{make('stop')}, then {make('submit')}, without a way back"
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files that go into the job's folder beside main.py and the package."""
         return (self.config, ATTEMPT)

@@ -54,6 +54,7 @@ def submit(
     config: Path,
     words: Sequence[str],
     say: Callable[[str], None],
+    looks: Sequence[Look],
     record: Record | None = None,
 ) -> str:
     """Start the job, and return what shows that it works.
@@ -62,7 +63,7 @@ def submit(
     come to its first batch; then nothing runs that did not run before.
     """
     record = record or Record()
-    with prepared(connection, config, words, record) as made:
+    with prepared(connection, config, words, record, looks) as made:
         say(f"{plan.shown(made)}\n")
         return begin(made, say, record)
 
@@ -73,7 +74,7 @@ def prepared(
     config: Path,
     words: Sequence[str],
     record: Record,
-    looks: Sequence[Look] = (),
+    looks: Sequence[Look],
 ) -> Iterator[Plan]:
     """Look, build what is shipped, and keep other submits of this repository out."""
     made = plan.plan_of(connection, config, words)
@@ -188,22 +189,23 @@ def _undo(made: Plan, id_: str | None, why: str) -> list[str]:
             ended = [*operation.abort(client, found, line)] if found is not None else []
     except Exception as error:
         what = f"operation {id_}" if id_ else "what may have been started"
-        return [f"{what} could not be ended: {error}; end it by `make stop`"]
+        return [f"{what} could not be ended: {error}; end it by {made.connection.make('stop')}"]
     return [f"ended: {one}" for one in ended]
 
 
 def _interrupted(made: Plan, id_: str | None) -> str:
+    status, stop = made.connection.make("status"), made.connection.make("stop")
     try:
         id_ = id_ or _started(made)
     except (YtError, OSError) as error:
         return (
             f"interrupted: whether anything was started is not known, since the cluster does not "
-            f"answer ({first_line(error)}); `make status` shows it, by the alias "
+            f"answer ({first_line(error)}); {status} shows it, by the alias "
             f"{made.settings.alias}"
         )
     if id_ is None:
         return "interrupted: nothing was started"
     return (
-        f"interrupted: operation {id_} runs on, alias {made.settings.alias}; `make status` shows "
-        "it, `make stop` ends it"
+        f"interrupted: operation {id_} runs on, alias {made.settings.alias}; {status} shows it, "
+        f"{stop} ends it"
     )

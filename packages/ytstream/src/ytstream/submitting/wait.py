@@ -111,11 +111,13 @@ class Wait:
     def _failed(self, found: Operation, runs: Sequence[operation.Run]) -> JobError:
         why = self._why(found) or next((run.error for run in runs if run.error), "")
         state = f"its operation is {found.state}" if found.is_final else "its first attempt failed"
-        lines = [f"the driver did not come to its first batch: {state}", *filter(None, [why])]
+        # In one line: that one is the record of the version.
+        said = ": ".join(filter(None, (state, why)))
+        lines = [f"the driver did not come to its first batch: {said}"]
         lines += stderr_of_newest(self._client, found.id, SHOWN)
         return JobError(
             "\n".join(lines),
-            "correct the cause and submit again; `make logs` has all that the driver said",
+            f"correct the cause and submit again; {self._logs} has all that the driver said",
         )
 
     def _why(self, found: Operation) -> str:
@@ -129,9 +131,13 @@ class Wait:
         last = self._said or "nothing was seen of it"
         return JobError(
             f"no batch within {limit:.0f} s; the last seen: {last}",
-            "see whether the pool has free resources and `make logs`, then submit again; a longer "
-            "wait is wait_seconds under [submit]",
+            f"see whether the pool has free resources and {self._logs}, then submit again; a "
+            "longer wait is wait_seconds under [submit]",
         )
+
+    @property
+    def _logs(self) -> str:
+        return self.connection.make("logs")
 
     @property
     def _client(self) -> Client:

@@ -7,7 +7,7 @@ from .. import operation
 from ..cluster import Client
 from ..errors import JobError
 from ..job import Connection
-from ..operation import DRIVER, Operation, Run
+from ..operation import DRIVER, EXECUTOR, Operation, Run
 from ..recovery.snapshot import read_head
 
 _POLL_SECONDS = 3.0
@@ -22,7 +22,8 @@ def job_operation(connection: Connection) -> Operation:
         raise JobError(
             f"no operation of this job: none has the alias {settings.alias}, and the ledger names "
             "none",
-            "start it by `make submit`; a job of `make run` writes into its own terminal",
+            f"start it by {connection.make('submit')}; a job of `make run` writes into its own "
+            "terminal",
         )
     return found
 
@@ -35,21 +36,33 @@ def logs(connection: Connection) -> Iterator[str]:
 
 
 def follow(connection: Connection, pause: Callable[[float], None] = time.sleep) -> Iterator[str]:
-    """Yield what is added to the driver's stderr, attempt after attempt, until the operation ends.
+    """Yield what is added to the stderr of driver and executors until the operation ends.
 
-    YTsaurus keeps the first and the last half of what a job writes: between two looks some of a
-    long log may go.
+    A header stands above the lines of each job; a new attempt is another job. YTsaurus keeps the
+    first and the last half of what a job writes: between two looks some of a long log may go.
     """
+    client, last = connection.client, ""
     seen: dict[str, str] = {}
+    done: set[str] | None = None
     while True:
         found = job_operation(connection)
-        runs = operation.runs(connection.client, found.id)
-        for run in runs[:1]:
-            if run.id not in seen:
-                yield _header(DRIVER, run)
-            said = operation.stderr(connection.client, found.id, run.id)
-            said += "\n" * (run.state in operation.FINAL and not said.endswith("\n"))
-            yield from added(seen.get(run.id, ""), said)
+        executors = _executors(client, found)
+        if done is None:  # of those that had ended before, the newest will do
+            done = {run.id for run in executors[1:] if run.state in operation.FINAL}
+        jobs = [(DRIVER, found.id, run) for run in operation.runs(client, found.id)[:1]]
+        jobs += [(EXECUTOR, str(found.executors), run) for run in reversed(executors)]
+        for what, id_, run in jobs:
+            if run.id in done:
+                continue
+            said = operation.stderr(client, id_, run.id)
+            if run.state in operation.FINAL:
+                said += "\n" * (said != "" and not said.endswith("\n"))
+                done.add(run.id)
+            lines = added(seen.get(run.id, ""), said)
+            if run.id not in seen or (lines and run.id != last):
+                yield _header(what, run)
+                last = run.id
+            yield from lines
             seen[run.id] = said
         if found.is_final:
             yield f"=== operation {found.id} is {found.state}: {found.error or 'no error'}"
@@ -80,9 +93,12 @@ def _header(what: str, run: Run) -> str:
 def _newest(client: Client, found: Operation) -> Iterator[tuple[str, str, Run]]:
     for run in operation.runs(client, found.id)[:1]:
         yield DRIVER, found.id, run
-    if found.executors is None:
-        return
-    runs = operation.runs(client, found.executors)
+    runs = _executors(client, found)
     running = [run for run in runs if run.state not in operation.FINAL]
     for number, run in enumerate(running or runs[:1]):
-        yield f"executor {number}", found.executors, run
+        yield f"{EXECUTOR} {number}", str(found.executors), run
+
+
+def _executors(client: Client, found: Operation) -> list[Run]:
+    """Return the jobs of the executors' operation, the newest first."""
+    return operation.runs(client, found.executors) if found.executors is not None else []
