@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from minicluster import testing as minicluster
@@ -42,8 +42,8 @@ class Live:
     _processes: ExitStack
     #: The producer's own: it has a thread of its own.
     _client: Client
-    #: What the producer does to each row, at the moment.
-    change: dict[str, str] | None = None
+    #: Columns that the producer changes in each fourth row, at the moment.
+    change: Mapping[str, str] = field(default_factory=dict)
     process: Process | None = None
     _calls: int = 0
 
@@ -52,7 +52,7 @@ class Live:
         self._calls += 1
         rows = self.sample.make(count, self._calls)
         if self.change:
-            rows = [{**row, **self.change} for row in rows]
+            rows = [{**row, **self.change} if n % 4 == 0 else row for n, row in enumerate(rows)]
         tables.produce(self._client, self.connection.settings.queues[0], rows, 4)
 
     @contextmanager

@@ -34,7 +34,7 @@ DOCS = ROOT / "docs"
 #: The producer: rows of one call, and the seconds between two calls.
 ROWS, EVERY = 80, 1.0
 #: Batches before a kill, and batches in which rows of a worse kind come.
-LIFE, WORSE = 12, 4
+LIFE, WORSE = 10, 4
 #: Seconds for which the job is down at its end.
 DOWN = 25
 _WORSE = {"url": "https://auction.example/0?c=Google"}
@@ -50,7 +50,7 @@ def play(job: Live) -> None:
     job.wait_for_batches(LIFE)
     job.change = _WORSE
     job.wait_for_batches(WORSE)
-    job.change = None
+    job.change = {}
     job.wait_for_batches(LIFE)
     job.kill()
     time.sleep(DOWN)

@@ -86,6 +86,7 @@ class Play:
     head: Head = field(default_factory=Head)
     minute: int = 0
     series: Series = field(default_factory=Series)
+    _seen: dict[int, Standing] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start the first process, which holds the lock."""
@@ -121,14 +122,17 @@ class Play:
         _write(self.connection, head_row(head), batch_row(head, done))
 
     def standing(self) -> Standing:
-        """Return where the job is, by the clock of the play."""
+        """Return where the job is, by the clock of the play; one look a minute."""
+        if self.minute in self._seen:
+            return self._seen[self.minute]
         found = replace(standing.read(self.connection), time=self.now)
         # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
         partitions = [
             replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
             for one in found.partitions
         ]
-        return replace(found, partitions=partitions)
+        self._seen = {self.minute: replace(found, partitions=partitions)}
+        return self._seen[self.minute]
 
     def look(self) -> None:
         """Note what `metrics` gives now."""
