@@ -254,7 +254,7 @@ def test_a_fault_fires_its_rules_alone(
 
 
 @pytest.mark.journey
-def test_a_state_that_doubles_in_a_dayfires(tmp_path: Path) -> None:
+def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
     job = example("transactional", "window").job
     text = alerts.text(job, settings_of(job, "//home/job"))
     name = series_name("ytstream_state_rows", {"app": job.name})
@@ -266,7 +266,7 @@ def test_a_state_that_doubles_in_a_dayfires(tmp_path: Path) -> None:
 
 
 @pytest.mark.journey
-def test_the_queue_agents_lagfires(tmp_path: Path) -> None:
+def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
     job = example("transactional", "map").job
     settings = settings_of(job, "//home/job")
     labels = {"consumer_path": settings.consumer, "partition_index": ""}
