@@ -1,6 +1,7 @@
 """A cluster as a generated job leaves it: queues with rows, and the batches that have read them.
 
-`python -m tests.template.production PROXY BATCHES ROWS` in a process that can import the project.
+`python -m tests.template.production PROXY BATCHES ROWS COMMIT` in a process that can import the
+project. The commit is in the record that a submit has left; there is no operation.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from ytstream.demo.tables import fill_reference, produce
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row
+from ytstream.operating.versions import WORKS, Version, Versions
 
 _DAY = 86_400_000_000
 
 
-def main(proxy: str, batches: int, count: int) -> None:
+def main(proxy: str, batches: int, count: int, commit: str) -> None:
     """Make the job's tables, and let each batch have read ``count`` rows, a day after the last."""
     root = Path(str(import_module("bids_stream").__file__)).parents[2]
     job, sample = import_module("bids_stream.job").JOB, import_module("sample").SAMPLE
@@ -47,6 +49,9 @@ def main(proxy: str, batches: int, count: int) -> None:
     ids = {queue: str(connection.client.get(f"{queue}/@id")) for queue in settings.queues}
     last = Head(1, "process 1 on host, a", 1, batches - 1, batches, ends, ids)
     connection.client.insert_rows(settings.ledger, [*rows, head_row(last)])
+    started = now.isoformat()
+    record = Version("a", WORKS, {"commit": commit}, started=started, ended=started)
+    Versions(connection.client, settings).write(record)
 
 
 def _ends(connection: Connection, queue: str) -> dict[int, int]:
@@ -56,4 +61,4 @@ def _ends(connection: Connection, queue: str) -> dict[int, int]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -71,6 +71,9 @@ def test_a_change_is_found_and_nothing_else(
     git(project, "init", "--quiet")
     git(project, "add", "--all")
     git(project, "commit", "--quiet", "--message", "deployed")
+    asked = ["git", "rev-parse", "--short=12", "HEAD"]
+    done = subprocess.run(asked, cwd=project, capture_output=True, text=True, check=True)
+    commit = done.stdout.strip()
     before, after, column = CHANGES[kind]
     if is_changed:
         file = project / "src/bids_stream/transform.py"
@@ -87,19 +90,20 @@ def test_a_change_is_found_and_nothing_else(
             ),
         }
         python = str(environments["4.1"] / "bin/python")
-        made = [python, "-m", "tests.template.production", production.http, "20", "100"]
+        made = [python, "-m", "tests.template.production", production.http, "20", "100", commit]
         subprocess.run(made, cwd=project, env=environment, check=True)
         production.client.journal.clear()
         done = subprocess.run(
-            [python, "-m", "bids_stream", "rehearse", "--batches", "20", "--commit", "HEAD"],
+            [python, "-m", "bids_stream", "rehearse", "--batches", "20"],
             cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
-        asked = {entry.method for entry in production.client.journal()}
+        requests = {entry.method for entry in production.client.journal()}
     said = done.stdout
     assert done.returncode == (DIFFERS if is_changed else 0), said + done.stderr
-    assert "select_rows" in asked
-    assert asked <= READS
+    assert "select_rows" in requests
+    assert requests <= READS
     assert "read 2000 rows of 20 batches" in said
+    assert f"commit {commit}: 20 batches" in said
     (counts,) = re.findall(r"^output: (\d+) rows before, (\d+) after: (.*)$", said, re.MULTILINE)
     assert counts[0] == counts[1] != "0"
     assert said.splitlines()[-1] == ("not equal" if is_changed else "equal")

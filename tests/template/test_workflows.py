@@ -15,6 +15,8 @@ from local_extensions import versions
 from tests.conftest import Generate
 from tests.project import ROOT
 from tools import audit
+from ytstream import cli
+from ytstream.testing.rehearse import DIFFERS
 
 OURS = ROOT / ".github/workflows/ci.yml"
 ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
@@ -72,6 +74,46 @@ def test_a_release_is_by_hand_or_by_a_tag_and_calls_what_a_person_calls(
         assert job["rules"][0] == {"if": "$CI_COMMIT_TAG =~ /^v/"}
         assert [rule.get("when") for rule in job["rules"]] == [None, "manual"]
         assert job["resource_group"] == job["environment"] == "production"
+
+
+REHEARSAL = (ROOT / "docs/rehearse.md").read_text(encoding="utf-8")
+REHEARSAL_BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", REHEARSAL, re.MULTILINE | re.DOTALL)
+
+
+def test_the_rehearsal_of_the_page_fits_into_a_projects_workflow(generate: Generate) -> None:
+    block = REHEARSAL_BLOCKS[0]
+    text = (generate(ci="github") / ".github/workflows/ci.yml").read_text()
+    first, line, rest = text.partition("\n  # Has the template a newer version?")
+    described: dict[str, Any] = yaml.safe_load(f"{first}\n{block}{line}{rest}")
+    assert described["jobs"].keys() == {"checks", "rehearse", "template"}
+    job = described["jobs"]["rehearse"]
+    assert job["permissions"] == {"contents": "read"}
+    checkout, setup, run = job["steps"]
+    assert checkout["with"] == {"fetch-depth": 0, "persist-credentials": False}
+    (used,) = _USES.findall(block)
+    assert used in _USES.findall(text)
+    assert setup == {"run": "make setup"}
+    assert run["env"] == {"YT_TOKEN": "${{ secrets.YT_REHEARSAL_TOKEN }}"}
+    _is_a_rehearsal(run["run"])
+
+
+def test_the_rehearsal_of_the_page_fits_into_a_projects_pipeline(generate: Generate) -> None:
+    text = (generate(ci="gitlab") / ".gitlab-ci.yml").read_text()
+    described = yaml.safe_load(f"{text}\n{REHEARSAL_BLOCKS[1]}")
+    job = described["rehearse"]
+    assert "image" in described[job["extends"]]
+    assert job["variables"] == {"GIT_DEPTH": 0, "YT_TOKEN": "$YT_REHEARSAL_TOKEN"}
+    assert job["allow_failure"] == {"exit_codes": DIFFERS}
+    setup, run = job["script"]
+    assert setup == "make setup"
+    _is_a_rehearsal(run)
+
+
+def _is_a_rehearsal(line: str) -> None:
+    words = line.removeprefix(".venv/bin/python -m <package> ").split()
+    given = cli._parser("bids").parse_args(words)
+    assert (given.command, given.batches, given.commit) == ("rehearse", 5, None)
+    assert given.config == Path("config/production.toml")
 
 
 def test_ours_calls_what_a_person_calls() -> None:

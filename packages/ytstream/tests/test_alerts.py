@@ -5,9 +5,7 @@ The series are what `metrics` reads from a minicluster, a look a minute, by a cl
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -20,11 +18,12 @@ from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ConnectionOf
 from packages.ytstream.tests.test_status import _head, _send, _write
 from tests.project import ROOT
-from tests.promtool import promtool
+from tests.promtool import Series, fires, series_name
 from ytstream import cli, ledger
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row
 from ytstream.operating import alerts, metrics, standing
+from ytstream.operating.standing import Standing
 from ytstream.recovery.lock import InstanceLock
 
 MINUTES = 75
@@ -86,8 +85,8 @@ class Play:
     monkeypatch: pytest.MonkeyPatch
     head: Head = field(default_factory=Head)
     minute: int = 0
-    #: Series -> a value for each minute, "_" where there is none.
-    series: dict[str, list[str]] = field(default_factory=dict)
+    series: Series = field(default_factory=Series)
+    _seen: dict[int, Standing] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start the first process, which holds the lock."""
@@ -122,29 +121,31 @@ class Play:
         self.head = head
         _write(self.connection, head_row(head), batch_row(head, done))
 
-    def look(self) -> None:
-        """Note what `metrics` gives now."""
+    def standing(self) -> Standing:
+        """Return where the job is, by the clock of the play; one look a minute."""
+        if self.minute in self._seen:
+            return self._seen[self.minute]
         found = replace(standing.read(self.connection), time=self.now)
         # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
         partitions = [
             replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
             for one in found.partitions
         ]
-        found = replace(found, partitions=partitions)
-        self.note({
-            _name(name, {"app": self.connection.job.name, **labels}): value
-            for name, labels, value in metrics.samples(self.connection, found)
-        })  # fmt: skip
+        self._seen = {self.minute: replace(found, partitions=partitions)}
+        return self._seen[self.minute]
 
-    def note(self, values: Mapping[str, float]) -> None:
-        """Note these values for this minute."""
-        for name in {*self.series, *values}:
-            known = self.series.setdefault(name, ["_"] * self.minute)
-            known.append(f"{values[name]:g}" if name in values else "_")
+    def look(self) -> None:
+        """Note what `metrics` gives now."""
+        for name, labels, value in metrics.samples(self.connection, self.standing()):
+            self.series.note(self.minute, name, {"app": self.connection.job.name, **labels}, value)
 
-
-def _name(name: str, labels: Mapping[str, str]) -> str:
-    return name + "{" + ", ".join(f"{k}={json.dumps(v)}" for k, v in labels.items()) + "}"
+    def ask_the_agent(self) -> None:
+        """Note what the cluster's queue agent exports: its consumer is where the ledger is."""
+        found = self.standing()
+        labels = {"consumer_path": self.connection.settings.consumer, "partition_index": ""}
+        for name, value in (("rows_sum", found.lag), ("time_max", found.lag_seconds or 0.0)):
+            name = f"yt_queue_agent_consumer_partition_lag_{name}"
+            self.series.note(self.minute, name, labels, value)
 
 
 def _healthy(play: Play) -> None:
@@ -199,29 +200,39 @@ def _losing(play: Play) -> None:
 def _unreadable(play: Play) -> None:
     if play.minute < 20:
         return _healthy(play)
-    return play.note({_name("ytstream_up", {"app": play.connection.job.name}): 0})
+    return play.series.note(play.minute, "ytstream_up", {"app": play.connection.job.name}, 0)
 
 
 def _gone(play: Play) -> None:
     """The exporter itself has ended."""
-    return _healthy(play) if play.minute < 20 else play.note({})
+    if play.minute < 20:
+        _healthy(play)
 
 
-_TWINS = {
-    f"{rule.name}Absent"
-    for rule in alerts.alerts(example("transactional", "map", rejects=True).job)
+def _agentless(play: Play) -> None:
+    """Run well where the queue agent exports nothing."""
+    _healthy(play)
+
+
+_JOB = example("transactional", "map", rejects=True).job
+_TWINS = {f"{rule.name}Absent" for rule in alerts.alerts(_JOB)}
+_TWINS_OF_AGENT = {
+    f"{rule.name}Absent" for rule in alerts.cluster_alerts(settings_of(_JOB, "//home/job"))
 }
+#: The queue agent's rule for a job that reads no more, or too slowly.
+_AGENT = "YtConsumerLagTime"
 #: What happens -> the rules that fire by the end of it.
 PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _healthy: set(),
-    _killed: {"YtstreamEndedWithoutStop", "YtstreamStalled", "YtstreamLagGrows"},
-    _hung: {"YtstreamStalled", "YtstreamLagGrows"},
-    _slow: {"YtstreamLagGrows"},
+    _killed: {"YtstreamEndedWithoutStop", "YtstreamStalled", "YtstreamLagGrows", _AGENT},
+    _hung: {"YtstreamStalled", "YtstreamLagGrows", _AGENT},
+    _slow: {"YtstreamLagGrows", _AGENT},
     _rejecting: {"YtstreamRejectedShare"},
     _restarting: {"YtstreamRestarts"},
     _losing: {"YtstreamReadUnequalWritten"},
     _unreadable: {"YtstreamUnreadable"},
     _gone: _TWINS,
+    _agentless: _TWINS_OF_AGENT,
 }
 
 
@@ -236,21 +247,22 @@ def test_a_fault_fires_its_rules_alone(
     for played.minute in range(MINUTES):
         played.lock.keep()
         play(played)
+        if play is not _agentless:
+            played.ask_the_agent()
     text = alerts.text(connection.job, connection.settings)
-    of_cluster = {f"{rule.name}Absent" for rule in alerts.cluster_alerts(connection.settings)}
-    _fires(tmp_path, text, played.series, PLAYS[play] | of_cluster, MINUTES - 1)
+    fires(tmp_path, text, played.series.values(MINUTES), PLAYS[play], MINUTES - 1)
 
 
 @pytest.mark.journey
 def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
     job = example("transactional", "window").job
     text = alerts.text(job, settings_of(job, "//home/job"))
-    name = _name("ytstream_state_rows", {"app": job.name})
-    up = _name("ytstream_up", {"app": job.name})
+    name = series_name("ytstream_state_rows", {"app": job.name})
+    up = series_name("ytstream_up", {"app": job.name})
     day = 24 * 60
     for rows, wanted in ((300_001, {"YtstreamStateGrows"}), (200_000, set[str]())):
         series = {name: [f"150000x{day}", f"{rows}x60"], up: [f"1x{day + 60}"]}
-        _fires(tmp_path, text, series, wanted, day + 59, only="YtstreamStateGrows.*")
+        fires(tmp_path, text, series, wanted, day + 59, only="YtstreamStateGrows.*")
 
 
 @pytest.mark.journey
@@ -263,39 +275,9 @@ def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
         (0, 0, set[str]()),
     ):
         series = {
-            _name("yt_queue_agent_consumer_partition_lag_rows_sum", labels): [f"{rows}x30"],
-            _name("yt_queue_agent_consumer_partition_lag_time_max", labels): [f"{seconds}x30"],
-        }
-        _fires(tmp_path, alerts.text(job, settings), series, wanted, 29, only="YtConsumer.*")
-
-
-def _fires(
-    folder: Path, rules: str, series: Mapping[str, list[str]], wanted: set[str], minute: int,
-    only: str = ".*",
-) -> None:  # fmt: skip
-    """Let promtool evaluate the rules; compare those that fire at that minute with ``wanted``."""
-    (folder / "rules.yml").write_text(rules, encoding="utf-8")
-    firing = f'ALERTS{{alertstate="firing", alertname=~"{only}"}}'
-    test = {
-        "rule_files": ["rules.yml"],
-        "evaluation_interval": "1m",
-        "tests": [{
-            "interval": "1m",
-            "input_series": [
-                {"series": name, "values": " ".join(values)} for name, values in series.items()
+            series_name("yt_queue_agent_consumer_partition_lag_rows_sum", labels): [f"{rows}x30"],
+            series_name("yt_queue_agent_consumer_partition_lag_time_max", labels): [
+                f"{seconds}x30"
             ],
-            "promql_expr_test": [{
-                "expr": f"count by (alertname) ({firing})",
-                "eval_time": f"{minute}m",
-                "exp_samples": [
-                    {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)
-                ],
-            }],
-        }],
-    }  # fmt: skip
-    (folder / "test.yml").write_text(json.dumps(test))
-    for words in (["check", "rules", "rules.yml"], ["test", "rules", "test.yml"]):
-        done = subprocess.run(
-            [promtool(), *words], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        }
+        fires(tmp_path, alerts.text(job, settings), series, wanted, 29, only="YtConsumer.*")

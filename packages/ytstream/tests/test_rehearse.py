@@ -15,6 +15,8 @@ from packages.ytstream.tests.helpers import ConnectionOf, refusal
 from packages.ytstream.tests.test_repair import LAST, _ledger, _minutes
 from packages.ytstream.tests.test_status import _command, _send
 from ytstream.job import Connection
+from ytstream.operating.versions import FAILED, REFUSED, WORKS, Versions
+from ytstream.operating.versions import Version as Record
 from ytstream.operation import Operation
 from ytstream.recovery import stopping
 from ytstream.testing import commands, revisions
@@ -182,7 +184,7 @@ def test_a_commit_that_is_none_is_refused(
     [
         ({"commit": "abc"}, "abc"),
         ({"commit": "abc+"}, "was submitted from abc with changes that git does not have"),
-        ({}, "no operation of the job says which commit is deployed"),
+        ({}, "no operation or record of the job says which commit is deployed"),
     ],
 )
 def test_the_deployed_commit_is_the_one_that_submit_has_noted(
@@ -192,13 +194,36 @@ def test_the_deployed_commit_is_the_one_that_submit_has_noted(
     said: str,
 ) -> None:
     connection = provisioned_of("transactional")
-    assert "no operation of the job" in refusal(lambda: revisions.deployed(connection))
+    assert "no operation or record of the job" in refusal(lambda: revisions.deployed(connection))
     found = Operation("1-2-3-4", "running", annotations={"ytstream": note})
     monkeypatch.setattr(stopping, "of_job", lambda _: found)
     if note == {"commit": "abc"}:
         assert revisions.deployed(connection) == said
     else:
         assert said in refusal(lambda: revisions.deployed(connection))
+
+
+def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
+) -> None:
+    """A version that was refused is not deployed; nor is one that failed."""
+    connection = _connected(provisioned_of)
+    records, commit = (
+        Versions(connection.client, connection.settings),
+        _git(repository, "rev-parse", "--short=12", "HEAD"),
+    )
+    for hour, (state, noted) in enumerate(
+        [(WORKS, "0123456789ab"), (WORKS, commit), (REFUSED, "abc"), (FAILED, "abc")]
+    ):
+        started = f"2026-11-23T1{hour}:00:00Z"
+        records.write(Record(f"{hour}", state, {"commit": noted}, started=started))
+    _, said = _rehearsed(connection, repository, commit=None)
+    assert f"commit {commit}: 20 batches" in said
+    denied = {"code": 901, "message": "Access denied: no read permission for the records"}
+    cluster.client.faults.add(method="exists", times=None, action="fail", error=denied)
+    no = refusal(lambda: revisions.deployed(connection))
+    cluster.client.faults.clear()
+    assert "no operation or record of the job" in no
 
 
 def test_a_job_that_has_never_run_is_refused_by_the_command(

@@ -121,6 +121,41 @@ def test_before_the_ledgers_first_batch_the_rows_times_tell(
     assert _places(connection, times[1]) == [400, 300, 300, 300]
 
 
+def test_a_time_before_the_first_row_or_after_the_last_says_from_where_it_reads(
+    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = provisioned_of("transactional")
+    (before,) = _sent(connection, cluster, [300])
+    after = before + timedelta(minutes=1)
+    monkeypatch.setattr(at_time, "now", lambda: after + timedelta(hours=1))
+    queue = connection.settings.queues[0]
+    _trim(connection, 0, 100)
+    named, said = at_time.places(connection, before)
+    assert named == [f"{queue}:{p}={row}" for p, row in enumerate((100, 0, 0, 0))]
+    assert said[1:] == [
+        f"{queue}, partition {p}: no row came earlier; it is read from its first, row {row}"
+        for p, row in enumerate((100, 0, 0, 0))
+    ]
+    _trim(connection, 1, 300)
+    named, said = at_time.places(connection, after)
+    assert named == [f"{queue}:{p}=300" for p in range(4)]
+    every = "every row came earlier; it is read from its end, row 300"
+    none = "it has no row; the next one is row 300"
+    assert said[1:] == [f"{queue}, partition {p}: {none if p == 1 else every}" for p in range(4)]
+
+
+def test_a_time_after_the_last_batch_moves_nothing(provisioned_of: ConnectionOf) -> None:
+    """Rows that wait are not skipped: the job had not read them then."""
+    connection = provisioned_of("transactional")
+    queue = connection.settings.queues[0]
+    _send(connection, 4 * 200)
+    _ledger(connection, 20)
+    named, said = at_time.places(connection, LAST + timedelta(seconds=30))
+    assert named == [f"{queue}:{p}={row}" for p, row in enumerate((100, 100, 0, 0))]
+    assert said[-1] == f"{queue}: no batch has read it since then, so it is not moved"
+    assert "not moved" not in "".join(at_time.places(connection, _minutes(1.5))[1])
+
+
 def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ConnectionOf) -> None:
     connection = provisioned_of("transactional")
     _send(connection, 4 * 200)

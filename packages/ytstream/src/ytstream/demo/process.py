@@ -27,7 +27,7 @@ class Process:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", package, "run", *words],
-                env=_environment(proxy, root),
+                env=environment(proxy, root),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -77,7 +77,8 @@ class Process:
         return "\n".join(said[ends[-1] if ends else -lines :])
 
 
-def _environment(proxy: str, root: Path) -> dict[str, str]:
+def environment(proxy: str, root: Path) -> dict[str, str]:
+    """Return the environment in which a command of the repository ``root`` finds its job."""
     # Found in the repository, installed or not.
     path = os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")])
     # A minicluster needs no token, so the job gets none of a real cluster's.
@@ -102,7 +103,7 @@ def run_command(package: str, proxy: str, root: Path, *words: str) -> str:
     """
     done = subprocess.run(
         [sys.executable, "-m", package, *words],
-        env=_environment(proxy, root),
+        env=environment(proxy, root),
         cwd=root,
         check=False,
         stdout=subprocess.PIPE,

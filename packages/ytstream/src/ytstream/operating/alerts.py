@@ -1,9 +1,9 @@
 """`alerts`: rules for Prometheus, for what `metrics` serves and what the cluster exports itself.
 
 The names of the cluster's own metrics come from the queue agent's source (ytsaurus/ytsaurus,
-queue_agent/profile_manager.cpp: /consumer_partition with /lag_rows as a sum and /lag_time as a
-maximum) and from rules that were published with them, which also show the labels `consumer_path`
-and an empty `partition_index`, the sum over partitions. No real cluster was asked.
+yt/yt/server/queue_agent/profile_manager.cpp: /consumer_partition with /lag_rows as a sum and
+/lag_time as a maximum) and from rules that were published with them, which also show the labels
+`consumer_path` and an empty `partition_index`, the sum over partitions. No real cluster was asked.
 """
 
 import json

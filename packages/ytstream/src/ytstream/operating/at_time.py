@@ -5,7 +5,7 @@ that time, the rows that came next then are the answer; before the oldest batch 
 without one, the rows' own times are, which grow with their numbers in a partition.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,7 +58,11 @@ def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]
         rows, how = known.get(queue.path), f"where the job was at {utc}, by its ledger"
         if rows is None or queue.path in found.recreated:
             rows, how = _of_the_rows(connection, queue, time), f"rows that came at {utc} or later"
-        said.append(f"{queue.path}: {how}")
+            said += [f"{queue.path}: {how}", *_beyond(queue, rows)]
+        else:
+            said.append(f"{queue.path}: {how}")
+            if head is not None and rows == head.ends.get(queue.path):
+                said.append(f"{queue.path}: no batch has read it since then, so it is not moved")
         for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
             row = rows.get(partition, lower)
             if row < lower:
@@ -67,6 +71,18 @@ def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]
                 )
             named.append(f"{queue.path}:{partition}={min(max(row, lower), upper)}")
     return named, said
+
+
+def _beyond(queue: Queue, rows: Mapping[int, int]) -> Iterator[str]:
+    """Yield a line for each partition whose rows all came later, or all earlier."""
+    for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
+        row, named = rows[partition], f"{queue.path}, partition {partition}"
+        if lower == upper:
+            yield f"{named}: it has no row; the next one is row {upper}"
+        elif row == lower:
+            yield f"{named}: no row came earlier; it is read from its first, row {lower}"
+        elif row == upper:
+            yield f"{named}: every row came earlier; it is read from its end, row {upper}"
 
 
 def _of_the_ledger(

@@ -5,27 +5,47 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from yt.common import YtError
 
 from ..errors import JobError
 from ..job import Connection
+from ..operating.versions import STARTED, WORKS, Versions
 from ..recovery import stopping
 
 _NAME_IT = "name the commit to compare with: --commit REVISION"
 
 
 def deployed(connection: Connection) -> str:
-    """Return the commit that `submit` has noted in the operation. Raises JobError for none."""
+    """Return the commit that `submit` has noted: in the operation, else in its last record.
+
+    The cluster forgets operations; a record of a start stays beside the ledger. Raises JobError
+    where neither names a commit.
+    """
     found = stopping.of_job(connection)
-    commit = str(found.note.get("commit", "")) if found is not None else ""
+    note = found.note if found is not None else _recorded(connection)
+    commit = str(note.get("commit", ""))
     if not commit:
-        raise JobError("no operation of the job says which commit is deployed", _NAME_IT)
+        raise JobError("no operation or record of the job says which commit is deployed", _NAME_IT)
     if commit.endswith("+"):
         raise JobError(
             f"the job was submitted from {commit[:-1]} with changes that git does not have",
             _NAME_IT,
         )
     return commit
+
+
+def _recorded(connection: Connection) -> Mapping[str, Any]:
+    """Return what is noted of the last version that was started and was not taken back."""
+    with suppress(YtError):  # the user may have no right to read the folder
+        for one in Versions(connection.client, connection.settings).all():
+            if one.state in (STARTED, WORKS):
+                return one.note
+    return {}
 
 
 def resolved(root: Path, revision: str) -> str:

@@ -1,0 +1,129 @@
+"""A generated job as a process on a minicluster, with a producer beside it: real batches.
+
+The pictures of the documentation and the tests of what operators see come from its ledger.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from minicluster import testing as minicluster
+from packages.ytstream.tests.examples import example
+from tests.crash_matrix.cases import Variant
+from tests.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
+from ytstream import provision
+from ytstream.cluster import Client, connect
+from ytstream.config import load
+from ytstream.demo import tables
+from ytstream.demo.process import Process, running
+from ytstream.demo.sample import Sample
+from ytstream.demo.scenario import drained
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.operating import standing
+from ytstream.recovery.lock import LOCK_SECONDS
+
+_POLL_SECONDS = 0.3
+
+
+@dataclass
+class Live:
+    """The job: start it, send it rows, kill it."""
+
+    connection: Connection
+    sample: Sample
+    cluster: minicluster.Running
+    project: Path
+    _processes: ExitStack
+    #: The producer's own: it has a thread of its own.
+    _client: Client
+    #: Columns that the producer changes in each fourth row, at the moment.
+    change: Mapping[str, str] = field(default_factory=dict)
+    process: Process | None = None
+    _calls: int = 0
+
+    def send(self, count: int) -> None:
+        """Put rows into the queue: one in fifty makes no sense."""
+        self._calls += 1
+        rows = self.sample.make(count, self._calls)
+        if self.change:
+            rows = [{**row, **self.change} if n % 4 == 0 else row for n, row in enumerate(rows)]
+        tables.produce(self._client, self.connection.settings.queues[0], rows, 4)
+
+    @contextmanager
+    def producer(self, rows: int, every: float) -> Iterator[None]:
+        """Send so many rows every so many seconds, in a thread that ends with the block."""
+        is_over = threading.Event()
+
+        def produce() -> None:
+            while not is_over.wait(every):
+                self.send(rows)
+
+        thread = threading.Thread(target=produce)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    def start(self) -> None:
+        """Start the driver, and wait until its query runs."""
+        log = self.project.parent / "job.log"
+        started = running(PACKAGE, self.cluster.http, log, self.project)
+        self.process = self._processes.enter_context(started)
+        self.wait(self.process.has_started)
+
+    def kill(self) -> None:
+        """Kill the driver with SIGKILL. Its lock is free 30 seconds later."""
+        assert self.process is not None
+        self.process.kill()
+
+    def expire_the_lock(self) -> None:
+        """Move the cluster's clock until the lock of a driver that was killed is free."""
+        self.cluster.client.clock.advance(LOCK_SECONDS + 1)
+
+    def drain(self) -> None:
+        """Wait until every row is in a batch of the ledger."""
+        self.wait(drained(self.connection))
+
+    def wait_for_batches(self, count: int) -> None:
+        """Wait until the ledger has so many batches more."""
+        goal = self.batches + count
+        self.wait(lambda: self.batches >= goal)
+
+    @property
+    def batches(self) -> int:
+        """How many batches have happened."""
+        head = standing.read(self.connection).head
+        return head.number if head is not None else 0
+
+    def wait(self, is_over: Callable[[], bool]) -> None:
+        """Wait for something while the driver runs. Raises AssertionError if it ends."""
+        deadline, process = time.monotonic() + PATIENCE_SECONDS, self.process
+        assert process is not None
+        while not is_over():
+            assert process.exit_code is None, process.tail()
+            assert time.monotonic() < deadline, process.tail()
+            time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def live(folder: Path) -> Iterator[Live]:
+    """Generate a map with rejected rows in ``folder`` and provision it; no driver runs yet.
+
+    None outlives the block.
+    """
+    made = example("transactional", "map", rejects=True)
+    project = project_of(Variant("transactional", "map", 1), folder)
+    job = replace(made.job, name=project.name)
+    with minicluster.start() as cluster, ExitStack() as processes:
+        settings = load(project / "config/local.toml", {"YT_PROXY": cluster.http})
+        connection = Connection(connect(settings), settings, job, guarantee_of(job))
+        provision.provision(connection)
+        yield Live(connection, made.sample, cluster, project, processes, connect(settings))
