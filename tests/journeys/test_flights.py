@@ -19,7 +19,8 @@ from tests.journeys.flights import reference
 from tests.journeys.making import edit
 from tests.project import OPTIONS, ROOT
 
-pytestmark = pytest.mark.slow
+#: `make test` plays a foreign job of test_foreign_jobs.py.
+pytestmark = [pytest.mark.slow, pytest.mark.journey]
 
 FOLDER = ROOT / "tests" / "journeys" / "flights"
 QUEUE = "//home/airports/departures"
@@ -76,15 +77,7 @@ def make(generate: Generate) -> Any:
     return made
 
 
-#: In `make test`: the first flights through the two jobs of one guarantee, and one kill.
-SAMPLE = ("totals",)
-
-
-def _sampled(case: str) -> object:
-    return pytest.param(case, marks=[] if case in SAMPLE else [pytest.mark.journey])
-
-
-@pytest.fixture(scope="module", params=[*map(_sampled, CASES)])
+@pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -99,7 +92,6 @@ def run(project: Path, *words: str) -> str:
     return making.run(project, Path(sys.prefix), *words)
 
 
-@pytest.mark.journey  # in `make test`: other users' files, in test_foreign_jobs.py
 def test_its_linters_have_nothing_to_say_about_the_users_files(
     project: Path, mypy_cache: Path
 ) -> None:
@@ -109,7 +101,6 @@ def test_its_linters_have_nothing_to_say_about_the_users_files(
 
 
 @pytest.mark.spark
-@pytest.mark.journey
 @pytest.mark.parametrize("rows", [SLICE, ROWS])
 def test_every_flight_comes_out_as_pandas_computes_it(
     make: Any, case: str, rows: int, flights: pd.DataFrame, tmp_path: Path
@@ -159,12 +150,7 @@ def test_every_flight_comes_out_as_pandas_computes_it(
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "place",
-    [
-        pytest.param("commit", marks=pytest.mark.journey),
-        pytest.param("output", marks=pytest.mark.journey),
-        "delayed",
-        pytest.param("rejected", marks=pytest.mark.journey),
-    ],
+    ["commit", "output", "delayed", "rejected"],
 )
 def test_a_kill_in_a_batch_of_three_outputs_leaves_all_of_it_or_nothing(
     make: Any, place: str, tmp_path: Path

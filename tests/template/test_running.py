@@ -38,12 +38,9 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 
-#: In `make test`: both Spark versions. The runtime's own tests run every guarantee and kind; a
-#: transactional map is in tests/journeys, with foreign data.
-SAMPLE = [
-    ("transactional", "window"),
-    ("idempotent", "map"),
-]
+#: In `make test`: one with Spark 3.5. The runtime's own tests run every guarantee and kind; a
+#: transactional map with Spark 4.1 is in tests/journeys, with foreign data.
+SAMPLE = [("transactional", "window")]
 
 
 def answers_of(variant: Variant) -> dict[str, str]:
@@ -57,11 +54,10 @@ def _sampled(variant: Variant) -> object:
     return pytest.param(variant, id="-".join(variant), marks=marks)
 
 
-def test_the_sample_has_every_value() -> None:
-    sampled = [variant for variant in KILLED if variant[:2] in SAMPLE]
-    assert len({variant[0] for variant in sampled}) == len(sampled)
-    assert len({variant[1] for variant in sampled}) == len(sampled)
-    assert {answers_of(variant)["spark_version"] for variant in sampled} == {"4.1", "3.5"}
+def test_the_sample_has_the_older_spark_and_several_queues() -> None:
+    (sampled,) = (variant for variant in KILLED if variant[:2] in SAMPLE)
+    assert sampled[2] == "multi"
+    assert answers_of(sampled)["spark_version"] == "3.5"
 
 
 @pytest.mark.slow
