@@ -48,6 +48,7 @@ def _hold_a_task(stream: Stream, cluster: Running) -> Fault:
     return faults.add(method=_NEXT[name], armed_by=written, action="hold")
 
 
+@pytest.mark.journey  # `make test` has the other way to the same late write, below
 @for_both
 def test_a_paused_driver_continues_between_two_writes(
     stream_of: StreamOf, cluster: Running, guarantee: str
