@@ -3,6 +3,7 @@
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
+#   make proof [ONLY=...]    likewise
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
 #   PYTHON=FILE   the interpreter new environments are made with
@@ -48,7 +49,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix outages operations conformance test-cluster fuzz bench lint audit site picture locks dist release
+  test-quick journeys crash-matrix proof outages operations conformance test-cluster fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -109,6 +110,9 @@ journeys: setup ## the long tests that `make test` leaves out: it has a sample o
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
+
+proof: setup-4.1 ## every case of docs/proof.md that has no result yet, about two hours; ONLY=... plays a case again
+	@$(BIN)/python -m tests.proof --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"

@@ -93,6 +93,14 @@ class Client:
         """Replace the whole state by a saved one; faults and journal stay."""
         self.request("POST", "/load", {"path": str(path)})
 
+    def record(self, folder: str | None, methods: Sequence[str] = ()) -> None:
+        """Save the state into ``folder`` after each request of these methods, as `N.state`.
+
+        N is the number of the request in the journal. With None save no more.
+        """
+        given = {"folder": folder, "methods": list(methods)}
+        self.request("POST", "/record", given)
+
     def set_label(self, label: str | None) -> None:
         """Stamp the requests from now on, for rules and the journal to tell phases apart."""
         self.request("POST", "/label", {"label": label})

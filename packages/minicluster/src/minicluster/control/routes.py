@@ -17,6 +17,7 @@ from ..errors import YtError, generic
 from .faults import Rule
 from .gate import Gate
 from .operations import OperationsControl
+from .recorder import Recorder
 from .requests import Answer, as_json, body, number
 
 RULE_FIELDS = {field.name for field in fields(Rule)} - {"id", "seen", "hits"}
@@ -46,6 +47,7 @@ def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
         ("POST", "/proxies", control.set_proxy),
         ("POST", "/save", control.save),
         ("POST", "/load", control.load),
+        ("POST", "/record", control.record),
         *OperationsControl(cluster).table(),
     ]
     return [
@@ -59,6 +61,8 @@ class Control:
     def __init__(self, cluster: Cluster, gate: Gate) -> None:
         self._cluster = cluster
         self._gate = gate
+        self._recorder = Recorder(lambda path: persist.save(cluster, path))
+        gate.journal.listeners.append(self._recorder)
 
     async def status(self, request: web.Request) -> Any:
         return {
@@ -153,6 +157,14 @@ class Control:
 
     async def save(self, request: web.Request) -> Any:
         persist.save(self._cluster, _file(await body(request)))
+        return {}
+
+    async def record(self, request: web.Request) -> Any:
+        given = await body(request)
+        folder = given.get("folder")
+        if folder is not None and not (isinstance(folder, str) and os.path.isdir(folder)):
+            raise generic('"folder" must be a folder that exists, or null')
+        self._recorder.record(folder, [str(method) for method in given.get("methods") or ()])
         return {}
 
     async def load(self, request: web.Request) -> Any:

@@ -1,0 +1,106 @@
+"""A driver's life in this process: the job's own supervisor in a thread, on a session that is warm.
+
+A process that dies leaves nothing but the cluster's state, so a new life has a new epoch's owner, a
+client of its own and, without state, a checkpoint of its own. What they share is the JVM.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ytstream.cluster import connect
+from ytstream.connector import jvm_of
+from ytstream.job import Connection
+from ytstream.query.supervisor import QueryRunner, supervise
+from ytstream.tablets import Tablets
+
+#: Pauses after failures: the proof has many of them.
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
+#: A life that is not done after so long is stalled.
+PATIENCE = 90.0
+_POLL = 0.05
+
+
+class StalledError(Exception):
+    """Nothing has lost its way, and the rows do not come through."""
+
+
+@dataclass
+class Life:
+    """One driver."""
+
+    connection: Connection
+    spark: SparkSession
+    #: What has ended it by itself: a refusal, or the failures that the supervisor allows.
+    error: BaseException | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    runner: QueryRunner | None = None
+
+    def start(self) -> None:
+        """Start the life; its first request comes from another thread."""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        job = replace(
+            self.connection.job,
+            first_pause_seconds=FIRST_PAUSE,
+            longest_pause_seconds=LONGEST_PAUSE,
+        )
+        try:
+            # A client of its own: a client keeps its transaction for all threads.
+            own = replace(self.connection, client=connect(self.connection.settings))
+            tablets = Tablets(jvm_of(self.spark), own.settings)
+            self.runner = QueryRunner(own, self.spark, tablets, self._stop)
+            supervise(job, self.runner, self._stop)
+        except BaseException as error:
+            self.error = error
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its thread has ended."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def ask_to_end(self) -> None:
+        """Let it end between two batches."""
+        self._stop.set()
+
+    def end(self, seconds: float = PATIENCE) -> None:
+        """Stop it between two batches, and wait. Raises StalledError."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                raise StalledError("a driver does not stop")
+
+
+def until(is_over: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+    """Wait for something. Raises StalledError, which says what did not come."""
+    deadline = time.monotonic() + seconds
+    while not is_over():
+        if time.monotonic() > deadline:
+            raise StalledError(f"not in {seconds:.0f} s: {what}")
+        time.sleep(_POLL)
+
+
+def end_queries(spark: SparkSession) -> None:
+    """Stop every query that a life has left, and forget the states that the JVM holds."""
+    for query in spark.streams.active:
+        with suppress(Exception):  # it may hang in a request that is never answered
+            query.stop()
+    unload_states(spark)
+
+
+def unload_states(spark: SparkSession) -> None:
+    """Unload the state stores: the next case has other states under the same paths."""
+    store = jvm_of(spark).org.apache.spark.sql.execution.streaming.state.StateStore
+    with suppress(TypeError):  # no state store was ever used
+        store.stop()

@@ -1,0 +1,241 @@
+"""`python -m tests.proof.page`: docs/proof.md and its picture, from the results alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.project import ROOT
+from tests.proof import counts, results
+from tests.proof.cases import FAULTS
+from tests.proof.counts import GROUPS, Cell, cell_of
+from tests.proof.picture import picture
+from tests.proof.results import Line
+from tests.proof.said import words
+
+PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
+PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"
+DEFECTS, SOAK = ROOT / "docs" / "proof" / "defects.json", ROOT / "docs" / "proof" / "soak.json"
+PROOF, TWIN, CONTROL, CURE = "proof", "twin", "documented ", "without "
+
+
+def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
+    """Return the page; ``facts`` has the provenance, the defects and the soak's figures."""
+    proof = [line for line in lines if line.of == PROOF]
+    parts = [
+        words("TOP"),
+        "## What is claimed",
+        words("CLAIM"),
+        "## Provenance",
+        _provenance(proof, facts.get("provenance", {})),
+        "## How it was measured",
+        words("METHOD"),
+        _faults(),
+        "## The table",
+        _table(proof),
+        "## Time to recover",
+        _recovery(proof),
+        "## The control",
+        _control(lines),
+        "## Cures switched off",
+        _cures(lines),
+        "## Real kills",
+        _twins(lines),
+        "## Soak",
+        _soak(facts.get("soak", {})),
+        "## Defects that it found",
+        _defects(facts.get("defects", [])),
+        "## Limits of the claim",
+        words("LIMITS"),
+        "## Commands",
+        words("COMMANDS"),
+        f"cases: {cell_of(proof).cases}",
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def rows(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _provenance(proof: Sequence[Line], facts: dict[str, Any]) -> str:
+    commits = Counter(line.commit for line in proof)
+    seeds = sorted({line.seed for line in proof})
+    found = {
+        "commit": ", ".join(f"{name} ({count})" for name, count in commits.most_common()),
+        "seed": ", ".join(map(str, seeds)),
+        **facts,
+    }
+    return rows(("what", "value"), found.items())
+
+
+def _faults() -> str:
+    names = ((fault if fault != "second" else "two kills", text) for fault, text in FAULTS.items())
+    return rows(("fault", "what happens"), names)
+
+
+def _table(proof: Sequence[Line]) -> str:
+    known = counts.table(proof)
+    total = cell_of(proof)
+    parts = [
+        "![Each cell is a variant and a fault](proof/table.svg)",
+        "Each cell: cases · rows lost · rows repeated · stalled.",
+        rows(
+            ("variant", *GROUPS, "all"),
+            (
+                (
+                    variant,
+                    *(cells[group].text for group in GROUPS),
+                    cell_of(line for line in proof if line.variant == variant).text,
+                )
+                for variant, cells in known.items()
+            ),
+        ),
+        f"Together {total.cases} cases: {total.lost} rows lost, {total.stalled} stalled; "
+        f"{_repeated(proof)}. {_missed(total)}",
+        _rewritten(proof),
+        _not_held(proof),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _repeated(proof: Sequence[Line]) -> str:
+    allowed = [line for line in proof if line.case.startswith("at_least_once")]
+    exact = [line for line in proof if line not in allowed]
+    return (
+        f"{cell_of(exact).repeated} rows repeated in the exactly-once modes, "
+        f"{cell_of(allowed).repeated} under `at_least_once`, which allows it"
+    )
+
+
+def _missed(total: Cell) -> str:
+    return (
+        f"{total.missed} further cases are not counted: their fault did not happen at its point."
+        if total.missed
+        else "In every case the fault happened at its point."
+    )
+
+
+def _rewritten(proof: Sequence[Line]) -> str:
+    again = [line for line in proof if line.rewritten]
+    if not again:
+        return ""
+    return (
+        f"Under `idempotent` the key hides repeats from the table; the journal shows them: in "
+        f"{len(again)} cases {sum(line.rewritten for line in again)} rows were written again, "
+        "each with the values that it had."
+    )
+
+
+def _not_held(proof: Sequence[Line]) -> str:
+    wrong = [line for line in proof if line.verdict in ("failed", "stalled")]
+    if not wrong:
+        return ""
+    lines = [f"- {line.verdict}: `{line.command}`: {line.said}" for line in wrong]
+    return "\n".join(["Cases that do not hold:", "", *lines])
+
+
+def _recovery(proof: Sequence[Line]) -> str:
+    known = counts.recovery(proof)
+    body = ((group, f"{middle:.1f}", f"{worst:.1f}") for group, (middle, worst) in known.items())
+    return "\n\n".join([words("RECOVERY"), rows(("fault", "median, s", "worst, s"), body)])
+
+
+def _control(lines: Sequence[Line]) -> str:
+    modes = dict.fromkeys(line.of for line in lines if line.of.startswith(CONTROL))
+    if not modes:
+        return words("NOT_YET")
+    body = []
+    for mode in modes:
+        own = [line for line in lines if line.of == mode]
+        cells = [cell_of(line for line in own if line.fault in GROUPS[name]) for name in GROUPS]
+        wrong = sum(line.verdict in ("failed", "stalled") for line in own)
+        name = mode.removeprefix(CONTROL)
+        body.append((name, *(cell.text for cell in cells), cell_of(own).text, wrong))
+    table = rows(("mode of the listing", *GROUPS, "all", "cases that break"), body)
+    return "\n\n".join([words("CONTROL"), table])
+
+
+def _cures(lines: Sequence[Line]) -> str:
+    known = [line for line in lines if line.of.startswith(CURE)]
+    if not known:
+        return words("NOT_YET")
+    body = (
+        (line.of.removeprefix(CURE), f"`{line.case}`", line.verdict, line.lost, line.repeated,
+         line.said.replace("|", "/")[:90])
+        for line in known
+    )  # fmt: skip
+    head = ("without this cure", "case", "verdict", "lost", "repeated", "what it says")
+    return "\n\n".join([words("CURES"), rows(head, body)])
+
+
+def _twins(lines: Sequence[Line]) -> str:
+    twins = [line for line in lines if line.of == TWIN]
+    if not twins:
+        return words("NOT_YET")
+    proof = {line.case: line for line in lines if line.of == PROOF}
+    agree = sum(line.case in proof and proof[line.case].verdict == line.verdict for line in twins)
+    body = (
+        (variant, cell_of(line for line in twins if line.variant == variant).text)
+        for variant in dict.fromkeys(line.variant for line in twins)
+    )
+    count = cell_of(twins)
+    told = (
+        f"{count.cases} cases were played a second time with real processes and a real `kill -9` "
+        f"at the same request; {agree} of {len(twins)} have the verdict of their simulated twins. "
+        f"{_missed(count)}"
+    )
+    return "\n\n".join([told, rows(("variant", "cases · lost · repeated · stalled"), body)])
+
+
+def _soak(found: dict[str, Any]) -> str:
+    if not found:
+        return words("NOT_YET")
+    return "\n\n".join([found["told"], rows(found["head"], found["body"])])
+
+
+def _defects(found: Sequence[dict[str, str]]) -> str:
+    if not found:
+        return "None yet."
+    body = ((one["case"], one["what"], one["commit"]) for one in found)
+    return rows(("case", "what was wrong", "fixed by"), body)
+
+
+def provenance() -> dict[str, str]:
+    """Return what this machine and its packages are."""
+    names = ("pyspark", "ytsaurus-spyt", "ytsaurus-client")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "versions": ", ".join(f"{name} {version(name)}" for name in names),
+        "python": platform.python_version(),
+        "machine": f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}",
+    }
+
+
+def write() -> None:
+    """Write page and picture from the files in docs/proof."""
+    lines = results.read()
+    facts = {
+        "provenance": _json(PROVENANCE, {}),
+        "defects": _json(DEFECTS, []),
+        "soak": _json(SOAK, {}),
+    }
+    PAGE.write_text(page(lines, facts), encoding="utf-8")
+    proof = [line for line in lines if line.of == PROOF]
+    PICTURE.write_text(picture(counts.table(proof)), encoding="utf-8")
+
+
+def _json(path: Path, default: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,187 @@
+"""Points: the requests of a driver, classified by method, object and place.
+
+A place is a part of a driver's life. The commits that write the ledger part it: the first one
+raises the epoch, the second one commits the start, and each later one commits a micro-batch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from minicluster.client import Entry
+
+#: Requests that change the cluster, or may. Others only read.
+WRITES = frozenset(
+    {
+        "StartTransaction", "ModifyRows", "CommitTransaction", "AdvanceConsumer", "CreateNode",
+        "RemoveNode", "MoveNode", "WriteFile", "WriteTable", "SetNode", "LockNode", "CopyNode",
+        "AbortTransaction", "LinkNode", "ConcatenateNodes",
+        "start_transaction", "commit_transaction", "start_tx", "commit_tx", "create", "remove",
+        "set", "move", "copy", "write_file", "write_table", "lock", "advance_queue_consumer",
+        "insert_rows", "delete_rows", "concatenate", "abort_transaction", "abort_tx",
+    }
+)  # fmt: skip
+COMMITS = frozenset({"CommitTransaction", "commit_transaction", "commit_tx"})
+STARTS = frozenset({"StartTransaction", "start_transaction", "start_tx"})
+#: Not of the driver's work: connections, and the beat that keeps transactions alive.
+_IGNORED = frozenset({"Discover", "PingTransaction", "ping_transaction", "ping_tx", "hosts"})
+NOTHING = "nothing"
+_KEPT = ("place", "method", "object", "is_write", "in_transaction")
+#: What threads beside the batch read in any place, at times of their own: the watch, and `stop`.
+_BESIDE = frozenset({"select_rows", "get_tablet_infos"})
+_TABLE = re.compile(r"from \[([^]]+)\]")
+_QUEUE_PARTITIONS = "@queue_partitions"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A request of a recorded run: the first or the last one of its class in its place."""
+
+    place: str
+    method: str
+    object: str
+    #: Which one of its class in its place: "first", or "last" where there are several.
+    which: str
+    #: Whether the cluster may be changed by it.
+    is_write: bool
+    #: Whether it is in a transaction, which may be gone.
+    in_transaction: bool
+    #: How a rule finds it: after so many commits of the ledger, behind so many that match.
+    commits: int
+    skip: int
+    where: Mapping[str, Any] = field(default_factory=dict)
+    #: Its number in the journal of the recording.
+    n: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name by which cases know it."""
+        which = "" if self.which == "first" else f"~{self.which}"
+        return f"{self.place}:{self.method}.{self.object}{which}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is kept of it in a file: what makes cases of it, not how a rule finds it."""
+        found = asdict(self)
+        return {key: found[key] for key in _KEPT}
+
+
+def places(batches: Sequence[str], *, start: str) -> list[str]:
+    """Return the places of a life whose micro-batches have these names."""
+    return [f"{start}-raise", f"{start}-begin", f"{start}-open", *batches]
+
+
+def classified(entries: Iterable[Entry], root: str, names: Sequence[str]) -> list[Point]:
+    """Return the points of a life, whose requests these are, in their order.
+
+    ``names`` are those of the places, of which the third one ends with a request and not with a
+    commit: the first look at a queue's ends. What follows the last place is left out.
+    """
+    life = [entry for entry in entries if entry.method not in _IGNORED]
+    objects = named(life, root)
+    found: dict[tuple[str, str, str], list[Point]] = {}
+    commits, has_looked = 0, False
+    skips: Counter[str] = Counter()
+    for entry, name in zip(life, objects, strict=True):
+        has_looked |= commits == 2 and _QUEUE_PARTITIONS in name
+        place = commits + (commits > 2 or (commits == 2 and has_looked))
+        if place >= len(names):
+            break
+        if place > 2 and (entry.method in _BESIDE or (entry.protocol, name[-2:]) == ("http", "/@")):
+            continue
+        where = _where(entry, root)
+        key = f"{entry.method} {sorted(where.items())}"
+        point = Point(
+            names[place],
+            entry.method,
+            name,
+            "first",
+            entry.method in WRITES,
+            "transaction" in entry.args and entry.method not in STARTS,
+            commits,
+            skips[key],
+            where,
+            entry.n,
+        )
+        found.setdefault((point.place, point.method, point.object), []).append(point)
+        skips[key] += 1
+        if entry.method in COMMITS and name == "ledger":
+            commits += 1
+            skips.clear()
+    return sorted(_chosen(found.values()), key=lambda point: point.n)
+
+
+def _chosen(classes: Iterable[list[Point]]) -> list[Point]:
+    """Return the first point of each class, and the last one of several that write."""
+    points = []
+    for requests in classes:
+        points.append(requests[0])
+        if len(requests) > 1 and requests[0].is_write:
+            last = requests[-1]
+            points.append(Point(**{**vars(last), "which": "last"}))
+    return points
+
+
+def named(entries: Sequence[Entry], root: str) -> list[str]:
+    """Return what each request is about; a commit is about what its transaction has written."""
+    written: dict[str, str] = {}
+    for entry in entries:
+        transaction = str(entry.args.get("transaction"))
+        if entry.method in WRITES and entry.method not in COMMITS | STARTS:
+            name = object_of(entry, root)
+            # The ledger decides: SPYT moves the consumer after the head was written.
+            if written.get(transaction) != "ledger":
+                written[transaction] = name
+    return [
+        written.get(str(entry.args.get("transaction")), NOTHING)
+        if entry.method in COMMITS
+        else object_of(entry, root)
+        for entry in entries
+    ]
+
+
+def object_of(entry: Entry, root: str) -> str:
+    """Return the object of a request, without numbers that differ from run to run."""
+    args = entry.args
+    if entry.method in STARTS:
+        return {"1": "tablet", "tablet": "tablet"}.get(str(args.get("type")), "master")
+    path = next(
+        (args[key] for key in ("destination_path", "path", "consumer") if args.get(key)), ""
+    )
+    if not path and (table := _TABLE.search(str(args.get("query", "")))):
+        path = table[1]
+    return _plain(str(path), root) or NOTHING
+
+
+def _plain(path: str, root: str) -> str:
+    name = path.removeprefix(f"{root}/").removeprefix("//")
+    name = re.sub(r"/\.?(\d+\.)?[0-9a-f-]{36}\.tmp", "/tmp", name)
+    name = re.sub(r"/\.[^/]*", "/tmp", name)
+    return re.sub(r"(?<=/)\d+(?=[/.]|$)", "N", name)
+
+
+def _where(entry: Entry, root: str) -> dict[str, Any]:
+    """Return the arguments by which a rule knows the request in any run."""
+    args = entry.args
+    for key in ("destination_path", "path"):
+        if args.get(key):
+            path = str(args[key])
+            name = _plain(path, root)
+            # Numbers and temporary names differ from run to run.
+            return {key: path if name in path else _glob(path, root)}
+    if query := args.get("query"):
+        table = _TABLE.search(str(query))
+        return {"query": f"*{table[1]}*"} if table else {}
+    if entry.method == "StartTransaction":
+        return {"type": args["type"]}
+    return {}
+
+
+def _glob(path: str, root: str) -> str:
+    """Return a pattern for the path; brackets would be a set of letters in it."""
+    name = path.removeprefix(f"{root}/")
+    name = re.sub(r"/\.[^/]*", "/.*", name)
+    return f"*{re.sub(r'(?<=/)[0-9]+(?=[/.]|$)', '*', name)}"

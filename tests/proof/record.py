@@ -1,0 +1,32 @@
+"""`python -m tests.proof.record [VARIANT...]`: the points of the recorded runs, in points.json.
+
+A change of the runtime may add or remove requests; then the proof has other cases.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from tests.proof import cases, lane
+from tests.proof.scene import recorded
+from tests.proof.variants import VARIANTS, variant_of
+
+
+def main(names: Sequence[str]) -> None:
+    """Record these variants, or all of them."""
+    known = cases.load_points() if cases.POINTS.exists() else {}
+    wanted = [variant_of(name) for name in names] or [*VARIANTS]
+    with lane.opened() as opened:
+        for variant in wanted:
+            scene = recorded(variant, opened)
+            known[variant.name] = [{"name": p.name, **p.as_json()} for p in scene.points]
+            count = len([*cases.cases_of(variant, known[variant.name])])
+            print(f"{variant.name}: {len(scene.points)} points, {count} cases", flush=True)
+            text = json.dumps({name: known[name] for name in sorted(known)}, indent=0)
+            cases.POINTS.write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,107 @@
+"""The page: its figures are those of the results, a missed case is no case, a line can be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.proof import counts, results
+from tests.proof.__main__ import main
+from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen
+from tests.proof.counts import GROUPS, Cell
+from tests.proof.page import page
+from tests.proof.picture import kind_of, picture
+from tests.proof.results import Line
+from tests.proof.variants import VARIANTS
+
+NAME = "transactional-map-1:middle:ModifyRows.output"
+HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)
+LINES = [
+    HELD,
+    replace(HELD, case=f"{NAME}:killed-before", recovered=3.0),
+    replace(HELD, case=f"{NAME}:killed-after", verdict="failed", lost=2, said="output: lost []"),
+    replace(HELD, case=f"{NAME}:dropped", verdict="missed"),
+    replace(HELD, case=f"{NAME}:killed-after+restart-raise:ModifyRows.ledger:killed-after"),
+    replace(HELD, case="at_least_once-map-1:middle:ModifyRows.output:refused", repeated=12),
+]
+
+
+def test_the_figures_are_those_of_the_results() -> None:
+    text = page(LINES, {})
+    assert text.endswith("\n\ncases: 5\n")
+    assert "| 1 · 2 · 0 · 0 |" in text
+    assert "1 further cases are not counted" in text
+    assert "0 rows repeated in the exactly-once modes, 12 rows" not in text
+    assert "0 rows repeated in the exactly-once modes, 12 under `at_least_once`" in text
+    assert f"make proof ONLY='{NAME}:killed-after'   # seed 31, commit abc" in text
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert [head.removeprefix("## ") for head in heads] == [
+        "What is claimed", "Provenance", "How it was measured", "The table", "Time to recover",
+        "The control", "Cures switched off", "Real kills", "Soak", "Defects that it found",
+        "Limits of the claim", "Commands",
+    ]  # fmt: skip
+
+
+def test_every_fault_is_in_one_column() -> None:
+    faults = [fault for group in GROUPS.values() for fault in group]
+    assert sorted(faults) == sorted(FAULTS)
+
+
+def test_the_picture_is_a_document_with_a_cell_for_each_group() -> None:
+    root = ElementTree.fromstring(picture(counts.table(LINES)))
+    kinds = [node.get("class") for node in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert kinds.count("failed") == 2  # one of them in the legend
+    assert kinds.count("repeats") == 2
+    assert "prefers-color-scheme: dark" in picture({})
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        (Cell(), "none"),
+        (Cell(3), "held"),
+        (Cell(3, repeated=1), "repeats"),
+        (Cell(3, lost=1), "failed"),
+        (Cell(3, stalled=1), "failed"),
+        (Cell(3, repeated=1, failed=1), "failed"),
+    ],
+)
+def test_a_cell_has_the_colour_of_its_worst_case(cell: Cell, kind: str) -> None:
+    assert kind_of(cell) == kind
+
+
+def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for verdict in ("stalled", "held"):
+        results.append(replace(HELD, verdict=verdict), path)
+    assert [line.verdict for line in results.read(path)] == ["held"]
+    assert [*results.pending([HELD.case, "other"], results.read(path))] == ["other"]
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases) >= 2_000
+    assert {case.kind for case in cases} == {*FAULTS}
+    assert {case.variant for case in cases} == {*VARIANTS}
+    assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
+        f"{guarantee}-map-1:middle:ModifyRows.output:refused"
+        for guarantee in ("transactional", "idempotent", "at_least_once")
+    ]
+
+
+def test_reads_are_not_killed_at() -> None:
+    point = {
+        "name": "middle:get.queue-0/@id", "place": "middle", "method": "get",
+        "object": "queue-0/@id", "is_write": False, "in_transaction": False,
+    }  # fmt: skip
+    assert [*cases_of(VARIANTS[0], [point])] == [Case(VARIANTS[0], point["name"], "refused")]
+
+
+def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--only", "exactly-twice"])
+    assert caught.value.code == 2
+    assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
