@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.points import COMMITS
-from tests.proof.variants import VARIANTS, Variant
+from tests.proof.variants import LISTINGS, VARIANTS, Variant
 
 POINTS = Path(__file__).with_name("points.json")
 
@@ -23,7 +23,7 @@ KILLS = (KILLED_BEFORE, KILLED_AFTER)
 REFUSED, DROPPED, LOST_REPLY = "refused", "dropped", "lost-reply"
 PAUSED, GONE, CLOCK, AWAY = "paused", "transaction-gone", "clock-60-s", "cluster-away"
 #: When a commit whose connection broke is applied, in the life after it.
-LATE = ("late-before-raise", "late-raised", "late-begun", "late-first-batch")
+LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
 THEN = "+"
 
 #: What is said of each fault, in the order of the page.
@@ -40,8 +40,9 @@ FAULTS: Mapping[str, str] = {
     AWAY: "the cluster is away from there on, for a while",
     LATE[0]: "the commit's connection breaks; applied before the next epoch is raised",
     LATE[1]: "applied once the next epoch is raised",
-    LATE[2]: "applied once the next start is committed",
-    LATE[3]: "applied once the next batch is committed",
+    LATE[2]: "applied once the next start has read where everything stands",
+    LATE[3]: "applied once the next start is committed",
+    LATE[4]: "applied once the next batch is committed",
 }
 #: Variants that meet every fault; the others meet kills alone.
 FULL = frozenset(variant.name for variant in VARIANTS[:6])
@@ -97,6 +98,8 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             yield from (Case(variant, name, kill) for kill in KILLS)
         if variant.name in FULL:
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
+        if variant.is_listing and point["is_write"] and point["place"] == "middle":
+            yield from (Case(variant, name, fault) for fault in (REFUSED, DROPPED, LOST_REPLY))
     for method, kind, kill in FIRST:
         first = f"middle:{method}.{kind}"
         if any(point["name"] == first for point in known):
@@ -126,7 +129,11 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
 def all_cases(points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> list[Case]:
     """Return every case, variant by variant."""
     known = points if points is not None else load_points()
-    return [case for variant in VARIANTS for case in cases_of(variant, known.get(variant.name, ()))]
+    return [
+        case
+        for variant in (*VARIANTS, *LISTINGS)
+        for case in cases_of(variant, known.get(variant.name, ()))
+    ]
 
 
 def load_points() -> dict[str, list[dict[str, Any]]]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packages.ytstream.tests.examples import example
 from tests.proof import oracle
+from tests.proof.lane import made_of
 from tests.proof.variants import Variant, variant_of
 from ytstream.demo.sample import compared
 
@@ -22,7 +22,7 @@ _NAME_CHARACTERS = "-_."
 
 def columns_of(variant: Variant) -> dict[str, list[str]]:
     """Return the columns in which each output is compared: all but the guarantee's position."""
-    job = example(variant.guarantee, variant.processing, variant.queues, rejects=True).job
+    job = made_of(variant).job
     return {
         name: [column.name.removeprefix("$") for column in compared(job, name)]
         for name in job.outputs
@@ -31,7 +31,7 @@ def columns_of(variant: Variant) -> dict[str, list[str]]:
 
 def expected_of(variant: Variant, sent: Sequence[oracle.Row]) -> dict[str, Counter[str]]:
     """Return what must come out of the rows ``sent``, by plain Python."""
-    sample = example(variant.guarantee, variant.processing, variant.queues, rejects=True).sample
+    sample = made_of(variant).sample
     rejected = sample.others["rejected"]
     return oracle.expected_of(columns_of(variant), sample.expected, rejected, sent)
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from minicluster import testing
-from packages.ytstream.tests.examples import example, settings_of
+from packages.ytstream.tests.examples import Example, example, settings_of
 from packages.ytstream.tests.helpers import adopt
 from tests.jvm import submit_args
 from tests.proof.variants import Variant
@@ -40,19 +40,30 @@ class Lane:
     def provisioned(self, variant: Variant) -> tuple[Connection, Sample]:
         """Empty the cluster, make the variant's objects, and give the session its settings."""
         testing.empty(self.cluster, self._empty)
-        made = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
-        settings = replace(
-            settings_of(made.job, variant.root, proxy=self.cluster.http, queues=variant.queues),
-            max_rows_per_partition=PARTITION_ROWS,
-            dyn_batch_size=WRITE_ROWS,
-            trigger_seconds=TRIGGER_SECONDS,
-        )
-        connection = Connection(connect(settings), settings, made.job, guarantee_of(made.job))
+        connection, sample = connection_of(variant, self.cluster.http)
         provision.LOCAL_QUEUE_TABLETS = PARTITIONS
         provision.provision(connection)
-        fill_reference(connection, made.sample)
+        fill_reference(connection, sample)
         adopt(self.spark, connection)
-        return connection, made.sample
+        return connection, sample
+
+
+def connection_of(variant: Variant, proxy: str) -> tuple[Connection, Sample]:
+    """Connect the variant's job to a cluster."""
+    made = made_of(variant)
+    settings = replace(
+        settings_of(made.job, variant.root, proxy=proxy, queues=variant.queues),
+        max_rows_per_partition=PARTITION_ROWS,
+        dyn_batch_size=WRITE_ROWS,
+        trigger_seconds=TRIGGER_SECONDS,
+    )
+    return Connection(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
+
+
+def made_of(variant: Variant) -> Example:
+    """Return the job and its sample; the listing has one output and rejects nothing."""
+    rejects = not variant.is_listing
+    return example(variant.guarantee, variant.processing, variant.queues, rejects=rejects)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from ytstream.tablets import Tablets
 #: Pauses after failures: the proof has many of them.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 #: A life that is not done after so long is stalled.
-PATIENCE = 90.0
+PATIENCE = 240.0
 _POLL = 0.05
 
 
@@ -42,7 +42,6 @@ class Life:
     error: BaseException | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
-    runner: QueryRunner | None = None
 
     def start(self) -> None:
         """Start the life; its first request comes from another thread."""
@@ -50,19 +49,23 @@ class Life:
         self._thread.start()
 
     def _run(self) -> None:
-        job = replace(
-            self.connection.job,
-            first_pause_seconds=FIRST_PAUSE,
-            longest_pause_seconds=LONGEST_PAUSE,
-        )
         try:
-            # A client of its own: a client keeps its transaction for all threads.
-            own = replace(self.connection, client=connect(self.connection.settings))
-            tablets = Tablets(jvm_of(self.spark), own.settings)
-            self.runner = QueryRunner(own, self.spark, tablets, self._stop)
-            supervise(job, self.runner, self._stop)
+            self.run()
         except BaseException as error:
             self.error = error
+
+    def run(self) -> None:
+        """Run the job as `run` does, in this thread. Raises what ends it."""
+        pauses = {"first_pause_seconds": FIRST_PAUSE, "longest_pause_seconds": LONGEST_PAUSE}
+        job = replace(self.connection.job, **pauses)
+        # A client of its own: a client keeps its transaction for all threads.
+        own = replace(self.connection, client=connect(self.connection.settings))
+        tablets = Tablets(jvm_of(self.spark), own.settings)
+        supervise(job, QueryRunner(own, self.spark, tablets, self._stop), self._stop)
+
+    def is_asked_to_end(self, seconds: float) -> bool:
+        """Wait so long for ask_to_end(); return whether it was called."""
+        return self._stop.wait(seconds)
 
     @property
     def is_over(self) -> bool:

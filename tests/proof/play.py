@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minicluster.client import Entry, Fault
 from tests.proof import cases, history, oracle
 from tests.proof.cases import Case
-from tests.proof.life import Life, StalledError, end_queries, until
+from tests.proof.life import PATIENCE, Life, StalledError, end_queries, until
 from tests.proof.points import Point, named
 from tests.proof.scene import Recorded, Scene, recovery
-from ytstream.demo.scenario import drained
 from ytstream.errors import JobError
 from ytstream.recovery.lock import LOCK_SECONDS
 
@@ -28,6 +27,10 @@ _AWAY_SECONDS = 1.5
 _HIT_SECONDS = 60.0
 #: Rows that follow once the fault is over: they show that the job goes on.
 _FOLLOWING = 20
+#: Drivers that end by themselves, one after the other, before the case is given up.
+_STARTS = 3
+#: The listing says nothing when it stalls.
+_LISTING_PATIENCE = 45.0
 
 
 class MissedError(Exception):
@@ -67,6 +70,11 @@ class Play:
 
     # -- drivers
 
+    @property
+    def patience(self) -> float:
+        """How long rows may wait."""
+        return _LISTING_PATIENCE if self.scene.variant.is_listing else PATIENCE
+
     def start(self) -> Life:
         """Start a driver, as a process of its own."""
         life = self.scene.life()
@@ -76,14 +84,18 @@ class Play:
 
     def drain(self) -> None:
         """Wait until every row is in a batch; a driver that was refused is started once more."""
-        is_drained = drained(self.scene.connection)
-        for _ in range(2):
+        is_drained = self.scene.drained()
+        for _ in range(_STARTS):
             life = self.lives[-1]
-            until(lambda life=life: life.is_over or is_drained(), "every row in a batch")
+            until(
+                lambda life=life: life.is_over or is_drained(),
+                "every row in a batch",
+                self.patience,
+            )
             if not life.is_over:
                 return
             self.start()
-        raise StalledError(f"two drivers have ended: {self.lives[-2].error}")
+        raise StalledError(f"{_STARTS} drivers have ended: {self.lives[-2].error}")
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
@@ -100,8 +112,11 @@ class Play:
         self.sent += rows
 
 
-def play(case: Case, scene: Scene) -> Result:
-    """Play ``case``; whatever happens, the scene can play another one afterwards."""
+def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
+    """Play ``case``; whatever happens, the scene can play another one afterwards.
+
+    ``cause`` makes the fault happen, by default as the lanes do.
+    """
     control = scene.control
     play = Play(scene, case)
     result = Result(STALLED)
@@ -111,10 +126,11 @@ def play(case: Case, scene: Scene) -> Result:
             raise MissedError("this recording has no such request")
         life = scene.life_of(point)
         play.sent = [*life.sent]
-        fault = _by_state if case.fault in cases.KILLS else _living
-        before = fault(play, point, life)
+        cause = cause or (_by_state if case.fault in cases.KILLS else _living)
+        before = cause(play, point, life)
         control.faults.clear()
-        play.drain()
+        with suppress(*[StalledError][: scene.variant.is_listing]):  # new rows may wake it
+            play.drain()
         recovered = time.monotonic() - play.since
         play.follow()
         play.lives[-1].end()
@@ -123,7 +139,8 @@ def play(case: Case, scene: Scene) -> Result:
     except MissedError as error:
         result = Result(MISSED, said=str(error))
     except StalledError as error:
-        result = Result(STALLED, said=f"{error}; {_last_error(play)}")
+        result = _judged(play, 0)
+        result = replace(result, verdict=STALLED, said=f"{error}; {_last_error(play)}")
     except JobError as error:
         result = Result(STALLED, said=str(error))
     finally:
@@ -132,6 +149,10 @@ def play(case: Case, scene: Scene) -> Result:
         control.faults.clear()
         _end(play)
     return result
+
+
+#: Makes a fault happen at a point; returns the output's rows before the case.
+Cause = Callable[[Play, Point, Recorded], int]
 
 
 def _end(play: Play) -> None:
@@ -177,13 +198,13 @@ def _by_state(play: Play, point: Point, life: Recorded) -> int:
         state = scene.state_after(again, second.n)
     scene.load(state)
     scene.control.journal.clear()
-    rows = _output_rows(scene)
+    rows = output_rows(scene)
     play.since = time.monotonic()
     play.start()
     return rows
 
 
-def _output_rows(scene: Scene) -> int:
+def output_rows(scene: Scene) -> int:
     return int(scene.connection.client.get(f"{scene.connection.settings.output}/@row_count"))
 
 
@@ -195,14 +216,14 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
     scene = play.scene
     scene.load(life.base)
     scene.control.journal.clear()
-    rows = _output_rows(scene)
+    rows = output_rows(scene)
     fault = play.case.fault
-    with _armed(play, point, **_RULES[fault if fault not in cases.LATE else cases.LATE[0]]) as rule:
+    with armed(play, point, **_RULES[fault if fault not in cases.LATE else cases.LATE[0]]) as rule:
         driver = play.start()
         _await(play, rule, driver)
         play.since, until_hit = time.monotonic(), scene.control.journal()
         _ACTIONS.get(fault, _nothing)(play, rule)
-    _verify(play, point, rule, until_hit[-1].n)
+    verify(play, point, rule, until_hit[-1].n)
     return rows
 
 
@@ -219,16 +240,17 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
 
 
 @contextmanager
-def _armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
+def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
     """Order a fault for the point of the next driver: behind so many commits of the ledger."""
     scene, faults = play.scene, play.scene.control.faults
     before: Fault | None = None
-    ledger = scene.connection.settings.ledger
-    if point.commits:
-        wait: Mapping[str, Any] = {"action": "delay", "seconds": 0}
-        before = faults.add(
-            method="ModifyRows", where={"path": ledger}, skip=point.commits - 1, **wait
-        )
+    skip, wait = point.commits - 1, {"action": "delay", "seconds": 0}
+    if point.commits and scene.variant.is_listing:
+        where = {"destination_path": "*/offsets/*"}
+        before = faults.add(method="MoveNode", where=where, when="after", skip=skip, **wait)
+    elif point.commits:
+        where = {"path": scene.connection.settings.ledger}
+        before = faults.add(method="ModifyRows", where=where, skip=skip, **wait)
         before = faults.add(method="CommitTransaction", when="after", armed_by=before, **wait)
     yield faults.add(
         method=point.method, where=dict(point.where), skip=point.skip, armed_by=before, **order
@@ -246,7 +268,7 @@ def _await(play: Play, rule: Fault, driver: Life) -> None:
         raise MissedError(f"the driver ended before: {driver.error}")
 
 
-def _verify(play: Play, point: Point, rule: Fault, last: int) -> None:
+def verify(play: Play, point: Point, rule: Fault, last: int) -> None:
     """Raise MissedError when the rule has hit a request of another class, up to number ``last``.
 
     The rules that lead to it have hit requests before it.
@@ -293,22 +315,25 @@ def _away(play: Play, rule: Fault) -> None:
     faults.remove(every)
 
 
-#: When a late commit is applied: behind so many commits of the ledger in the next life, or before
-#: the first write of the head.
-_MOMENTS = {cases.LATE[0]: 0, cases.LATE[1]: 1, cases.LATE[2]: 2, cases.LATE[3]: 3}
+#: When a late commit is applied: behind so many commits of the ledger in the next life.
+_MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
 
 
 def _late(play: Play, rule: Fault) -> None:
     """Apply the commit at its moment in the life of the next query."""
-    faults, count = play.scene.control.faults, _MOMENTS[play.case.fault]
+    faults, fault = play.scene.control.faults, play.case.fault
     head: dict[str, Any] = {
         "method": "ModifyRows", "where": {"path": play.scene.connection.settings.ledger},
     }  # fmt: skip
-    if not count:
+    if fault == "late-before-raise":
         moment = faults.add(action="delay", **head)
+    elif fault == "late-in-start":
+        # The folder's first request: the start has read the ledger, and opens no transaction yet.
+        where = {"path": "*checkpoint/*"}
+        moment = faults.add(action="delay", method="remove", where=where)
     else:
         wait: dict[str, Any] = {"action": "delay", "seconds": 0}
-        written = faults.add(skip=count - 1, **wait, **head)
+        written = faults.add(skip=_MOMENTS[fault] - 1, **wait, **head)
         moment = faults.add(
             action="delay", method="CommitTransaction", when="after", armed_by=written
         )

@@ -50,7 +50,7 @@ class Point:
     is_write: bool
     #: Whether it is in a transaction, which may be gone.
     in_transaction: bool
-    #: How a rule finds it: after so many commits of the ledger, behind so many that match.
+    #: How a rule finds it: after so many borders of the life, behind so many that match.
     commits: int
     skip: int
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -69,12 +69,27 @@ class Point:
         return {key: found[key] for key in _KEPT}
 
 
-def places(batches: Sequence[str], *, start: str) -> list[str]:
+#: What parts a life of the listing, which has no ledger: it plans a batch.
+_PLANNED = "checkpoint/offsets/N"
+
+
+def is_border(entry: Entry, name: str, *, is_listing: bool) -> bool:
+    """Return whether a request about ``name`` parts a life."""
+    if is_listing:
+        return entry.method == "MoveNode" and name == _PLANNED
+    return entry.method in COMMITS and name == "ledger"
+
+
+def places(batches: Sequence[str], *, start: str, is_listing: bool) -> list[str]:
     """Return the places of a life whose micro-batches have these names."""
+    if is_listing:
+        return [f"{start}-open", *batches]
     return [f"{start}-raise", f"{start}-begin", f"{start}-open", *batches]
 
 
-def classified(entries: Iterable[Entry], root: str, names: Sequence[str]) -> list[Point]:
+def classified(
+    entries: Iterable[Entry], root: str, names: Sequence[str], *, is_listing: bool = False
+) -> list[Point]:
     """Return the points of a life, whose requests these are, in their order.
 
     ``names`` are those of the places, of which the third one ends with a request and not with a
@@ -87,7 +102,9 @@ def classified(entries: Iterable[Entry], root: str, names: Sequence[str]) -> lis
     skips: Counter[str] = Counter()
     for entry, name in zip(life, objects, strict=True):
         has_looked |= commits == 2 and _QUEUE_PARTITIONS in name
-        place = commits + (commits > 2 or (commits == 2 and has_looked))
+        place = commits
+        if not is_listing:
+            place += commits > 2 or (commits == 2 and has_looked)
         if place >= len(names):
             break
         if place > 2 and (entry.method in _BESIDE or (entry.protocol, name[-2:]) == ("http", "/@")):
@@ -108,7 +125,7 @@ def classified(entries: Iterable[Entry], root: str, names: Sequence[str]) -> lis
         )
         found.setdefault((point.place, point.method, point.object), []).append(point)
         skips[key] += 1
-        if entry.method in COMMITS and name == "ledger":
+        if is_border(entry, name, is_listing=is_listing):
             commits += 1
             skips.clear()
     return sorted(_chosen(found.values()), key=lambda point: point.n)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from tests.proof import cases, lane
 from tests.proof.scene import recorded
-from tests.proof.variants import VARIANTS, variant_of
+from tests.proof.variants import LISTINGS, VARIANTS, variant_of
 
 
 def main(names: Sequence[str]) -> None:
     """Record these variants, or all of them."""
     known = cases.load_points() if cases.POINTS.exists() else {}
-    wanted = [variant_of(name) for name in names] or [*VARIANTS]
+    wanted = [variant_of(name) for name in names] or [*VARIANTS, *LISTINGS]
     with lane.opened() as opened:
         for variant in wanted:
             scene = recorded(variant, opened)

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from minicluster.client import Client, Entry
-from tests.proof import oracle
+from tests.proof import listing, oracle
 from tests.proof.lane import PARTITION_ROWS, PARTITIONS, Lane
 from tests.proof.life import Life, unload_states, until
 from tests.proof.points import WRITES, Point, classified, places
 from tests.proof.variants import Variant
+from ytstream.demo import scenario
 from ytstream.demo.sample import Sample
-from ytstream.demo.scenario import drained
 from ytstream.job import Connection
 
 #: Micro-batches that wait for the first life, and for the second one.
@@ -113,7 +113,12 @@ class Scene:
 
     def life(self) -> Life:
         """Return a new driver."""
-        return Life(self.connection, self.lane.spark)
+        kind = listing.ListingLife if self.variant.is_listing else Life
+        return kind(self.connection, self.lane.spark)
+
+    def drained(self) -> Callable[[], bool]:
+        """Return a function that is true once every row is in a batch."""
+        return (listing if self.variant.is_listing else scenario).drained(self.connection)
 
     def state_after(self, life: Recorded, n: int) -> str:
         """Return the newest state of a recorded life that is not after its request ``n``."""
@@ -164,8 +169,8 @@ def _recorded(
     life = scene.life()
     life.start()
     try:
-        until(lambda: commits_of(control.journal()) >= 2 or life.is_over, "the recorded start")
-        is_drained = drained(scene.connection)
+        until(lambda: has_begun(control.journal()) or life.is_over, "the recorded start")
+        is_drained = scene.drained()
         until(lambda: life.is_over or is_drained(), "the recorded run")
         if scene.variant.is_stateful:  # a batch without rows may follow
             time.sleep(_ROWLESS_SECONDS)
@@ -175,18 +180,12 @@ def _recorded(
     if life.error is not None:
         raise life.error
     entries = control.journal()
-    points = classified(entries, scene.variant.root, places(batches, start=start))
+    is_listing = scene.variant.is_listing
+    names = places(batches, start=start, is_listing=is_listing)
+    points = classified(entries, scene.variant.root, names, is_listing=is_listing)
     return Recorded(base, sent, folder, points)
 
 
-def commits_of(entries: Sequence[Entry]) -> int:
-    """Return how many transactions that wrote the ledger have committed, by the journal."""
-    written = {
-        entry.args.get("transaction")
-        for entry in entries
-        if entry.method == "ModifyRows" and str(entry.args.get("path")).endswith("/ledger")
-    }
-    return sum(
-        entry.method == "CommitTransaction" and entry.args.get("transaction") in written
-        for entry in entries
-    )
+def has_begun(entries: Sequence[Entry]) -> bool:
+    """Return whether a batch is under way: only then the scene may look, and is in the journal."""
+    return any(entry.method == "PullConsumer" for entry in entries)

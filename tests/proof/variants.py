@@ -15,11 +15,14 @@ class Variant(NamedTuple):
     guarantee: str
     processing: str
     queues: int = 1
+    #: Whether it is the control: the listing of SPYT's documentation, in the mode `guarantee`.
+    is_listing: bool = False
 
     @property
     def name(self) -> str:
         """The name that those of its cases begin with."""
-        return f"{self.guarantee}-{self.processing}-{self.queues}"
+        name = f"{self.guarantee}-{self.processing}-{self.queues}"
+        return f"listing-{name}" if self.is_listing else name
 
     @property
     def root(self) -> str:
@@ -52,8 +55,13 @@ VARIANTS = (
     Variant("at_least_once", "window"),
     Variant("at_least_once", "deduplicate"),
 )
+#: The control, which is started again as it is.
+LISTINGS = tuple(
+    Variant(mode, "map", is_listing=True)
+    for mode in ("transactional", "idempotent", "at_least_once")
+)
 
 
 def variant_of(name: str) -> Variant:
     """Return the variant of that name. Raises KeyError."""
-    return {variant.name: variant for variant in VARIANTS}[name]
+    return {variant.name: variant for variant in (*VARIANTS, *LISTINGS)}[name]

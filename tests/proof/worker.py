@@ -55,6 +55,7 @@ def line_of(name: str, result: Result, seconds: float, commit: str) -> results.L
     tables = result.tables
     return results.Line(
         case=name,
+        of=f"documented {name.split('-')[1]}" if name.startswith("listing-") else "proof",
         verdict=result.verdict,
         lost=tables.lost,
         repeated=tables.repeated,
