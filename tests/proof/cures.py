@@ -1,4 +1,4 @@
-"""`python -m tests.proof.cures [CURE...]`: each cure of the runtime taken out, and a case without it.
+"""`python -m tests.proof.cures [CURE...]`: each cure of the runtime taken out, and a case for it.
 
 For each cure its cases are played in turn until one breaks; that one is kept among the results.
 """

@@ -22,7 +22,8 @@ from tests.proof.said import words
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
 PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"
 DEFECTS, SOAK = ROOT / "docs" / "proof" / "defects.json", ROOT / "docs" / "proof" / "soak.json"
-PROOF, TWIN, CONTROL, CURE = "proof", "twin", "documented ", "without "
+PROOF, TWIN, EXECUTORS = "proof", "twin", "executors"
+CONTROL, CURE = "documented ", "without "
 
 
 def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
@@ -47,6 +48,7 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
         _cures(lines),
         "## Real kills",
         _twins(lines),
+        _executors(lines),
         "## Soak",
         _soak(facts.get("soak", {})),
         "## Defects that it found",
@@ -57,7 +59,7 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
         words("COMMANDS"),
         f"cases: {cell_of(proof).cases}",
     ]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
 def rows(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
@@ -194,6 +196,15 @@ def _twins(lines: Sequence[Line]) -> str:
         f"{_missed(count)}"
     )
     return "\n\n".join([told, rows(("variant", "cases · lost · repeated · stalled"), body)])
+
+
+def _executors(lines: Sequence[Line]) -> str:
+    known = [line for line in lines if line.of == EXECUTORS]
+    if not known:
+        return ""
+    body = ((f"`{line.fault}`", line.lost, line.repeated, line.said) for line in known)
+    head = ("executors of a local-cluster", "lost", "repeated", "what ended the query")
+    return rows(head, body)
 
 
 def _soak(found: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`python -m tests.proof.process VARIANT PROXY`: the variant's job as a process, as `run` runs it."""
+"""`python -m tests.proof.process VARIANT PROXY`: the job as a process, as `run` runs it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What the page says in words, from said.md; its figures come from the results."""
+"""What the page says in words, from said.txt; its figures come from the results."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-_TEXT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+_TEXT = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8")
 _PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _TEXT, flags=re.MULTILINE)
 
 

@@ -113,12 +113,15 @@ class Scene:
 
     def life(self) -> Life:
         """Return a new driver."""
-        kind = listing.ListingLife if self.variant.is_listing else Life
-        return kind(self.connection, self.lane.spark)
+        if self.variant.is_listing:
+            return listing.ListingLife(self.connection, self.lane.spark)
+        return Life(self.connection, self.lane.spark)
 
     def drained(self) -> Callable[[], bool]:
         """Return a function that is true once every row is in a batch."""
-        return (listing if self.variant.is_listing else scenario).drained(self.connection)
+        if self.variant.is_listing:
+            return listing.drained(self.connection)
+        return scenario.drained(self.connection)
 
     def state_after(self, life: Recorded, n: int) -> str:
         """Return the newest state of a recorded life that is not after its request ``n``."""

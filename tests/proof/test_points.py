@@ -41,7 +41,7 @@ LIFE = _entries(
     *_commit("3"),
     ("GetNode", {"path": f"{ROOT}/queue-0/@queue_partitions"}),
 )
-NAMES = places(["first"], start="start")
+NAMES = places(["first"], start="start", is_listing=False)
 
 
 def test_commits_of_the_ledger_part_a_life() -> None:
@@ -94,3 +94,23 @@ def test_temporary_names_are_one_class() -> None:
         ("CreateNode", {"path": f"{folder}/state/0/1/12.delta"}),
     )
     assert named(entries, ROOT) == ["checkpoint/N/offsets/tmp", "checkpoint/N/state/N/N/N.delta"]
+
+
+def test_a_listing_is_parted_where_it_plans() -> None:
+    offsets = f"{ROOT}/checkpoint/offsets"
+    entries = _entries(
+        ("SelectRows", {"query": f"* from [{ROOT}/consumer]"}),
+        ("MoveNode", {"destination_path": f"{offsets}/0"}),
+        ("ModifyRows", {"transaction": "1", "path": f"{ROOT}/output"}),
+        ("MoveNode", {"destination_path": f"{offsets}/1"}),
+        ("ModifyRows", {"transaction": "2", "path": f"{ROOT}/output"}),
+    )
+    names = places(["first", "middle"], start="start", is_listing=True)
+    points = classified(entries, ROOT, names, is_listing=True)
+    assert [(point.name, point.commits) for point in points] == [
+        ("start-open:SelectRows.consumer", 0),
+        ("start-open:MoveNode.checkpoint/offsets/N", 0),
+        ("first:ModifyRows.output", 1),
+        ("first:MoveNode.checkpoint/offsets/N", 1),
+        ("middle:ModifyRows.output", 2),
+    ]

@@ -21,7 +21,9 @@ from pathlib import Path
 from tests.project import ROOT
 from tests.proof import cases, lane, results
 from tests.proof.cases import Case
-from tests.proof.play import HELD, MissedError, Play, armed, output_rows, play, verify
+from tests.proof.faults import armed, verify
+from tests.proof.play import HELD, play
+from tests.proof.playing import MissedError, Play
 from tests.proof.points import Point
 from tests.proof.scene import Recorded, recorded
 from tests.proof.worker import line_of
@@ -74,7 +76,7 @@ def kill(play: Play, point: Point, life: Recorded) -> int:
     scene, case = play.scene, play.case
     scene.load(life.base)
     scene.control.journal.clear()
-    rows = output_rows(scene)
+    rows = play.output_rows()
     when = "before" if case.fault == cases.KILLED_BEFORE else "after"
     with process(scene.variant.name, scene.lane.cluster.http) as driver:
         with armed(play, point, action="kill", pgid=driver.pid, when=when) as rule:

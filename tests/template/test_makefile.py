@@ -15,7 +15,7 @@ from tests.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "outages",
+        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "proof", "outages",
         "operations", "test-quick", "conformance", "test-cluster", "fuzz", "bench", "lint",
         "audit", "site", "picture", "release", "locks",
     ],
