@@ -88,6 +88,7 @@ def _played(
             timer.daemon = True
             timer.start()
         lanes.run(board, min(count, len(wanted)), BUILD, told, *[HISTORY][: int(has_history)])
+    console.print(*board.problems, sep="\n")
     return verdicts
 
 

@@ -100,6 +100,8 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
         if variant.is_listing and point["is_write"] and point["place"] == "middle":
             yield from (Case(variant, name, fault) for fault in (REFUSED, DROPPED, LOST_REPLY))
+    if variant.is_listing:
+        return
     for method, kind, kill in FIRST:
         first = f"middle:{method}.{kind}"
         if any(point["name"] == first for point in known):

@@ -19,7 +19,6 @@ from packages.ytstream.tests import mutants
 from tests.proof import cases, lane, results
 from tests.proof.play import HELD, MISSED, play
 from tests.proof.scene import Scene, recorded
-from tests.proof.variants import variant_of
 from tests.proof.worker import line_of
 from ytstream.connector import jvm_of
 from ytstream.tablets import Tablets
@@ -102,15 +101,17 @@ def main(wanted: Sequence[str]) -> int:
     commit = results.commit()
     with ExitStack() as stack:
         opened = stack.enter_context(lane.opened())
-        scene: Scene | None = None
+        scenes: dict[str, Scene] = {}
         for cure, (mutant, names) in chosen.items():
             for name in names:
                 case = known.get(name)
                 if case is None:
                     print(f"{cure}: no such case: {name}", flush=True)
                     continue
-                if scene is None or scene.variant != case.variant:
-                    scene = recorded(variant_of(case.variant.name), opened)
+                variant = case.variant
+                scene = scenes.get(variant.name) or recorded(variant, opened)
+                scenes[variant.name] = scene
+                opened.adopt(scene.connection)
                 started = time.monotonic()
                 with pytest.MonkeyPatch.context() as patch:
                     mutant(patch, scene)

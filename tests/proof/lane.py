@@ -44,8 +44,12 @@ class Lane:
         provision.LOCAL_QUEUE_TABLETS = PARTITIONS
         provision.provision(connection)
         fill_reference(connection, sample)
-        adopt(self.spark, connection)
+        self.adopt(connection)
         return connection, sample
+
+    def adopt(self, connection: Connection) -> None:
+        """Give the session the settings of a job."""
+        adopt(self.spark, connection)
 
 
 def connection_of(variant: Variant, proxy: str) -> tuple[Connection, Sample]:

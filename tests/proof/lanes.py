@@ -25,6 +25,8 @@ from tests.proof.worker import READY, RESULT
 START_SECONDS, CASE_SECONDS = 900.0, 480.0
 #: A JVM that has played so many cases is replaced.
 MOST_CASES = 300
+#: Workers of a variant that could not begin, before it is left.
+MOST_FAILURES = 3
 
 
 @dataclass
@@ -32,7 +34,10 @@ class Board:
     """What is left to play, by variant; lanes take from it."""
 
     waiting: dict[str, list[Case]]
+    #: Why cases were not played.
+    problems: list[str] = field(default_factory=list)
     _busy: dict[str, int] = field(default_factory=dict)
+    _failures: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def variant(self) -> str | None:
@@ -56,6 +61,14 @@ class Board:
         with self._lock:
             for cases in self.waiting.values():
                 cases.clear()
+
+    def failed(self, variant: str, why: str) -> None:
+        """Note that a worker could not begin; after a few, leave the variant to another run."""
+        with self._lock:
+            self._failures[variant] = self._failures.get(variant, 0) + 1
+            if self._failures[variant] >= MOST_FAILURES:
+                self.problems.append(f"{len(self.waiting[variant])} cases not played: {why}")
+                self.waiting[variant].clear()
 
     def leave(self, variant: str) -> None:
         """Note that a lane has finished with a variant."""
@@ -130,7 +143,7 @@ def _play(
         try:
             if _answer(answers, READY, START_SECONDS, stop) is None:
                 if not stop.is_set():
-                    _give_up(board, variant, heard, "the recording failed; see the lane's log")
+                    board.failed(variant, f"no recording of {variant}; see {log.name}")
                 return
             for _ in range(MOST_CASES):
                 case = None if stop.is_set() else board.take(variant)
@@ -169,11 +182,6 @@ def _answer(
                 line = answers.get(timeout=0.5)
             return line
     return None
-
-
-def _give_up(board: Board, variant: str, heard: Callable[[results.Line], None], why: str) -> None:
-    while (case := board.take(variant)) is not None:
-        heard(_stalled(case.name, why))
 
 
 def _stalled(name: str, why: str) -> results.Line:

@@ -130,8 +130,9 @@ class Soak:
         assert self.driver is not None
         client, settings = self.connection.client, self.connection.settings
         with suppress(YtError):
-            nodes = int(client.get(f"{settings.checkpoint}/@recursive_resource_usage/node_count"))
-            batches = [*client.select_rows(f"max(number) as n from [{settings.ledger}] group by 1")]
+            nodes = _nodes(client.get(settings.checkpoint))
+            query = f'number from [{settings.ledger}] where kind = "batch"'
+            batches = [*client.select_rows(f"{query} order by number desc limit 1")]
             self.looks.append(
                 Look(
                     second,
@@ -139,9 +140,14 @@ class Soak:
                     _mib(self.cluster.pid),
                     nodes,
                     sum(self.cluster.client.journal.counts().values()),
-                    int(batches[0]["n"] or 0) if batches else 0,
+                    int(batches[0]["number"]) if batches else 0,
                 )
             )
+
+
+def _nodes(tree: Any) -> int:
+    """Return how many nodes a folder's tree has."""
+    return sum(1 + _nodes(child) for child in tree.values()) if isinstance(tree, dict) else 0
 
 
 def _mib(pid: int) -> float:
