@@ -155,7 +155,8 @@ def recovery(scene: Scene, name: str, state: str, sent: list[dict[str, Any]]) ->
 
 def _record(scene: Scene, name: str, sent: list[dict[str, Any]], batches: Sequence[str]) -> None:
     """Record a life of the scene."""
-    names = [*batches, *(["rowless"] if scene.variant.is_stateful else [])]
+    rowless = "rowless" if name == "start" else "rowless-again"
+    names = [*batches, *([rowless] if scene.variant.is_stateful else [])]
     scene.lives[name] = _recorded(scene, name, sent, names, start=name)
 
 
