@@ -104,6 +104,5 @@ def end_queries(spark: SparkSession) -> None:
 
 def unload_states(spark: SparkSession) -> None:
     """Unload the state stores: the next case has other states under the same paths."""
-    store = jvm_of(spark).org.apache.spark.sql.execution.streaming.state.StateStore
-    with suppress(TypeError):  # no state store was ever used
-        store.stop()
+    package = jvm_of(spark).org.apache.spark.sql.execution.streaming.state
+    getattr(getattr(package, "StateStore$"), "MODULE$").stop()
