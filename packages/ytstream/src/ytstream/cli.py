@@ -275,18 +275,17 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
-        if given.command == "submit" and given.dry_run:
-            from .submitting import submit
+        if given.command == "submit":
+            from .submitting import look, submit
 
-            offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
-            print(submit.rehearse(offline, given.config, given.words))
-            return 0
+            if given.dry_run:
+                offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
+                print(submit.rehearse(offline, given.config, given.words))
+                return 0
         with explained(settings):
             connected = connect(settings)
             connection = Connection(connected, settings, job, guarantee_of(job), given.config)
             if given.command == "submit":
-                from .submitting import look
-
                 look.verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
             # is told at once.

@@ -14,8 +14,7 @@ __version__ = "1.0.0"
 def version_of(package: str) -> str:
     """Return the version of ``pyspark`` or ``spyt`` by its module ``version`` alone.
 
-    Importing SPYT imports pandas, and takes longer than all that `status` does. A cluster has no
-    metadata of them. Raises ModuleNotFoundError.
+    Importing SPYT takes a second, for pandas. Raises ModuleNotFoundError.
     """
     found = find_spec(package)
     places = found.submodule_search_locations if found is not None else []

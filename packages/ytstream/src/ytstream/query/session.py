@@ -122,10 +122,8 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
             "remove them from the command line and from the cluster's defaults; `make confs` shows "
             "the reason for each",
         )
-    for what, version, least in (
-        ("Spark", spark.version, "3.5"),
-        ("SPYT", version_of("spyt"), "2.11"),
-    ):
+    spyt = version_of("spyt")
+    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", spyt, "2.11")):
         if _version(version) < _version(least):
             raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
     if not is_patched(spark, is_before_4_1=_version(spark.version) < (4, 1)):
