@@ -49,7 +49,7 @@ class Size:
 
 FULL = Size()
 #: For a look at whether everything works: no figure of it means anything.
-TINY = Size(rows=2_000, batches=3, rounds=2, idle_seconds=2.0, starts=1, most_rows=4_000)
+TINY = Size(rows=2_000, batches=2, rounds=2, idle_seconds=2.0, starts=1, most_rows=4_000)
 
 
 @dataclass(frozen=True)

@@ -172,10 +172,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.driver", *map(str, words)],
             cwd=ROOT,
-            env={
-                **os.environ,
-                "PYSPARK_SUBMIT_ARGS": f"--master local[{case.cores}] pyspark-shell",
-            },
+            env={**os.environ, "PYSPARK_SUBMIT_ARGS": submitted},
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=subprocess.STDOUT,

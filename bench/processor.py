@@ -17,7 +17,7 @@ from pathlib import Path
 
 _PAUSE_SECONDS = 0.05
 #: How often the processes below another one are looked for: a look reads the stat of all.
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 
