@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from bench import __main__ as command
-from bench import figures, page, screen, starts, stored
+from bench import figures, measure, page, started, starts, stored
 from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, TINY, Case
 from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
@@ -47,7 +47,7 @@ def made_up(case: Case, speed: float = 1.0) -> dict[str, Any]:
 
 
 def made_up_starts() -> dict[str, Any]:
-    parts = {part: float(number) for number, part in enumerate(screen.OF_A_START)}
+    parts = {part: float(number) for number, part in enumerate(started.PARTS)}
     case = {"guarantee": "transactional", "processing": "map"}
     return {"case": case, "starts": {kind: [parts, parts] for kind in starts.KINDS}}
 
@@ -145,7 +145,7 @@ def test_the_parts_of_a_start_add_up() -> None:
         "python": 3.0, "lock": 2.0, "look": 1.0, "jvm": 3.0, "session": 3.0, "recovery": 2.0,
         "plan": 3.0, "batch": 3.0, "commit": 1.0, "rest": 0.0,
     }  # fmt: skip
-    assert {*found} == {*screen.OF_A_START}
+    assert {*found} == {*started.PARTS}
 
 
 def test_the_eight_are_offered_and_every_way_has_a_base() -> None:
@@ -161,11 +161,11 @@ def test_what_is_stored_is_shown_and_not_measured_again(
 ) -> None:
     measured: list[str] = []
 
-    def measure(case: Case, *_: Any) -> dict[str, Any]:
+    def made(case: Case, *_: Any) -> dict[str, Any]:
         measured.append(case.name)
         return made_up(case)
 
-    monkeypatch.setattr(command.measure, "measured", measure)
+    monkeypatch.setattr(measure, "measured", made)
     words = ["--tiny", "--into", str(results), "transactional-map"]
     assert command.main(words) == 0
     assert measured == []
