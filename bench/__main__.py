@@ -13,6 +13,7 @@ continues; ``--again`` measures it. ``--tiny`` shows that all works: its figures
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -109,4 +110,6 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # So that it ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main(sys.argv[1:]))

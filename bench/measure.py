@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -190,8 +191,8 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
 def _end(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.close()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    with suppress(ProcessLookupError):  # its JVM and Python workers, too
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

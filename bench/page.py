@@ -171,6 +171,6 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
                 for case in listed
                 if case.name in found and way in found[case.name]["ways"]
             ]
-            series += [Series(way, points)] if points else []
+            series += [Series(way, _COLOURS[way], points)] if points else []
         if series:
             yield f"{name}.svg", plots.growth(f"Rows per second by {what}", what, "rows/s", series)

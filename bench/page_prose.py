@@ -25,8 +25,7 @@ reads its reference as the job does |
 | `job` | the generated job with its supervisor, ledger, audit and fence |
 | `plain` | the same job without what the case is about |
 | `noop` | rows made in memory by Spark's rate source, the same transformation, and no output: \
-what Spark itself needs |
-"""
+what Spark itself needs |"""
 OVERVIEW = """\
 Processor seconds are those of the driver JVM, the Python driver and the Python workers, relative
 to the base: below 1 is less.

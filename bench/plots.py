@@ -14,7 +14,7 @@ _STEP, _BAR, _TOP, _BOTTOM = 22, 14, 34, 34
 _HEIGHT = 260
 #: Colours that colour-blind people can tell apart, on white and on black (Okabe and Ito).
 _STYLE = """
-text { font: 12px system-ui, sans-serif; fill: #1d2129; }
+.back { fill: #ffffff; } text { font: 12px system-ui, sans-serif; fill: #1d2129; }
 .dim { fill: #667; } .grid { stroke: #e3e5ea; }
 .c0 { fill: #0072b2; stroke: #0072b2; } .c1 { fill: #d55e00; stroke: #d55e00; }
 .c2 { fill: #009e73; stroke: #009e73; } .c3 { fill: #b5892a; stroke: #b5892a; }
@@ -24,7 +24,7 @@ text { font: 12px system-ui, sans-serif; fill: #1d2129; }
 path { fill: none !important; stroke-width: 1.8; } rect { stroke: none; }
 .round { fill-opacity: .55; stroke: none; }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6e8ec; } .dim { fill: #9aa2ad; } .grid { stroke: #3a424d; }
+  .back { fill: #14171c; } text { fill: #e6e8ec; } .dim { fill: #9aa2ad; } .grid { stroke: #3a424d; }
   .c0 { fill: #5db5ec; stroke: #5db5ec; } .c1 { fill: #ff9d57; stroke: #ff9d57; }
   .c2 { fill: #4fd1a5; stroke: #4fd1a5; } .c3 { fill: #e8c35c; stroke: #e8c35c; }
   .c4 { fill: #df9dca; stroke: #df9dca; } .c8 { fill: #a99cff; stroke: #a99cff; }
@@ -78,6 +78,7 @@ class Series:
     """A line through points; x is drawn by its logarithm."""
 
     name: str
+    colour: int
     points: Sequence[tuple[float, float]]
 
 
@@ -103,13 +104,13 @@ def growth(title: str, below: str, unit: str, series: Sequence[Series]) -> str:
         where = {"x": x(value), "y": _HEIGHT - 2 * _BOTTOM + 18}
         element(svg, "text", short(value), class_="dim", text_anchor="middle", **where)
     element(svg, "text", f"{below}; up: {unit}", class_="dim", x=70, y=_HEIGHT - _BOTTOM + 6)
-    for colour, one in enumerate(series):
+    for one in series:
         places = " L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in one.points)
-        element(svg, "path", class_=f"c{colour}", d=f"M{places}")
+        element(svg, "path", class_=f"c{one.colour}", d=f"M{places}")
         for a, b in one.points:
-            made = element(svg, "circle", class_=f"c{colour}", cx=x(a), cy=y(b), r=3)
+            made = element(svg, "circle", class_=f"c{one.colour}", cx=x(a), cy=y(b), r=3)
             element(made, "title", f"{one.name}: {short(a)}, {short(b)} {unit}")
-    _legend(svg, [one.name for one in series], _HEIGHT - 10)
+    _legend(svg, [(one.colour, one.name) for one in series], _HEIGHT - 10)
     return _text(svg)
 
 
@@ -132,7 +133,7 @@ def _rows(
     for number, one in enumerate(lines):
         where = {"x": _LEFT - 8, "y": _y(number) + 4}
         element(svg, "text", one.label, text_anchor="end", **where)
-    _legend(svg, legend, bottom + 2 * _BOTTOM - 12)
+    _legend(svg, [*enumerate(legend)], bottom + 2 * _BOTTOM - 12)
     return svg, place
 
 
@@ -144,9 +145,9 @@ class _Place:
         return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / self.most
 
 
-def _legend(svg: ET.Element, names: Sequence[str], y: float) -> None:
+def _legend(svg: ET.Element, names: Sequence[tuple[int, str]], y: float) -> None:
     x = 12.0
-    for colour, name in enumerate(names):
+    for colour, name in names:
         element(svg, "rect", class_=f"c{colour}", x=x, y=y - 9, width=10, height=10)
         element(svg, "text", name, x=x + 14, y=y)
         x += 30 + 6.6 * len(name)
@@ -158,6 +159,7 @@ def _svg(title: str, height: float) -> ET.Element:
         width=_WIDTH, height=height, role="img", aria_label=title,
     )  # fmt: skip
     element(svg, "style", _STYLE)
+    element(svg, "rect", class_="back", width=_WIDTH, height=height)
     element(svg, "text", title, x=12, y=18)
     return svg
 
