@@ -69,6 +69,8 @@ class Case:
     #: Keys of the state, where the case is about their number.
     keys: int = 0
     cores: int = 2
+    #: Rounds, where they are fewer than the size's.
+    most_rounds: int = 100
     #: The ways, where they are not those of its kind.
     only: tuple[str, ...] = ()
 
@@ -138,22 +140,22 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
     "curve-rows": (
         "rows of a batch",
         tuple(
-            Case(f"curve-rows-{rows}", *_MAP, rows=rows, only=BOTH)
+            Case(f"curve-rows-{rows}", *_MAP, rows=rows, only=BOTH, most_rounds=3)
             for rows in (1_000, 4_000, 15_000, 60_000, 120_000, 240_000)
         ),
     ),
     "curve-tablets": (
         "tablets of the queue",
         tuple(
-            Case(f"curve-tablets-{tablets}", *_MAP, tablets=tablets, rows=60_000, only=BOTH)
-            for tablets in (1, 4, 16, 64)
+            Case(f"curve-tablets-{n}", *_MAP, tablets=n, rows=60_000, only=BOTH, most_rounds=3)
+            for n in (1, 4, 16, 64)
         ),
     ),
     "curve-state": (
         "keys of the state",
         tuple(
-            Case(f"curve-state-{keys}", *_TOTALS, rows=20_000, keys=keys, only=(JOB,))
-            for keys in (10_000, 100_000, 1_000_000)
+            Case(f"curve-state-{n}", *_TOTALS, rows=50_000, keys=n, only=(JOB,), most_rounds=2)
+            for n in (10_000, 100_000, 1_000_000)
         ),
     ),
 }

@@ -67,7 +67,7 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
         sources = [*trees, one("minicluster", cluster.pid), one("bench", os.getpid()), machine]
         readings = stack.enter_context(reading(*sources))
         found: dict[str, Any] = {"rows": rows, "idle": {}, "rounds": []}
-        for number in range(size.rounds + 1):
+        for number in range(min(size.rounds, case.most_rounds) + 1):
             order = deque(ways)
             order.rotate(-number)
             figures: dict[str, Any] = {}

@@ -48,21 +48,27 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
     yield from _section("What `make bench` measures")
     yield from page_tables.eight()
     yield from _missing(found)
-    yield from page_tables.overview(eight)
+    if cases:
+        yield from page_tables.overview(eight)
+        yield page_prose.OVERVIEW
     yield from _picture("rates.svg", "Rows per second, a dot for each round", pictures)
-    yield page_prose.OVERVIEW
-    yield from _section("Goals")
-    yield from page_tables.reached(cases, starts)
+    if cases:
+        yield from _section("Goals")
+        yield from page_tables.reached(cases, starts)
     if others:
         yield from _section("Other cases")
         yield from page_tables.overview(others)
     yield from _section("Processor seconds")
     yield "Of a million rows, by process, from `/proc`: a busy machine changes them little."
     yield ""
-    yield from page_tables.processor(cases)
+    if cases:
+        yield from page_tables.processor(cases)
     yield from _picture("processor.svg", "Processor seconds per million rows, by part", pictures)
     yield from _section("Requests")
-    yield from page_tables.asked(cases)
+    yield "Of a batch, and of a second without rows."
+    yield ""
+    if cases:
+        yield from page_tables.asked(cases)
     if "transactional-map" in cases:
         yield "Of one batch of `transactional-map`, four tablets:"
         yield ""

@@ -24,7 +24,8 @@ _STYLE = """
 path { fill: none !important; stroke-width: 1.8; } rect { stroke: none; }
 .round { fill-opacity: .55; stroke: none; }
 @media (prefers-color-scheme: dark) {
-  .back { fill: #14171c; } text { fill: #e6e8ec; } .dim { fill: #9aa2ad; } .grid { stroke: #3a424d; }
+  .back { fill: #14171c; } text { fill: #e6e8ec; } .dim { fill: #9aa2ad; }
+  .grid { stroke: #3a424d; }
   .c0 { fill: #5db5ec; stroke: #5db5ec; } .c1 { fill: #ff9d57; stroke: #ff9d57; }
   .c2 { fill: #4fd1a5; stroke: #4fd1a5; } .c3 { fill: #e8c35c; stroke: #e8c35c; }
   .c4 { fill: #df9dca; stroke: #df9dca; } .c8 { fill: #a99cff; stroke: #a99cff; }

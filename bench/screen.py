@@ -39,8 +39,8 @@ def of_case(found: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _title(found: Mapping[str, Any]) -> str:
-    size, rows = found["size"], found["batch_rows"]
-    return f"{found['name']}: batches of {rows:,} rows, {size['rounds']} rounds"
+    rows, rounds = found["batch_rows"], len(found["rounds"])
+    return f"{found['name']}: batches of {rows:,} rows, {rounds} rounds"
 
 
 def _rates(found: Mapping[str, Any], measured: Mapping[str, Way], base: Way) -> Table:
