@@ -29,6 +29,7 @@ from ytstream.demo import tables
 
 Say = Callable[[str], None]
 _STOP_SECONDS = 90.0
+_ROWS_PER_TABLET = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(testing.start())
         ways = [way for way in case.ways if way != NOOP or not case.keys]
+        # The listing's writes of up to 50 000 rows would now and then be too many for one tablet.
+        cluster.client.set_rows_per_tablet(_ROWS_PER_TABLET)
         say("filling the queues")
         rows = fill(case, size, cluster.http)
         drivers = {
