@@ -20,7 +20,7 @@ from bench.cases import Size
 from bench.started import IMPORTS
 from minicluster import testing
 from minicluster.client import Entry
-from tests.project import generate
+from tests.project import ROOT, generate
 from ytstream.demo.process import environment, run_command
 
 Say = Callable[[str], None]
@@ -85,7 +85,7 @@ class Started:
         with self._log.open("wb") as out:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "bench.started", str(self._times), PACKAGE],
-                env=environment(cluster.http, project),
+                env=_environment(cluster.http, project),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -135,6 +135,12 @@ class Started:
         if self._process.poll() is not None:
             said = self._log.read_text(encoding="utf-8", errors="replace")
             raise RuntimeError(f"the job has ended:\n{said[-4_000:]}")
+
+
+def _environment(proxy: str, project: Path) -> dict[str, str]:
+    """Return the environment of the job, in which this folder is found behind the project's own."""
+    found = environment(proxy, project)
+    return {**found, "PYTHONPATH": os.pathsep.join((found["PYTHONPATH"], str(ROOT)))}
 
 
 def _after(journal: list[Entry], handed: float) -> list[Entry]:
