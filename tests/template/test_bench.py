@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,7 @@ from rich.console import Console
 
 from bench import __main__ as command
 from bench import figures, measure, page, started, starts, stored
-from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, TINY, Case
+from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, TINY, Case, Size
 from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
@@ -222,6 +224,35 @@ def test_the_page_in_the_repository_is_made_from_what_is_stored_there() -> None:
     folder = page.DOCS / page.PLOTS
     found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*")}
     assert found == pictures
+
+
+def test_the_ways_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round without Spark: drivers that have done nothing."""
+    ran: list[str] = []
+
+    class Idle:
+        tree = SimpleNamespace(seconds=lambda: {"python": 1.0, "jvm": 2.0, "workers": 0.0})
+
+        def run(self, root: str, idle: float) -> dict[str, Any]:
+            ran.append(root)
+            now = time.time()
+            one = {"rows": 40, "begin": now, "seconds": 0.01, "milliseconds": {}, "keys": 0}
+            found: dict[str, Any] = {"first": 1, "batches": [one, one], "written": 80}
+            period = {"behind": 0, "begin": now, "end": now + 1}
+            return {**found, "idle": period} if idle else found
+
+    monkeypatch.setattr(measure, "started", lambda *_: nullcontext(Idle()))
+    size = Size(rows=40, batches=2, rounds=2, idle_seconds=0.1)
+    found = measure.measured(CASES["transactional-map-2"], size, lambda _: None)
+    ways = (LISTING, JOB, NOOP)
+    orders = [ways, (JOB, NOOP, LISTING), (NOOP, LISTING, JOB)]
+    assert ran == [f"//home/{way}-{number}" for number, order in enumerate(orders) for way in order]
+    assert [tuple(one["order"]) for one in found["rounds"]] == orders[1:]
+    assert found["rows"] == 80
+    assert {*found["idle"]} == {LISTING, JOB}
+    run = found["rounds"][0]["ways"][JOB]
+    assert (run["rows"], run["seconds"], run["written"]) == (40, [0.01], 80)
+    assert {*run["processor"]} == {*figures.PARTS}
 
 
 @pytest.mark.slow
