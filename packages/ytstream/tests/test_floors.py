@@ -39,7 +39,7 @@ FLOORS = (
     ("", "user_errors", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
     ("capacity",),
-    ("demo", "describe", "doctor", "query"),
+    ("demo", "doctor", "query"),
     ("submitting",),
     ("operating",),
     ("testing",),

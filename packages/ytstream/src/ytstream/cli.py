@@ -17,7 +17,6 @@ from yt.common import YtError
 
 from . import (
     capacity,
-    describe,
     log,
     own_operation,
     provision,
@@ -204,12 +203,16 @@ def _demo(job: Job, _: Settings, __: Path) -> int:
 
 def _tables(job: Job, settings: Settings, _: Path) -> int:
     """Show the tables that `provision` creates, as YTsaurus describes them."""
+    from .operating import describe  # not on a cluster
+
     print(describe.tables(job, settings))
     return 0
 
 
 def _confs(job: Job, settings: Settings, config: Path) -> int:
     """Show every Spark and checkpoint setting with its reason, and [submit] with its files."""
+    from .operating import describe  # not on a cluster
+
     origins = toml_file.read(config).origins
     print(describe.conf_table(job, settings), describe.submit_table(settings, origins), sep="\n\n")
     return 0

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from yt.yson import yson_to_json
 
-from . import confs, ledger
-from .columns import Column
-from .config import Settings
-from .job import Job, conf_values
-from .schema import table_schema
-from .sizes import sizes_of
-from .submit_settings import Submit
-from .table import table
-from .version import version_of
+from .. import confs, ledger
+from ..columns import Column
+from ..config import Settings
+from ..job import Job, conf_values
+from ..schema import table_schema
+from ..sizes import sizes_of
+from ..submit_settings import Submit
+from ..table import table
+from ..version import version_of
 
 #: What holds where a setting of [submit] has no value; "none" for the others.
 _UNSET = {
