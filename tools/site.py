@@ -21,8 +21,8 @@ from tools.example import ROOT, generated
 
 CONFIG = ROOT / "zensical.toml"
 BUILD = ROOT / "build"
-#: Written as one proves and measures; they are linked once they are there.
-UNLISTED = {"docs/proof.md", "docs/performance.md"}
+#: Written as one proves; it is linked once it is there.
+UNLISTED = {"docs/proof.md"}
 PICTURES = ("*.svg", "*.png")
 #: Pages of the generated project, by where they are in the site.
 EXAMPLE = ("README.md", "docs/operations.md", "config/local.toml", "config/production.toml")

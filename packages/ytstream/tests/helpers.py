@@ -25,6 +25,7 @@ from ytstream.ledger import Head
 from ytstream.recovery import snapshot
 from ytstream.recovery.epoch import Epoch
 from ytstream.testing.stream import Stream, wait, wait_for_failure
+from ytstream.version import version_of
 
 #: Makes the connection of a job: guarantee, processing, number of queues.
 ConnectionOf = Callable[..., Connection]
@@ -72,9 +73,8 @@ def adopt(spark: SparkSession, connection: Connection) -> None:
     A streaming query clones the session's settings when it starts. The settings of the Spark
     context stay those of a transactional job.
     """
-    from ytstream.query import session
 
-    wanted = session.settings_of(connection)
+    wanted = connection.session_settings(version_of("pyspark"))
     for key in sorted(_SESSION_KEYS):
         # Spark knows its own settings alone as modifiable, and lets all others be set as well.
         if not (spark.conf.isModifiable(key) or key.startswith("spark.yt.")):

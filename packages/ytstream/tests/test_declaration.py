@@ -15,11 +15,12 @@ import yt.type_info as ti
 
 from packages.ytstream.tests.examples import PAIRS, example, settings_of
 from packages.ytstream.tests.helpers import refusal
-from ytstream import REJECTED, Column, Job, describe
+from ytstream import REJECTED, Column, Job
 from ytstream.columns import Described, key_of
 from ytstream.declaration import verify, verify_configuration
 from ytstream.guarantees import GUARANTEES, guarantee_of
 from ytstream.job import PROCESSINGS
+from ytstream.operating import describe
 from ytstream.pairs import KEYED
 from ytstream.table import counted
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import ytstream
@@ -24,7 +26,7 @@ FLOORS = (
         "table",
         "version",
     ),
-    ("rules", "toml_file"),
+    ("java", "rules", "toml_file"),
     ("submit_settings",),
     ("columns", "config", "repository", "shipped"),
     ("sizes",),
@@ -37,7 +39,7 @@ FLOORS = (
     ("", "user_errors", "declaration", "guarantees", "recovery", "retention"),
     ("provision",),
     ("capacity",),
-    ("demo", "describe", "doctor", "query"),
+    ("demo", "doctor", "query"),
     ("submitting",),
     ("operating",),
     ("testing",),
@@ -71,3 +73,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_imports_go_down_only() -> None:
     assert [str(arrow) for arrow in upward(arrows(RUNTIME), FLOORS)] == []
+
+
+def test_what_looks_at_the_cluster_alone_imports_no_spark() -> None:
+    """`status` answers in a second; SPYT imports pandas, and takes longer than the rest."""
+    seen = "print(*sys.modules.keys() & {'pyspark', 'spyt', 'pandas', 'numpy'})"
+    script = f"import sys, ytstream.cli; {seen}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from packages.ytstream.tests.helpers import refusal
-from ytstream.query.session import require_java
+from ytstream.java import require_java
 
 _HINT = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
 

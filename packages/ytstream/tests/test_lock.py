@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
 from ytstream.job import Connection
+from ytstream.recovery import alive
 from ytstream.recovery import lock as locking
 from ytstream.recovery.lock import InstanceLock, alone
 
@@ -51,6 +55,50 @@ def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Ru
     lock.acquire(time_passes)
     lock.release()
     assert "holds the lock" in said[0]
+
+
+def test_the_lock_of_a_process_that_died_here_is_taken_at_once(
+    connection: Connection, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = connection.settings.consumer
+    with monkeypatch.context() as patched:
+        patched.setattr(locking, "this_one", lambda: dead)
+        InstanceLock(connection.client, consumer).acquire(print)
+    said: list[str] = []
+    lock = InstanceLock(connection.client, consumer)
+    lock.acquire(said.append)
+    assert len(list(lock.holders())) == 1
+    lock.release()
+    assert [line for line in said if "which has died" in line] == said
+
+
+@pytest.fixture
+def dead() -> str:
+    """Name a process of this machine that was killed."""
+    words = "import time; from ytstream.recovery import alive; print(alive.this_one(), flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{words}; time.sleep(60)"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert not alive.is_dead(name)
+        process.kill()
+    return name
+
+
+def test_a_process_is_dead_only_where_that_is_known(dead: str) -> None:
+    """Another machine, a number that is given again, a name of an older version."""
+    boot, namespace, pid, began = dead.split()
+    assert alive.is_dead(dead)
+    assert not alive.is_dead(f"another-boot {namespace} {pid} {began}")
+    assert not alive.is_dead(f"{boot} pid:[1] {pid} {began}")
+    assert not alive.is_dead(alive.this_one())
+    assert alive.is_dead(f"{boot} {namespace} {os.getpid()} {began}1")
+    assert not alive.is_dead("")
+    assert not alive.is_dead(f"{boot} {namespace} x {began}")
 
 
 def test_a_ping_that_ends_after_the_release_does_not_take_the_lock_again(

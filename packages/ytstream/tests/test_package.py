@@ -15,9 +15,10 @@ import pytest
 import ytstream
 from local_extensions.versions import pin
 from packages.ytstream.tests.examples import example, settings_of
-from ytstream import JobError, describe, shipped, toml_file
+from ytstream import JobError, shipped, toml_file
 from ytstream.config import Settings, load
 from ytstream.job import PROCESSINGS
+from ytstream.operating import describe
 from ytstream.submit_settings import Submit
 
 RUNTIME = Path(ytstream.__file__).parent

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from logging import INFO, WARNING
 from types import SimpleNamespace
-from typing import cast
+from typing import ClassVar, cast
 from unittest.mock import MagicMock
 
 import pytest
@@ -243,6 +243,44 @@ def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
     with pytest.raises((RestartableError, JobError)) as caught:
         runner._follow(query, cast(Batch, failed))
     assert str(caught.value).splitlines()[0] == said
+
+
+@pytest.mark.parametrize(("reports", "idle"), [({}, True), ({7: "written"}, False)])
+def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
+    monkeypatch: pytest.MonkeyPatch, reports: dict[int, str], idle: bool
+) -> None:
+    """SPYT commits after the batch's function: its failure counts, whatever time has passed."""
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
+    runner.impatient = MagicMock()
+    monkeypatch.setattr(
+        supervisor, "Watch", lambda *_: MagicMock(is_idle=True, is_stop_asked=False)
+    )
+    for name in ("Monitor", "FirstLook", "Room"):
+        found = MagicMock()
+        found.return_value.report.return_value = False
+        monkeypatch.setattr(supervisor, name, found)
+    monkeypatch.setattr(runner, "teller", MagicMock())
+    states = itertools.chain([True], itertools.repeat(False))
+
+    class Query:
+        isActive = property(lambda _: next(states))  # noqa: N815
+        status: ClassVar = {"isTriggerActive": True}
+
+        def awaitTermination(self) -> None:  # noqa: N802
+            return
+
+    failed = SimpleNamespace(
+        reports=reports,
+        failed="batch 3-7",
+        failure=None,
+        static_tables=MagicMock(),
+        is_stop_asked=False,
+        disk=None,
+    )
+    with pytest.raises(RestartableError, match="ended by itself"):
+        runner._follow(cast(StreamingQuery, Query()), cast(Batch, failed))
+    assert runner.is_idle is idle
 
 
 @pytest.mark.spark

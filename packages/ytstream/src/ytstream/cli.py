@@ -1,4 +1,7 @@
-"""The command line: one function for each command."""
+"""The command line: one function for each command.
+
+What needs Spark is imported by the commands that need it: `status` looks at the cluster alone.
+"""
 
 import argparse
 import os
@@ -10,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from spyt.version import __version__ as spyt_version
 from yt.common import YtError
 
 from . import (
     capacity,
-    describe,
     log,
     own_operation,
     provision,
@@ -30,14 +31,9 @@ from .declaration import verify, verify_configuration
 from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Connection, Job
-from .query import packages, pipeline, replay, session, supervisor
-from .query.jvm import explained_jvm, leave_if_hung
 from .recovery import before_start, operator, stopping
 from .recovery.lock import alone
-from .submitting.look import verify_operations
-from .submitting.submit import rehearse as rehearse_submit
-from .submitting.submit import submit
-from .version import __version__
+from .version import __version__, version_of
 
 #: Commands that read a job, which may be older than the tables.py here; none on a cluster.
 try:
@@ -63,6 +59,8 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
 
         print(permissions.check(connection, given.permissions, given.user))
         return
+    from .query import packages, pipeline, session, supervisor
+
     print(provision.check(connection))
     dropped = retention.remarks(connection.client, connection.settings)
     for remark in (*dropped, *capacity.remarks(connection)):
@@ -80,7 +78,7 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
     if wanted := connection.job.kind.packages:
         print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(
-        f"\nsession ok: Spark {version}, SPYT {spyt_version}, patch in effect, "
+        f"\nsession ok: Spark {version}, SPYT {version_of('spyt')}, patch in effect, "
         f"checkpoint {connection.values['checkpoint_uri']}\n"
         f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
     )
@@ -91,6 +89,8 @@ def _run(connection: Connection, given: argparse.Namespace) -> None:
     if given.dry_run:
         print(*before_start.preview(connection), "nothing was changed", sep="\n")
         return
+    from .query import supervisor
+
     # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
     # that hangs in Spark commits nothing once another process has raised the epoch.
     with ExitStack() as session, alone(connection):
@@ -116,7 +116,9 @@ def _migrate(connection: Connection, given: argparse.Namespace) -> None:
     if given.dry_run:
         print(*operator.rehearse_migrate(connection), sep="\n")
         return
-    with alone(connection), explained_jvm():
+    from .query import jvm, session
+
+    with alone(connection), jvm.explained_jvm():
         print(*operator.migrate(connection, session.open_tablets(connection)), sep="\n")
 
 
@@ -131,13 +133,17 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
     if given.dry_run:
         print(*operator.rehearse_rewind(connection, to, rows, **options), sep="\n")
         return
-    with alone(connection), explained_jvm():
+    from .query import jvm, session
+
+    with alone(connection), jvm.explained_jvm():
         tablets = session.open_tablets(connection)
         print(*operator.rewind(connection, tablets, to, rows, **options), sep="\n")
 
 
 def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
+    from .query import pipeline, replay, session, supervisor
+
     replay.verify_job(connection.job)  # before Spark's start
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
@@ -152,6 +158,7 @@ def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
 def _submit(connection: Connection, given: argparse.Namespace) -> int:
     """Start the job on the cluster, wait for its first batch; words after -- go to spark-submit."""
     from .operating import looks, replacing, versions  # not on a cluster
+    from .submitting.submit import submit
 
     say = partial(print, flush=True)
     if given.replace:
@@ -196,12 +203,16 @@ def _demo(job: Job, _: Settings, __: Path) -> int:
 
 def _tables(job: Job, settings: Settings, _: Path) -> int:
     """Show the tables that `provision` creates, as YTsaurus describes them."""
+    from .operating import describe  # not on a cluster
+
     print(describe.tables(job, settings))
     return 0
 
 
 def _confs(job: Job, settings: Settings, config: Path) -> int:
     """Show every Spark and checkpoint setting with its reason, and [submit] with its files."""
+    from .operating import describe  # not on a cluster
+
     origins = toml_file.read(config).origins
     print(describe.conf_table(job, settings), describe.submit_table(settings, origins), sep="\n\n")
     return 0
@@ -226,6 +237,8 @@ _CHANGING = (
 ON_THE_CLUSTER: dict[str, Callable[[Connection, argparse.Namespace], int | None]] = {
     function.__name__.lstrip("_").replace("_", "-"): function for function in _ON_THE_CLUSTER
 } | {name: command.run for name, command in MORE.items()}
+#: These start a JVM.
+WITH_SPARK = ("check", "run", "migrate", "rewind", "replay-rejected", "rehearse")
 HERE: dict[str, Callable[[Job, Settings, Path], int]] = {
     function.__name__.lstrip("_"): function for function in (_demo, _tables, _confs, _alerts)
 }
@@ -238,8 +251,14 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     4 when a limit of `status` is exceeded; 5 when `submit --replace` has brought the former version
     back, or when a rehearsal differs. argparse exits with 2 for wrong usage.
     """
-    code = _command(import_job, _parser(package).parse_args(words))
-    leave_if_hung(code)
+    given = _parser(package).parse_args(words)
+    if given.command not in WITH_SPARK:
+        return _command(import_job, given)
+    # Before the job imports pyspark, whose types and readers SPYT extends (spyt/__init__.py).
+    from .query import jvm
+
+    code = _command(import_job, given)
+    jvm.leave_if_hung(code)
     return code
 
 
@@ -259,18 +278,23 @@ def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
         print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
         if settings.accept:
             print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
-        if given.command == "submit" and given.dry_run:
-            offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
-            print(rehearse_submit(offline, given.config, given.words))
-            return 0
+        if given.command == "submit":
+            from .submitting import look, submit
+
+            if given.dry_run:
+                offline = Connection(cast("Client", None), settings, job, guarantee_of(job))
+                print(submit.rehearse(offline, given.config, given.words))
+                return 0
         with explained(settings):
             connected = connect(settings)
             connection = Connection(connected, settings, job, guarantee_of(job), given.config)
             if given.command == "submit":
-                verify_operations(connection.client, settings.proxy)
+                look.verify_operations(connection.client, settings.proxy)
             # YTsaurus starts a lost driver again, and refusals would use up its attempts; a person
             # is told at once.
             if given.command == "run" and "YT_OPERATION_ID" in os.environ:
+                from .query import supervisor
+
                 supervisor.wait_mounted(connection)
             if given.command not in ("provision", "check", "stop", "submit", "logs", "page"):
                 provision.require(connection, declared=given.command not in MORE)
@@ -307,7 +331,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
         description="Commands of one Structured Streaming job on YTsaurus.",
     )
     parser.add_argument(
-        "--version", action="version", version=f"ytstream {__version__}, SPYT {spyt_version}"
+        "--version", action="version", version=f"ytstream {__version__}, SPYT {version_of('spyt')}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in (ON_THE_CLUSTER | HERE).items():

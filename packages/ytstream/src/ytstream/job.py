@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import confs
 from .cluster import Client
 from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .config import DEFAULT_CONFIG, Settings
@@ -194,6 +195,15 @@ class Connection:
     def values(self) -> dict[str, Any]:
         """The values that confs.filled() puts into braces."""
         return conf_values(self.settings, self.job)
+
+    def session_settings(self, spark: str) -> dict[str, str]:
+        """Return all settings of the job's session on a cluster, the user's own among them.
+
+        ``spark`` is the version of Spark.
+        """
+        stateful = self.job.kind.is_stateful
+        wanted = confs.of_session(self.guarantee.name, stateful=stateful, spark=spark)
+        return self.settings.spark_confs | confs.filled(wanted, self.values)
 
     def make(self, target: str) -> str:
         """Return how a person calls a target for this cluster: defaults of targets differ."""

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
@@ -11,20 +10,19 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from spyt.version import __version__ as SPYT_VERSION
 
 from .. import confs
 from ..config import Settings, token
 from ..connector import is_patched
 from ..errors import JobError
+from ..java import require_java
 from ..job import Connection
 from ..log import warn
 from ..tablets import Tablets
-from ..version import __version__
+from ..version import __version__, version_of
 from . import jvm
 from .jvm import explained_jvm, within
 from .packages import verify_packages
@@ -33,16 +31,6 @@ from .spark_errors import cause, explained_spark
 #: How long Spark may take to close.
 CLOSE_SECONDS = 30.0
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
-
-
-def settings_of(connection: Connection) -> dict[str, str]:
-    """Return all settings of the job's session on a cluster, the user's own among them."""
-    wanted = confs.of_session(
-        connection.guarantee.name,
-        stateful=connection.job.kind.is_stateful,
-        spark=pyspark.__version__,
-    )
-    return connection.settings.spark_confs | confs.filled(wanted, connection.values)
 
 
 def open_session(connection: Connection) -> SparkSession:
@@ -59,7 +47,7 @@ def open_session(connection: Connection) -> SparkSession:
     # It logs the whole trace of a batch that fails; the supervisor says why in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName(connection.job.name)
-    wanted = settings_of(connection)
+    wanted = connection.session_settings(version_of("pyspark"))
     more = confs.filled(iter(confs.LOCAL if local else ()), {})
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
@@ -134,7 +122,8 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
             "remove them from the command line and from the cluster's defaults; `make confs` shows "
             "the reason for each",
         )
-    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", SPYT_VERSION, "2.11")):
+    spyt = version_of("spyt")
+    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", spyt, "2.11")):
         if _version(version) < _version(least):
             raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
     if not is_patched(spark, is_before_4_1=_version(spark.version) < (4, 1)):
@@ -147,29 +136,6 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 def _version(text: str) -> tuple[int, int]:
     numbers = re.findall(r"\d+", text)
     return int(numbers[0]), int(numbers[1])
-
-
-def require_java() -> None:
-    """Raise JobError unless there is a Java here that Spark runs on."""
-    home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else "java"
-    hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
-    printed = done.stderr + done.stdout  # a JVM that does not start says why on either
-    match = re.search(r'version "(\d+)', printed)
-    if done.returncode or not match:
-        # It repeats the options of the environment first, and one of them may hold a secret.
-        said = [line for line in printed.splitlines() if line and "Picked up " not in line]
-        read = re.findall(r"Picked up (\w+):", printed)
-        raise JobError(
-            "\n  ".join([f"{java} does not start, it ends with code {done.returncode}", *said]),
-            f"correct {' and '.join(read)} in the environment" if read else hint,
-        )
-    if match[1] not in ("17", "21"):
-        raise JobError(f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21", hint)
 
 
 def folders_of_sources() -> list[str]:

@@ -16,10 +16,11 @@ from ..errors import JobError
 from ..job import Connection
 from ..log import warn
 from ..operation import is_own
+from .alive import is_dead, this_one
 from .epoch import this_process
 
-#: The cluster releases the lock after this long without a ping: a restart after a crash may have to
-#: wait that long.
+#: The cluster releases the lock after this long without a ping: a restart after a crash on another
+#: machine may have to wait that long.
 LOCK_SECONDS = 30.0
 PING_SECONDS = 5.0
 #: How long a start waits for a lock that is not of another instance.
@@ -39,10 +40,10 @@ class InstanceLock:
     def acquire(self, say: Callable[[str], None]) -> None:
         """Take the lock, or wait for a dead holder to expire.
 
-        YTsaurus starts one attempt of an operation after the other: it takes the lock from the one
-        before, which may live on a node that is cut off, and can write nothing more once the epoch
-        is raised. Raises JobError when any other holder pings, or when another lock on the folder
-        does not go away.
+        One that was killed on this machine is not waited for. YTsaurus starts one attempt of an
+        operation after the other: it takes the lock from the one before, which may live on a node
+        that is cut off, and can write nothing more once the epoch is raised. Raises JobError when
+        any other holder pings, or when another lock on the folder does not go away.
         """
         transaction = self._begun()
         pings: dict[str, str] = {}  # of each transaction that is seen holding the lock
@@ -52,6 +53,9 @@ class InstanceLock:
                 for id_, owner, ping in self.holders():
                     if is_own(owner):
                         say(f"the lock is taken from a former attempt of this operation: {owner}")
+                        self._abort(id_)
+                    elif is_dead(self._process(id_)):
+                        say(f"the lock is taken from {owner}, which has died")
                         self._abort(id_)
                     elif id_ not in pings:
                         say(
@@ -118,6 +122,15 @@ class InstanceLock:
                 ping = str(found.attributes["last_ping_time"])
                 yield id_, str(found.attributes.get("job", "unknown")), ping
 
+    def _process(self, id_: str) -> str:
+        """Return what alive.this_one() has said in the process that holds the lock."""
+        try:
+            return str(self._client.get(f"#{id_}/@process"))
+        except YtError as error:
+            if error.is_resolve_error():  # it has ended, or is of an older version
+                return ""
+            raise
+
     def _others(self) -> str:
         """Name the other transactions that lock the folder."""
         return ", ".join(
@@ -130,6 +143,7 @@ class InstanceLock:
         attributes = {
             "title": f"one instance of {self._folder}/{self._key}",
             "job": this_process(),
+            "process": this_one(),
         }
         return str(
             self._client.start_transaction(timeout=LOCK_SECONDS * 1000, attributes=attributes)

@@ -10,7 +10,7 @@ from .. import confs
 from ..config import token
 from ..errors import JobError
 from ..job import MOST_FAILURES
-from ..query.session import settings_of
+from ..version import version_of
 from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
 
 #: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
@@ -58,7 +58,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
         **{name.lower().replace("_", "."): "-" for name in _NEUTRAL},
         **plan.sizes.confs,
         **confs.filled(iter(confs.SUBMIT), values),
-        **settings_of(plan.connection),
+        **plan.connection.session_settings(version_of("pyspark")),
         **parameters(plan),
         "spark.ytsaurus.driver.operation.dump.path": str(dump),
         # Every bash of the driver's job reads this file first: it waits after a failure.

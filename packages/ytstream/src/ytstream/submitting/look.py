@@ -12,7 +12,7 @@ from .. import operation, provision
 from ..addresses import is_loopback
 from ..cluster import Client, explained, facts
 from ..errors import JobError, OutageError, RestartableError
-from ..query.session import require_java
+from ..java import require_java
 from ..recovery.lock import InstanceLock
 from ..recovery.snapshot import read_head
 from ..shipped import verify_imports

@@ -9,8 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pyspark
-from spyt.version import __version__ as SPYT_VERSION
 from yt import yson
 
 from .. import operation, toml_file
@@ -22,7 +20,7 @@ from ..shipped import archive
 from ..sizes import Sizes, sizes_of
 from ..submit_settings import Submit
 from ..table import table
-from ..version import __version__
+from ..version import __version__, version_of
 
 #: What the driver's job runs before Java and Python.
 ATTEMPT = Path(__file__).with_name("node") / "attempt.sh"
@@ -186,12 +184,12 @@ def shown(plan: Plan) -> str:
 
 def spark_version(settings: Settings) -> str:
     """Return the version of the Spark distribution that the cluster has to have."""
-    return settings.spark_confs.get("spark.ytsaurus.spark.version", pyspark.__version__)
+    return settings.spark_confs.get("spark.ytsaurus.spark.version", version_of("pyspark"))
 
 
 def release_folder() -> str:
     """Return the name of the folder of SPYT's release on the cluster, by the SPYT that is here."""
-    word = SPYT_VERSION.lower()
+    word = version_of("spyt").lower()
     if "snapshot" in word or "dev" in word:
         return "snapshots"
     return "pre-releases" if any(kind in word for kind in ("alpha", "beta", "rc")) else "releases"

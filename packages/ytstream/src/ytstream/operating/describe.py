@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
-import pyspark
 from yt.yson import yson_to_json
 
-from . import confs, ledger
-from .columns import Column
-from .config import Settings
-from .job import Job, conf_values
-from .schema import table_schema
-from .sizes import sizes_of
-from .submit_settings import Submit
-from .table import table
+from .. import confs, ledger
+from ..columns import Column
+from ..config import Settings
+from ..job import Job, conf_values
+from ..schema import table_schema
+from ..sizes import sizes_of
+from ..submit_settings import Submit
+from ..table import table
+from ..version import version_of
 
 #: What holds where a setting of [submit] has no value; "none" for the others.
 _UNSET = {
@@ -43,7 +43,7 @@ def conf_table(job: Job, settings: Settings) -> str:
     """Return a table of every setting, its value and its reason."""
     values = conf_values(settings, job)
     values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
-    stateful, spark = job.kind.is_stateful, pyspark.__version__
+    stateful, spark = job.kind.is_stateful, version_of("pyspark")
     parts = {
         "the Spark session": (*confs.of_session(job.guarantee, stateful=stateful, spark=spark),),
         "a driver on this machine": confs.LOCAL,

@@ -1,0 +1,177 @@
+"""What `python -m bench` can measure: one case is one job, in the ways that are compared.
+
+The first way of a case is the base: figures of the others are also given relative to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: SPYT's documentation as it stands; the generated job; the same job without what the case is
+#: about; the transformation alone, from Spark's own source of rows into its sink for nothing.
+LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
+WAYS: Mapping[str, str] = {
+    LISTING: "the documentation's listing of the same mode",
+    JOB: "the generated job",
+    PLAIN: "the same job without it",
+    NOOP: "the transformation from memory to nothing",
+}
+
+#: What a case may add to the example job.
+REJECTS, OUTPUTS, STATIC = "rejects", "outputs", "static"
+EXTRAS: Mapping[str, str] = {
+    REJECTS: "one row in a hundred rejected",
+    OUTPUTS: "two outputs",
+    STATIC: "a static output",
+}
+#: A kind of which a batch takes many times as long: fewer rows show as much.
+_SLOW_KINDS = {"sessions": 5}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    #: Of a batch; less where a case says so.
+    rows: int = 120_000
+    #: Of a run. The first one is left out: Spark plans it, and there nothing is warm.
+    batches: int = 5
+    rounds: int = 6
+    #: Seconds without rows, in which requests are counted.
+    idle_seconds: float = 10.0
+    #: Starts, and kills, of each kind.
+    starts: int = 4
+    #: What no batch exceeds.
+    most_rows: int = 240_000
+
+
+FULL = Size()
+#: For a look at whether everything works: no figure of it means anything.
+TINY = Size(rows=2_000, batches=2, rounds=2, idle_seconds=2.0, starts=1, most_rows=4_000)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job to measure."""
+
+    name: str
+    guarantee: str
+    processing: str
+    queues: int = 1
+    #: One of EXTRAS, or nothing.
+    extra: str = ""
+    #: Tablets of all queues together.
+    tablets: int = 4
+    #: Rows of a batch, where it is not the size's.
+    rows: int = 0
+    #: Keys of the state, where the case is about their number.
+    keys: int = 0
+    cores: int = 2
+    #: Rounds, where they are fewer than the size's.
+    most_rounds: int = 100
+    #: The ways, where they are not those of its kind.
+    only: tuple[str, ...] = ()
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways that are compared, the base first."""
+        if self.only:
+            return self.only
+        if self.extra:
+            return PLAIN, JOB
+        # SPYT's sink has no update mode, which running totals need.
+        has_listing = self.processing != "aggregate"
+        return (LISTING, JOB, NOOP) if has_listing else (JOB, NOOP)
+
+    @property
+    def title(self) -> str:
+        """What people read."""
+        words = [f"`{self.guarantee}` `{self.processing}`"]
+        words += ["two queues"] if self.queues > 1 else []
+        words += ["one core"] if self.cores == 1 else []
+        words += [EXTRAS[self.extra]] if self.extra else []
+        return ", ".join(words)
+
+    def batch_rows(self, size: Size) -> int:
+        """Return how many rows a batch has: as many of each tablet."""
+        wanted = self.rows or size.rows // _SLOW_KINDS.get(self.processing, 1)
+        wanted = min(wanted, size.most_rows)
+        return max(1, wanted // self.tablets) * self.tablets
+
+    def known_batches(self, size: Size) -> int:
+        """Return how many batches come before the measured ones: until every key was seen."""
+        keys = min(self.keys, size.most_rows * 10)
+        return max(1, -(-keys // self.batch_rows(size)))
+
+    def written(self) -> dict[str, Any]:
+        """Return the case as it is stored."""
+        return asdict(self)
+
+
+_GUARANTEED = (
+    *(("transactional", kind) for kind in ("map", "join", "window", "deduplicate")),
+    *(("transactional", kind) for kind in ("aggregate", "sessions")),
+    ("idempotent", "map"),
+    *(("at_least_once", kind) for kind in ("map", "join")),
+)
+
+
+def _all() -> Iterator[Case]:
+    for guarantee, kind in _GUARANTEED:
+        name = f"{guarantee.replace('_', '-')}-{kind}"
+        yield Case(name, guarantee, kind)
+        yield Case(f"{name}-2", guarantee, kind, queues=2)
+        yield Case(f"{name}-rejects", guarantee, kind, extra=REJECTS)
+    for guarantee in ("transactional", "at_least_once"):
+        name = f"{guarantee.replace('_', '-')}-map"
+        yield Case(f"{name}-outputs", guarantee, "map", extra=OUTPUTS)
+        yield Case(f"{name}-static", guarantee, "map", extra=STATIC)
+    yield Case("idempotent-map-outputs", "idempotent", "map", extra=OUTPUTS)
+    for guarantee in ("transactional", "idempotent"):
+        yield Case(f"one-core-{guarantee}", guarantee, "map", cores=1)
+
+
+_MAP, _TOTALS, BOTH = ("transactional", "map"), ("transactional", "aggregate"), (LISTING, JOB)
+CASES: Mapping[str, Case] = {case.name: case for case in _all()}
+#: Name of a curve -> what grows -> its cases.
+CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
+    "curve-rows": (
+        "rows of a batch",
+        tuple(
+            Case(f"curve-rows-{rows}", *_MAP, rows=rows, only=BOTH, most_rounds=3)
+            for rows in (1_000, 4_000, 15_000, 60_000, 120_000, 240_000)
+        ),
+    ),
+    "curve-tablets": (
+        "tablets of the queue",
+        tuple(
+            Case(f"curve-tablets-{n}", *_MAP, tablets=n, rows=60_000, only=BOTH, most_rounds=3)
+            for n in (1, 4, 16, 64)
+        ),
+    ),
+    "curve-state": (
+        "keys of the state",
+        tuple(
+            Case(f"curve-state-{n}", *_TOTALS, rows=50_000, keys=n, only=(JOB,), most_rounds=2)
+            for n in (10_000, 100_000, 1_000_000)
+        ),
+    ),
+}
+#: What starts and kills are measured of: name -> guarantee and kind.
+STARTS: Mapping[str, tuple[str, str]] = {
+    "starts": ("transactional", "map"),
+    "starts-window": ("transactional", "window"),
+}
+#: What `make bench` runs, and why.
+EIGHT: Mapping[str, str] = {
+    "transactional-map": "exactly once, the template's default",
+    "transactional-join": "exactly once, with a reference table",
+    "idempotent-map": "exactly once by the key of each row",
+    "at-least-once-map": "nothing lost",
+    "at-least-once-join": "nothing lost, with a reference table",
+    "transactional-map-rejects": "what REJECT costs",
+    "transactional-window": "a job with state",
+    "starts": "start to first commit, kill -9 to next commit",
+}

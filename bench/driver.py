@@ -1,0 +1,102 @@
+"""One way of a case as a process of its own, which runs it as often as it is told.
+
+    python -m bench.driver CASE WAY TINY PROXY ANSWERS
+
+Each line of standard input is a root in Cypress, and a number of seconds to be idle after the run;
+the answer to it is a line of JSON in the file descriptor ANSWERS. It ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from bench import jobs, ways
+from bench.cases import FULL, NOOP, TINY, Case, Size
+from ytstream.demo.tables import row_count
+from ytstream.job import Connection
+from ytstream.recovery import snapshot
+
+
+def main(case: Case, way: str, size: Size, proxy: str, answers: int) -> None:
+    """Answer every line of the input."""
+    spark: SparkSession | None = None
+    with open(answers, "w", encoding="utf-8") as out:
+        for line in sys.stdin:
+            root, idle = line.split()
+            connection = jobs.connection_of(case, way, size, proxy, root)
+            if spark is None:
+                spark = ways.opened(connection, way)
+            answer = run(case, way, size, connection, spark, float(idle))
+            print(json.dumps(answer), file=out, flush=True)
+    if spark is not None:
+        spark.stop()
+
+
+def run(
+    case: Case, way: str, size: Size, connection: Connection, spark: SparkSession, idle: float
+) -> dict[str, Any]:
+    """Run the case once; return its batches and, after ``idle`` seconds, the idle period."""
+    first = case.known_batches(size)
+    wanted, rows = first + size.batches - 1, case.batch_rows(size)
+    if way != NOOP:
+        connection = ways.provisioned(connection)
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        ways.running(way, case, size, connection, spark, f"file://{folder}") as query,
+    ):
+        ways.wait(query, wanted)
+        answer: dict[str, Any] = {"first": first, "batches": batches(query.recentProgress, wanted)}
+        if idle and way != NOOP:
+            time.sleep(jobs.TRIGGER_SECONDS)
+            answer["idle"] = {"behind": behind(connection), "begin": time.time()}
+            time.sleep(idle)
+            answer["idle"]["end"] = time.time()
+    if (found := {batch["rows"] for batch in answer["batches"]}) != {rows}:
+        raise RuntimeError(f"batches of {found} rows, wanted {rows}")
+    answer["written"] = None if way == NOOP else written(connection)
+    return answer
+
+
+def batches(progress: list[Any], wanted: int) -> list[dict[str, Any]]:
+    """Return when each batch with rows began and ended, by the wall clock, and its parts."""
+    found = []
+    for facts in progress:
+        if facts["numInputRows"] and facts["batchId"] < wanted:
+            milliseconds = dict(facts["durationMs"])
+            begin = datetime.fromisoformat(facts["timestamp"].replace("Z", "+00:00")).timestamp()
+            seconds = milliseconds["triggerExecution"] / 1000
+            batch = {"rows": facts["numInputRows"], "begin": begin, "seconds": seconds}
+            state = facts["stateOperators"]
+            keys = sum(int(operator["numRowsTotal"]) for operator in state)
+            found.append({**batch, "milliseconds": milliseconds, "keys": keys})
+    return found
+
+
+def written(connection: Connection) -> int:
+    """Return the rows of all outputs."""
+    return sum(row_count(connection, name) for name in connection.settings.outputs)
+
+
+def behind(connection: Connection) -> int:
+    """Return how many rows the consumer has not passed."""
+    found = snapshot.read(connection.client, connection.settings)
+    return sum(
+        end - queue.consumed.get(partition, 0)
+        for queue in found.queues
+        for partition, end in enumerate(queue.upper)
+    )
+
+
+if __name__ == "__main__":
+    _, case, way, tiny, proxy, answers = sys.argv
+    # The answers are this process' alone: its JVM must not keep them open.
+    os.set_inheritable(int(answers), False)
+    main(Case(**json.loads(case)), way, TINY if tiny == "tiny" else FULL, proxy, int(answers))

@@ -1,0 +1,194 @@
+"""What the stored runs of a case say: medians, quartiles, and how each way is beside the base."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from bench.request_kinds import MASTER, TABLETS
+
+#: The parts of a way's processor seconds, and how people read them.
+PARTS = {
+    "jvm": "driver JVM",
+    "python": "Python driver",
+    "workers": "Python workers",
+    "minicluster": "minicluster",
+}
+#: Those of the job itself.
+OWN = ("jvm", "python", "workers")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median with its quartiles."""
+
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of some values; of one, the same three times."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+    def text(self, shown: str = "{:.2f}") -> str:
+        """Return the median, and the quartiles in brackets."""
+        low, middle, high = map(shown.format, (self.low, self.middle, self.high))
+        return f"{middle} ({low} to {high})"
+
+
+@dataclass(frozen=True)
+class Way:
+    """The figures of one way of a case."""
+
+    name: str
+    #: Rows per second of each round.
+    rates: Sequence[float]
+    #: Processor seconds per million rows of each round, by part.
+    processor: Mapping[str, Sequence[float]]
+    #: Requests of a batch by kind and method, the mean over all batches.
+    requests: Mapping[str, Mapping[str, float]]
+    #: Of every batch.
+    seconds: Sequence[float]
+    #: Requests per second while nothing came, by kind; None where that was not measured.
+    idle: Mapping[str, float] | None
+    #: Rows that the consumer was behind, a trigger after the last batch; None without a consumer.
+    behind: int | None
+    #: Rows of the state after the last batch.
+    keys: int
+
+    @property
+    def own(self) -> list[float]:
+        """Processor seconds per million rows of each round, without the minicluster's."""
+        return [sum(parts) for parts in zip(*(self.processor[part] for part in OWN), strict=True)]
+
+    def asked(self, *kinds: str) -> float:
+        """Return the requests of a batch, of these kinds or of all."""
+        return sum(sum(self.requests[kind].values()) for kind in kinds or self.requests)
+
+    @property
+    def p50(self) -> float:
+        """The median of a batch's seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def p95(self) -> float:
+        """Of twenty batches, nineteen took less."""
+        if len(self.seconds) == 1:
+            return self.seconds[0]
+        return statistics.quantiles(self.seconds, n=20, method="inclusive")[-1]
+
+
+def ways(found: Mapping[str, Any]) -> dict[str, Way]:
+    """Return the figures of each way out of what is stored of a case; the base is the first."""
+    return {name: _way(name, found) for name in found["ways"]}
+
+
+def _way(name: str, found: Mapping[str, Any]) -> Way:
+    runs = [figures["ways"][name] for figures in found["rounds"]]
+    batches = sum(len(run["seconds"]) for run in runs)
+    requests = {}
+    for kind in (MASTER, TABLETS):
+        counts = sum((Counter(run["requests"][kind]) for run in runs), Counter[str]())
+        requests[kind] = {method: count / batches for method, count in sorted(counts.items())}
+    idle = found["idle"].get(name)
+    return Way(
+        name,
+        [run["rows"] / sum(run["seconds"]) for run in runs],
+        {part: [run["processor"][part] / run["rows"] * _MILLION for run in runs] for part in PARTS},
+        requests,
+        [*chain(*(run["seconds"] for run in runs))],
+        idle
+        and {k: sum(asked.values()) / idle["seconds"] for k, asked in idle["requests"].items()},
+        idle and idle["behind"],
+        max(run["keys"] for run in runs),
+    )
+
+
+def _rates(idle: Mapping[str, Any]) -> dict[str, float]:
+    return {kind: sum(n.values()) / idle["seconds"] for kind, n in idle["requests"].items()}
+
+
+def beside(base: Way, other: Way, of: Callable[[Way], Sequence[float]]) -> Spread:
+    """Return a figure relative to the base's in the same round."""
+    pairs = zip(of(base), of(other), strict=True)
+    return Spread.of([mine / theirs for theirs, mine in pairs if theirs] or [float("nan")])
+
+
+def rates(way: Way) -> Sequence[float]:
+    """Return the rows per second of each round."""
+    return way.rates
+
+
+def own(way: Way) -> Sequence[float]:
+    """Return the processor seconds per million rows of each round."""
+    return way.own
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What share of the processors others took while a case was measured, and the hypervisor."""
+
+    others: float
+    stolen: float
+    idle: float
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        return (
+            f"meanwhile other work took {self.others:.0%} of the processors, the hypervisor "
+            f"{self.stolen:.0%}; {self.idle:.0%} were idle"
+        )
+
+
+def busy(found: Mapping[str, Any]) -> Busy:
+    """Return how busy the machine was, over all measured batches."""
+    runs = [run["machine"] for figures in found["rounds"] for run in figures["ways"].values()]
+    whole = sum(run["all"] for run in runs) or 1.0
+    shares = (sum(run[what] for run in runs) / whole for what in ("others", "stolen", "idle"))
+    return Busy(*shares)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on a figure relative to the base's."""
+
+    what: str
+    bound: float
+    is_least: bool
+    found: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the figure is on the right side of the bound, as it is shown."""
+        value = round(self.found, 2)
+        return value >= self.bound if self.is_least else value <= self.bound
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        bound = f"at {'least' if self.is_least else 'most'} {self.bound}"
+        return f"{self.what} {self.found:.2f} ({bound}): {'met' if self.is_met else 'MISSED'}"
+
+
+def goals(found: Mapping[str, Any]) -> Iterator[Goal]:
+    """Yield the goals of a case, those of `map` and `join`; others have none."""
+    measured, case = ways(found), found["case"]
+    if case["processing"] not in ("map", "join") or case["name"].startswith("curve"):
+        return
+    if "listing" in measured:
+        base, job = measured["listing"], measured["job"]
+        yield Goal("processor seconds", 1.0, False, beside(base, job, own).middle)
+        yield Goal("requests per batch", 0.9, False, job.asked() / base.asked())
+        yield Goal("rows per second", 1.0, True, beside(base, job, rates).middle)
+    elif case["extra"] == "rejects":
+        base, job = measured["plain"], measured["job"]
+        yield Goal("rows per second", 0.9, True, beside(base, job, rates).middle)

@@ -1,0 +1,60 @@
+"""What docs/performance.md says around its tables."""
+
+from __future__ import annotations
+
+from bench.sources import SPYT_PAGE
+
+LIMITS = """\
+**No figure here is a real cluster's.** The cluster is a minicluster: one Python process that holds
+all rows in memory, without a network, without replicas and without other users. Executors are
+threads of the driver, and there are two processors for all of it. So this page compares ways of
+doing the same work on the same machine; it does not say how many rows a job takes on a cluster.
+Processor seconds and numbers of requests carry over best. Seconds carry over least: on a cluster
+a request takes longer, and a commit waits for replicas.
+
+The minicluster's limit of 100 000 rows of a tablet in a transaction is lifted: the listing, whose
+writes go to tablets at random, would exceed it now and then.
+
+Each case has a minicluster of its own, and a driver process for each way. The ways take turns:
+each round begins with another one. The first batch of a run is left out. Figures are medians of
+the rounds, with quartiles in brackets. A figure relative to another one is the median of the
+quotients within a round: what else the machine did in that round strikes both.
+
+| way | what it is |
+|---|---|
+| `listing` | SPYT's documentation as it stands, in the same mode, with SPYT's defaults. Added: a \
+trigger, `max_rows_per_partition` and the number of state partitions, as the job has them. A join \
+reads its reference as the job does |
+| `job` | the generated job with its supervisor, ledger, audit and fence |
+| `plain` | the same job without what the case is about |
+| `noop` | rows made in memory by Spark's rate source, the same transformation, and no output: \
+what Spark itself needs |"""
+OVERVIEW = """\
+Processor seconds are those of the driver JVM, the Python driver and the Python workers, relative
+to the base: below 1 is less.
+"""
+STARTS = """\
+A generated project, run as its owner runs it, with rows waiting. The end is the commit of the
+first batch.
+"""
+CHOSEN = {
+    "curve-rows": (
+        "a batch has a fixed cost, which more rows share. So the default trigger is 5 s, and a "
+        "batch takes up to 20 000 rows of a partition."
+    ),
+    "curve-tablets": (
+        "each tablet of a queue is a read and a move of the consumer. A batch is gathered into as "
+        "many tasks as there are cores, so tablets do not cost a write each."
+    ),
+    "curve-state": (
+        "each batch writes the keys that have changed, a file for each state partition, and now "
+        "and then a snapshot of all keys. So the default is 8 partitions: Spark's own 200 would "
+        "be 200 files a batch."
+    ),
+}
+PUBLISHED = f"""\
+[SPYT's page]({SPYT_PAGE})
+has measured them with 5 million rows of about 70 bytes, 16 tablets and 8 executors of 2 cores;
+pass through with 1 million rows and one executor of one core. The columns on the right are bids of
+about 150 bytes on this machine: neither the same load nor the same machine.
+"""

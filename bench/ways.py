@@ -1,0 +1,190 @@
+"""The ways in which a case is run, each as a query of a session that is its own.
+
+- the documentation's listing: SPYT's pages on Structured Streaming as they stand, with SPYT's own
+  defaults (tests of the template say where it loses rows);
+- the job: what `run` does once its session is open, its supervisor included;
+- noop: the rows are made by Spark's own rate source, and nothing takes them.
+
+Added to the listing: a trigger, `max_rows_per_partition`, and in kinds with state the number of
+state partitions, so that both cut the same batches and keep the same state.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from bench import jobs
+from bench.cases import LISTING, NOOP, Case, Size
+from ytstream import confs, provision
+from ytstream.cluster import connect
+from ytstream.connector import POSITION
+from ytstream.job import Connection
+from ytstream.query import session, supervisor
+from ytstream.tablets import Tablets
+
+_PATIENCE_SECONDS = 900.0
+_POLL_SECONDS = 0.2
+#: Microseconds between two rows of the rate source, as in the samples.
+_STEP_US = 10_500
+#: The columns of a bid, out of the number of its row.
+_BID = {
+    "event_id": "concat('7-', lpad(cast(value as string), 8, '0'))",
+    "auction": "1000 + value * 7919 % 100",
+    "bidder": "1 + value * 7919 % 10000",
+    "price": "1 + value * 104729 % 10000000",
+    "channel": "elt(1 + cast(value % 5 as int), 'Google', 'Facebook', 'Baidu', 'Apple', null)",
+    "url": "concat('https://auction.example/', 1000 + value * 7919 % 100, '?c=Google')",
+    "date_time": f"timestamp_micros(1704067200000000 + value * {_STEP_US})",
+    "extra": "elt(1 + cast(value % 4 as int), null, '', 'привет', 'a quoted text')",
+}
+
+
+def opened(connection: Connection, way: str) -> SparkSession:
+    """Open the session of a way."""
+    if way not in (LISTING, NOOP):
+        return session.open_session(connection)
+    session.open_tablets(connection)  # the JVM, with SPYT in it
+    guarantee, kind = connection.guarantee.name, connection.job.kind
+    wanted = {"spark.hadoop.yt.proxy": connection.settings.proxy}
+    wanted |= confs.filled(iter(confs.LOCAL), {})
+    if way == LISTING and guarantee == "transactional":
+        wanted["spark.yt.streaming.transactional"] = "true"
+        wanted["spark.ytsaurus.rpc.job.proxy.enabled"] = "false"
+    if kind.is_stateful:
+        wanted["spark.sql.shuffle.partitions"] = str(connection.job.shuffle_partitions)
+    builder = SparkSession.builder.appName(way)
+    for key, value in wanted.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+@contextmanager
+def running(
+    way: str, case: Case, size: Size, connection: Connection, spark: SparkSession, folder: str
+) -> Iterator[StreamingQuery]:
+    """Give the query of a way once it runs; it is stopped when the block is left."""
+    if way not in (LISTING, NOOP):
+        with _supervised(connection, spark) as query:
+            yield query
+        return
+    if way == LISTING:
+        writer = _listing(connection, spark)
+    else:
+        writer = _noop(case, size, connection, spark).option("checkpointLocation", folder)
+    query = writer.trigger(processingTime=f"{jobs.TRIGGER_SECONDS:.0f} seconds").start()
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+def _listing(connection: Connection, spark: SparkSession) -> DataStreamWriter:
+    settings, job = connection.settings, connection.job
+    is_keyed = connection.guarantee.name == "idempotent"
+    frames = []
+    for queue in settings.queues:
+        reader = (
+            spark.readStream.format("yt")
+            .option("consumer_path", settings.consumer)
+            .option("max_rows_per_partition", settings.max_rows_per_partition)
+        )
+        if is_keyed:
+            reader = reader.option("include_service_columns", True)
+        frame = reader.load(queue)
+        for name, given in POSITION.items() if is_keyed else ():
+            frame = frame.withColumnRenamed(given, name)
+        several = len(settings.queues) > 1
+        frames.append(frame.withColumn("queue_id", F.lit(queue)) if several else frame)
+    rows = _transformed(connection, reduce(DataFrame.union, frames), spark)
+    return (
+        rows.writeStream.outputMode(job.kind.output_mode)
+        .format("yt")
+        .option("checkpointLocation", f"yt:/{settings.checkpoint}")
+        .option("path", settings.output)
+    )
+
+
+def _noop(case: Case, size: Size, connection: Connection, spark: SparkSession) -> DataStreamWriter:
+    numbers = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", case.batch_rows(size))
+        .option("numPartitions", case.tablets)
+        .load()
+    )
+    columns = {
+        "queue_id": "'queue'",
+        "tablet_index": "value % 4",
+        "row_index": "value",
+        **_BID,
+    }
+    events = numbers.select(*(F.expr(text).alias(name) for name, text in columns.items()))
+    rows = _transformed(connection, events, spark)
+    return rows.writeStream.outputMode(connection.job.kind.output_mode).format("noop")
+
+
+def _transformed(connection: Connection, events: DataFrame, spark: SparkSession) -> DataFrame:
+    """Return what transform() makes of the rows; the reference of a join is read once."""
+    reference = supervisor.read_reference(spark, connection)
+    return connection.job.transform(events, *([] if reference is None else [reference]))
+
+
+@contextmanager
+def _supervised(connection: Connection, spark: SparkSession) -> Iterator[StreamingQuery]:
+    """Run the job as `run` does; the lock, which costs a ping in five seconds, is left out."""
+    stop = threading.Event()
+    own = replace(connection, client=connect(connection.settings))
+    tablets = Tablets(spark._jvm, own.settings)
+    runner = supervisor.QueryRunner(own, spark, tablets, stop)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            supervisor.supervise(own.job, runner, stop)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not (active := spark.streams.active):
+            if errors or time.monotonic() > deadline:
+                raise errors[0] if errors else RuntimeError("the job did not start")
+            time.sleep(_POLL_SECONDS)
+        yield active[0]
+    finally:
+        stop.set()
+        thread.join()
+        tablets.beside.shutdown()
+    if errors:
+        raise errors[0]
+
+
+def wait(query: StreamingQuery, batches: int) -> None:
+    """Wait until the query has done so many batches. Raises RuntimeError when it has ended."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    last: Any = None
+    while last is None or last.batchId() < batches - 1:
+        if not query.isActive:
+            raise RuntimeError(str(query.exception()))
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{batches} batches are not done")
+        time.sleep(_POLL_SECONDS)
+        last = query._jsq.lastProgress()
+
+
+def provisioned(connection: Connection) -> Connection:
+    """Make what the job writes; return the connection with its sizes."""
+    provision.provision(connection)
+    return provision.sized(connection)
