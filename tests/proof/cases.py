@@ -147,3 +147,12 @@ def load_points() -> dict[str, list[dict[str, Any]]]:
 def chosen(only: str, cases: Iterable[Case]) -> list[Case]:
     """Return the cases whose name contains every word of ``only``."""
     return [case for case in cases if all(word in case.name for word in only.split())]
+
+
+def save_points(found: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Write the points, one a line, as load_points() reads them."""
+    variants = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, found[name])) + "\n]"
+        for name in sorted(found)
+    ]
+    POINTS.write_text("{\n" + ",\n".join(variants) + "\n}\n", encoding="utf-8")

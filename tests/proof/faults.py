@@ -88,7 +88,8 @@ def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
     """Order a fault for the point of the next driver: behind so many commits of the ledger."""
     scene, faults = play.scene, play.scene.control.faults
     before: Fault | None = None
-    skip, wait = point.commits - 1, {"action": "delay", "seconds": 0}
+    skip = point.commits - 1
+    wait: dict[str, Any] = {"action": "delay", "seconds": 0}
     if point.commits and scene.variant.is_listing:
         where = {"destination_path": "*/offsets/*"}
         before = faults.add(method="MoveNode", where=where, when="after", skip=skip, **wait)

@@ -56,8 +56,11 @@ class Life:
 
     def run(self) -> None:
         """Run the job as `run` does, in this thread. Raises what ends it."""
-        pauses = {"first_pause_seconds": FIRST_PAUSE, "longest_pause_seconds": LONGEST_PAUSE}
-        job = replace(self.connection.job, **pauses)
+        job = replace(
+            self.connection.job,
+            first_pause_seconds=FIRST_PAUSE,
+            longest_pause_seconds=LONGEST_PAUSE,
+        )
         # A client of its own: a client keeps its transaction for all threads.
         own = replace(self.connection, client=connect(self.connection.settings))
         tablets = Tablets(jvm_of(self.spark), own.settings)

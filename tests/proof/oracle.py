@@ -78,7 +78,8 @@ def plain(value: Any) -> Any:
     """Return a value without the types of YSON: numbers, texts, bytes, lists."""
     if value is None or isinstance(value, bool):
         return value
-    for kind in (int, float, str, bytes):
+    kinds: tuple[type[Any], ...] = (int, float, str, bytes)
+    for kind in kinds:
         if isinstance(value, kind):
             return kind(value)
     if isinstance(value, Mapping):

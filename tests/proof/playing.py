@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.proof.cases import Case
@@ -52,11 +54,8 @@ class Play:
         is_drained = self.scene.drained()
         for _ in range(_STARTS):
             life = self.lives[-1]
-            until(
-                lambda life=life: life.is_over or is_drained(),
-                "every row in a batch",
-                self.patience,
-            )
+            is_over = partial(_is_over, life, is_drained)
+            until(is_over, "every row in a batch", self.patience)
             if not life.is_over:
                 return
             self.start()
@@ -80,3 +79,7 @@ class Play:
         """Return how many rows the first output has."""
         connection = self.scene.connection
         return int(connection.client.get(f"{connection.settings.output}/@row_count"))
+
+
+def _is_over(life: Life, is_drained: Callable[[], bool]) -> bool:
+    return life.is_over or is_drained()

@@ -5,7 +5,6 @@ A change of the runtime may add or remove requests; then the proof has other cas
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 
@@ -24,8 +23,7 @@ def main(names: Sequence[str]) -> None:
             known[variant.name] = [{"name": p.name, **p.as_json()} for p in scene.points]
             count = len([*cases.cases_of(variant, known[variant.name])])
             print(f"{variant.name}: {len(scene.points)} points, {count} cases", flush=True)
-            text = json.dumps({name: known[name] for name in sorted(known)}, indent=0)
-            cases.POINTS.write_text(f"{text}\n", encoding="utf-8")
+            cases.save_points(known)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,10 @@ def test_a_history_is_judged_from_its_file(tmp_path: Path) -> None:
     found = history.expected_of(VARIANT, sent)
     lost = next(iter(found["output"]))
     del found["output"][lost]
-    requests = [{"method": "ModifyRows", "fault": "hang_up"}, {"method": "get", "fault": None}]
+    requests: list[dict[str, Any]] = [
+        {"method": "ModifyRows", "fault": "hang_up"},
+        {"method": "get", "fault": None},
+    ]
     case = f"{VARIANT.name}:middle:ModifyRows.output:dropped"
     path = history.write(tmp_path, case, history.lines({"case": case}, sent, requests, found))
     verdict = history.check(path)

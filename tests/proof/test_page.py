@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -93,7 +94,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 def test_reads_are_not_killed_at() -> None:
-    point = {
+    point: dict[str, Any] = {
         "name": "middle:get.queue-0/@id", "place": "middle", "method": "get",
         "object": "queue-0/@id", "is_write": False, "in_transaction": False,
     }  # fmt: skip
