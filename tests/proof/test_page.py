@@ -16,7 +16,7 @@ from tests.proof.counts import GROUPS, Cell
 from tests.proof.page import page
 from tests.proof.picture import kind_of, picture
 from tests.proof.results import Line
-from tests.proof.variants import VARIANTS
+from tests.proof.variants import LISTINGS, VARIANTS
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
 HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)
@@ -86,7 +86,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
     cases = all_cases()
     assert len({case.name for case in cases}) == len(cases) >= 2_000
     assert {case.kind for case in cases} == {*FAULTS}
-    assert {case.variant for case in cases} == {*VARIANTS}
+    assert {case.variant for case in cases} == {*VARIANTS, *LISTINGS}
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
         f"{guarantee}-map-1:middle:ModifyRows.output:refused"
         for guarantee in ("transactional", "idempotent", "at_least_once")
