@@ -111,7 +111,7 @@ journeys: setup ## the long tests that `make test` leaves out: it has a sample o
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
 
-proof: setup-4.1 ## every case of docs/proof.md that has no result yet, about two hours; ONLY=... plays a case again
+proof: setup-4.1 ## every case of docs/proof.md that has no result yet: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.proof --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state

@@ -88,7 +88,8 @@ def test_every_case_has_a_name_of_its_own() -> None:
     assert {case.kind for case in cases} == {*FAULTS}
     assert {case.variant for case in cases} == {*VARIANTS, *LISTINGS}
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
-        f"{guarantee}-map-1:middle:ModifyRows.output:refused"
+        f"{of}{guarantee}-map-1:middle:ModifyRows.output:refused"
+        for of in ("", "listing-")
         for guarantee in ("transactional", "idempotent", "at_least_once")
     ]
 
