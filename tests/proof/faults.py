@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from minicluster.client import Fault
+from minicluster.client import Entry, Fault
 from tests.proof import cases
 from tests.proof.life import Life, StalledError, until
 from tests.proof.playing import MissedError, Play
@@ -21,6 +21,8 @@ _TRANSACTION_SECONDS = 310
 _AWAY_SECONDS = 1.5
 #: How long a fault may take to come; a start on a busy machine is slow.
 _HIT_SECONDS = 60.0
+#: How long a request may take that is applied, and gets no reply.
+_JOURNAL_SECONDS = 5.0
 #: Makes a fault happen at a point; returns the output's rows before the case.
 Cause = Callable[[Play, Point, Recorded], int]
 
@@ -65,7 +67,7 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
     with armed(play, point, **_RULES[fault if fault not in cases.LATE else cases.LATE[0]]) as rule:
         driver = play.start()
         _await(play, rule, driver)
-        play.since, until_hit = time.monotonic(), scene.control.journal()
+        play.since, until_hit = time.monotonic(), _journal(play, point, rule)
         _ACTIONS.get(fault, _nothing)(play, rule)
     verify(play, point, rule, until_hit[-1].n)
     return rows
@@ -111,6 +113,19 @@ def _await(play: Play, rule: Fault, driver: Life) -> None:
         raise MissedError("the request did not come") from None
     if not faults.get(rule).hits:
         raise MissedError(f"the driver ended before: {driver.error}")
+
+
+def _journal(play: Play, point: Point, rule: Fault) -> list[Entry]:
+    """Return the journal once the request is in it: an applied one gets there after its hit."""
+    found: list[Entry] = []
+
+    def is_in() -> bool:
+        found[:] = play.scene.control.journal()
+        return any(e.fault == rule.action and e.method == point.method for e in found)
+
+    with suppress(StalledError):  # verify() says what was hit
+        until(is_in, "the request in the journal", _JOURNAL_SECONDS)
+    return found
 
 
 def verify(play: Play, point: Point, rule: Fault, last: int) -> None:

@@ -38,7 +38,8 @@ def scene() -> Iterator[Scene]:
 def test_a_case_holds(scene: Scene, name: str) -> None:
     (case,) = (case for case in cases.all_cases() if case.name == f"{VARIANT.name}:{name}")
     result = play(case, scene)
-    assert (result.verdict, result.tables.lost, result.tables.repeated) == ("held", 0, 0)
+    counted = (result.verdict, result.tables.lost, result.tables.repeated)
+    assert counted == ("held", 0, 0), result.said
 
 
 def test_a_fault_that_does_not_happen_is_missed(

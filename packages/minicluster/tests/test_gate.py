@@ -101,6 +101,15 @@ def test_failures_carry_the_given_error_before_and_after() -> None:
     run(scenario)
 
 
+def test_a_rule_does_not_act_on_the_call_that_arms_it() -> None:
+    async def scenario(gate: Gate) -> None:
+        first = await gate.add(Rule("delay", "get", when="after", seconds=0))
+        await gate.add(Rule("lose_reply", "get", armed_by=first))
+        assert await outcomes(gate, call(), call(), call()) == ["ok", "hang up", "ok"]
+
+    run(scenario)
+
+
 def test_a_lost_reply_is_applied_first() -> None:
     async def scenario(gate: Gate) -> None:
         await gate.add(Rule("lose_reply"))

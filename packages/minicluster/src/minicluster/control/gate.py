@@ -118,8 +118,10 @@ class Gate:
         return asdict(rule)
 
     async def _inject(self, call: Call, when: str) -> None:
-        for rule in list(self.rules.values()):
-            if not self._is_armed(rule) or not rule.matches(call, when):
+        # As it was when the call came: a rule does not act on the call that has armed it.
+        armed = [rule for rule in self.rules.values() if self._is_armed(rule)]
+        for rule in armed:
+            if not rule.matches(call, when):
                 continue
             rule.seen += 1
             if rule.seen <= rule.skip or (rule.times is not None and rule.hits >= rule.times):
