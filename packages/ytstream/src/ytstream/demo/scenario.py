@@ -199,11 +199,14 @@ def _batch_rows(connection: Connection) -> int:
 
 
 def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Wait for as long as the job's log goes on: a slow machine needs its time for each step."""
+    said, latest = -1, time.monotonic()
     while not is_over():
         look()
-        if time.monotonic() > deadline:
-            raise _spoilt(f"the job is not done after {PATIENCE_SECONDS:.0f} s", process)
+        if (size := process.log.stat().st_size) != said:
+            said, latest = size, time.monotonic()
+        elif time.monotonic() > latest + PATIENCE_SECONDS:
+            raise _spoilt(f"the job has said nothing for {PATIENCE_SECONDS:.0f} s", process)
         time.sleep(0.3)
 
 

@@ -48,7 +48,7 @@ def stream_outputs(
                         place = [str(row[column]) for column in key] if key else [number, at]
                         rows.setdefault(name, {})[tuple(place)] = row
         except Exception as error:
-            failures.append(nulls.explained(error, batch_name(1, number)) or error)
+            failures.append(nulls.explained(error, f"batch {batch_name(1, number)}") or error)
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 
     try:
