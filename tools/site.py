@@ -21,8 +21,6 @@ from tools.example import ROOT, generated
 
 CONFIG = ROOT / "zensical.toml"
 BUILD = ROOT / "build"
-#: Written as one proves; it is linked once it is there.
-UNLISTED = {"docs/proof.md"}
 PICTURES = ("*.svg", "*.png")
 #: Pages of the generated project, by where they are in the site.
 EXAMPLE = ("README.md", "docs/operations.md", "config/local.toml", "config/production.toml")
@@ -32,8 +30,7 @@ def pages() -> list[str]:
     """Return the paths of the pages in the repository."""
     tops = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
     found = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").glob("*/*.md")]
-    paths = [*tops, *sorted(path.relative_to(ROOT).as_posix() for path in found)]
-    return [path for path in paths if path not in UNLISTED]
+    return [*tops, *sorted(path.relative_to(ROOT).as_posix() for path in found)]
 
 
 def listed(navigation: Any) -> Iterator[str]:

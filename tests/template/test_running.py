@@ -211,7 +211,9 @@ def test_a_signal_during_the_imports_ends_in_one_line(
     tmp_path: Path, words: list[str], number: signal.Signals
 ) -> None:
     project = generate(tmp_path)
-    (tmp_path / "spyt.py").write_text(f"import os\nos.kill(os.getpid(), {number})\n")
+    (spyt := tmp_path / "spyt").mkdir()
+    (spyt / "version.py").write_text('__version__ = "2.11.2"\n')
+    (spyt / "__init__.py").write_text(f"import os\nos.kill(os.getpid(), {number})\n")
     path = os.pathsep.join(map(str, (tmp_path, project / "src", project)))
     done = subprocess.run(
         [sys.executable, *words],
