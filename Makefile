@@ -139,7 +139,7 @@ fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of 
 	@$(if $(filter requests,$(ONLY)),:,$(BIN)/python \
 	  -m tests.sequences --seconds $(SECONDS) --seed $(SEED))
 
-bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, 40 minutes
+bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
 	@$(BIN)/python -m bench
 
 lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over the template's own sources

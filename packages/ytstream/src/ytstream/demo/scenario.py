@@ -26,6 +26,8 @@ from .sample import Row, Sample
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
 BATCHES = 2.5
+#: The end of a wait, however much the job's log says.
+_LONGEST_SECONDS = 5 * PATIENCE_SECONDS
 
 #: ``watch(title, goal)`` gives a function to call with the rows read and the output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
@@ -199,10 +201,13 @@ def _batch_rows(connection: Connection) -> int:
 
 
 def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:
-    """Wait for as long as the job's log goes on: a slow machine needs its time for each step."""
+    """Wait while the job's log goes on, within a limit: a slow machine needs time for each step."""
     said, latest = -1, time.monotonic()
+    end = latest + _LONGEST_SECONDS
     while not is_over():
         look()
+        if time.monotonic() > end:  # a job that only tries again says so each time
+            raise _spoilt(f"the job is not done after {_LONGEST_SECONDS:.0f} s", process)
         if (size := process.log.stat().st_size) != said:
             said, latest = size, time.monotonic()
         elif time.monotonic() > latest + PATIENCE_SECONDS:
