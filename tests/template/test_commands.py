@@ -108,10 +108,14 @@ PROJECTS = (
     r"|lint test demo"
     r"|(provision|check|migrate|stop|status) +CONFIG.*)"
 )
-OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist)"
+OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY='CASE')?)"
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
+    r"python -m tests\.proof( --.*|\.record|\.history .*)": LeftOut(
+        "hours, and `record` writes a list that is committed",
+        "tests/proof/test_sample.py::test_a_case_holds",
+    ),
     r"\.venv/bin/pre-commit install": LeftOut(
         "it writes into the clone's own .git",
         f"{HERE}::test_what_runs_before_a_commit_is_make_lint",
