@@ -313,6 +313,24 @@ def test_late_rows_are_in_the_ledger_and_end_the_job(
     assert stream.is_exact()
 
 
+def test_late_rows_of_few_groups_are_counted_each(stream_of: StreamOf) -> None:
+    """Spark counts them after those of one group and one task have become one."""
+    stream = stream_of("transactional", "window")
+    rows = _behind(stream)
+    late = [rows[0]] * 200
+    fresh = stream.sample.make(10, seed=5, start_us=max(int(r["date_time"]) for r in stream.sent))
+    stream.publish(fresh)
+    _aside(stream, late)
+    said = refusal(stream.drain)
+    assert f"{len(late)} of {len(late) + len(fresh)} rows of a micro-batch were left out" in said
+    stream.configure(reject_limit=1.0)
+    stream = another_process(stream)
+    stream.drain()
+    assert sum((row["state"] or {}).get("late", 0) for row in _batches(stream)) == len(late)
+    stream.close()
+    assert stream.is_exact()
+
+
 def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "deduplicate")
     rows = _behind(stream)[:FEW]

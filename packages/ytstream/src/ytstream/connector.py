@@ -44,6 +44,9 @@ _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
 #: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
 _LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
 
+#: In the metadata of such columns (Spark, EventTimeWatermark.delayKey).
+_WATERMARK = "spark.watermarkDelayMs"
+
 #: The timeout of one request.
 _TIMEOUT_SECONDS = 300
 
@@ -123,6 +126,11 @@ class Expression:
     def column(self) -> int | None:
         """The id of the column that this is; None for one that is computed."""
         return int(self.jvm.exprId().id()) if self.name == "AttributeReference" else None
+
+    @property
+    def has_watermark(self) -> bool:
+        """Whether it is a column of the event time that a watermark is of, or of its window."""
+        return self.column is not None and bool(self.jvm.metadata().contains(_WATERMARK))
 
     @property
     def literal(self) -> str:
@@ -244,6 +252,19 @@ def metric(execution: Any, name: str) -> int:
     """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
     found = (node.jvm.metrics().get(name) for node in Node(execution.executedPlan()).walk())
     return sum(int(value.get().value()) for value in found if value.isDefined())
+
+
+def late_watermark(execution: Any, name: str) -> int | None:
+    """Return the watermark, in milliseconds, of an operator whose metric ``name`` is not 0.
+
+    It is that of the operator nearest to the sources; None where there is no watermark.
+    """
+    marks = [
+        node.jvm.eventTimeWatermarkForLateEvents()
+        for node in Node(execution.executedPlan()).walk()
+        if (found := node.jvm.metrics().get(name)).isDefined() and int(found.get().value())
+    ]
+    return int(marks[-1].get()) if marks and marks[-1].isDefined() else None
 
 
 # -- Spark: rows -----------------------------------------------------------------------------------

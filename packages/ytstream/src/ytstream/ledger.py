@@ -49,7 +49,7 @@ class Totals:
     written: Mapping[str, int] = field(default_factory=dict)
     #: Reason -> rows that REJECT has kept out.
     rejected: Mapping[str, int] = field(default_factory=dict)
-    #: Rows behind the watermark, by Spark's count.
+    #: Rows behind the watermark.
     late: int = 0
     #: Seconds of work.
     seconds: float = 0.0
@@ -103,7 +103,7 @@ class BatchRow:
     ended: datetime
     #: Static output -> the path of the table of the batch's rows.
     tables: Mapping[str, str] = field(default_factory=dict)
-    #: How many rows were behind the watermark, by Spark's count; they are in no output.
+    #: How many rows were behind the watermark; they are in no output.
     late: int = 0
     #: Reason -> rows that REJECT has kept out.
     rejected: Mapping[str, int] = field(default_factory=dict)

@@ -35,7 +35,7 @@ HELP: Mapping[str, str] = {
     "ytstream_rows_read_total": "Rows that batches have read.",
     "ytstream_rows_written_total": "Rows that batches have written, by output.",
     "ytstream_rows_rejected_total": "Rows that REJECT has kept out, by reason.",
-    "ytstream_rows_late_total": "Rows behind the watermark, by Spark's count.",
+    "ytstream_rows_late_total": "Rows behind the watermark, which are in no output.",
     "ytstream_batches_total": "Batches that have happened.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",
     "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",

@@ -28,7 +28,7 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
-from ..connector import metric, of_execution, opened_transaction, planned_by
+from ..connector import metric, observed, of_execution, opened_transaction, planned_by
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head, batch_name
@@ -41,7 +41,8 @@ from ..tablets import ConflictError, Tablets, Transaction
 from . import nulls, state_store
 from .again import rejected_rows, write_rejected
 from .audit import Ranges, audit, metrics_of, ranges
-from .left_out import LeftOut, left_out, verify_limit
+from .late import late_rows
+from .left_out import LeftOut, rejected, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
 from .reading import reads, verify_start
@@ -121,6 +122,8 @@ class Batch:
     #: The name of the batch that it has ended.
     failed: str = ""
     _tasks: Tasks = field(default_factory=Tasks)
+    #: The batch whose late rows were counted, and their number.
+    _late: tuple[str, int] = ("", 0)
 
     @cached_property
     def cluster(self) -> str:
@@ -244,7 +247,17 @@ class Batch:
 
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
         """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
-        return self._verified_few(left_out(batch.plan, self.connection.job), planned)
+        job = self.connection.job
+        late = self._late_of(batch) if job.kind.is_stateful else 0
+        return self._verified_few(LeftOut(rejected(dict(observed(batch.plan)), job), late), planned)
+
+    def _late_of(self, batch: MicroBatch) -> int:
+        """Return how many of the batch's rows were late; this reads them again, once."""
+        name, late = self._late
+        if name != batch.name:
+            late = late_rows(batch.rows, batch.plan, self.tablets.java)
+            self._late = batch.name, late
+        return late
 
     def _verified_few(self, found: LeftOut, planned: Ranges) -> LeftOut:
         read = sum(rows.count for partitions in planned.values() for rows in partitions.values())

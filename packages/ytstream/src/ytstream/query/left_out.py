@@ -1,8 +1,6 @@
 """The rows of a micro-batch that are in no finished row: how many they are, and how many may be.
 
-REJECT keeps out some. Spark itself leaves out those behind the watermark and tells no more of them
-than their number; where it groups rows, it counts after the rows of one group and one task have
-become one (StatefulAggregationStrategy), so the rows may be more.
+REJECT keeps out some. Spark itself leaves out those behind the watermark: see late.py.
 """
 
 from __future__ import annotations
@@ -13,14 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..connector import metric, observed
 from ..errors import JobError
 from ..job import REJECTED, Job
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
 FEW = 20
-#: Of each operator with state (Spark, StateStoreWriter).
-_LATE = "numRowsDroppedByWatermark"
 _CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IGNORECASE)
 
 
@@ -36,12 +31,6 @@ class LeftOut:
     def count(self) -> int:
         """How many rows these are."""
         return sum((self.rejected or {}).values()) + self.late
-
-
-def left_out(execution: Any, job: Job) -> LeftOut:
-    """Return what ``execution``, the query's, has left out of a batch that was computed."""
-    late = metric(execution, _LATE) if job.kind.is_stateful else 0
-    return LeftOut(rejected(dict(observed(execution)), job), late)
 
 
 def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
