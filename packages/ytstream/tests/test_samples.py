@@ -129,6 +129,16 @@ def test_the_first_rows_are_where_rows_has_them_begin() -> None:
     assert given.make(1)[0]["at"] == START_US
 
 
+@pytest.mark.parametrize("output", ["output", "rejected"])
+def test_a_wrong_sample_row_is_blamed_on_rows_and_not_on_expected(
+    output: str,
+) -> None:
+    made = example("transactional", "map", rejects=True)
+    rows = [{**row, "bidder": None} for row in made.sample.make(50)]
+    said = refusal(lambda: made.sample.wanted(made.job, rows, output))
+    assert said.startswith("rows() in sample/rows.py, row 0: bidder is required and has no value")
+
+
 _REST: dict[str, Any] = {"event_time": "at", "expected": lambda rows: rows}
 
 

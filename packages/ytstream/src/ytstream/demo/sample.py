@@ -87,10 +87,10 @@ class Sample:
                 if is_rejected(job, output):
                     given = [{REASON: reason, **row} for reason, row in given]
                 made = _rows(what, given)
+            row_types.verify_expected(what, compared(job, output), made)
         except JobError:  # a wrong value in a row that it was given says more
             row_types.verify("rows() in sample/rows.py", job.queue_columns, rows)
             raise
-        row_types.verify_expected(what, compared(job, output), made)
         return counted(made, compared(job, output))
 
     def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def _head(connection: Connection, found: Standing, width: int) -> Iterator[str]:
     said = f" ({found.how})" if found.how and found.process != RUNNING else ""
     yield (
         f"{found.process}{said}, epoch {found.head.epoch}, "
-        f"{counted(found.head.number, 'batch')}, {counted(found.epochs, 'start')} in a day"
+        f"{counted(found.head.number, 'batch')}, {counted(found.epochs, 'restart')} in a day"
     )
     if found.state is not None:
         mark = checkpoint.named(found.state.watermark) if found.state.watermark else "none yet"

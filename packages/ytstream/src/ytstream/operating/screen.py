@@ -121,7 +121,7 @@ def _state(found: Standing) -> Iterator[str]:
         yield process_line(found)
     else:
         yield f"{process_line(found)}; {counted(found.head.number, 'batch')} until now"
-        yield f"{counted(found.epochs, 'start')} in the last day"
+        yield f"{counted(found.epochs, 'restart')} in the last day"
     if found.holder and found.process != RUNNING:
         yield f"the lock is held by {found.holder}"
     if found.state is not None:

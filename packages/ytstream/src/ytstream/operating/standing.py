@@ -114,7 +114,7 @@ class Standing:
     how: str
     #: The process that holds the job's lock; empty without one.
     holder: str
-    #: Starts in the last day.
+    #: Starts in the last day, without the first one of all.
     epochs: int
     state: State | None = None
     static: Static | None = None
