@@ -26,6 +26,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 #: A life that is not done after so long is stalled.
 PATIENCE = 240.0
 _POLL = 0.05
+#: Between two looks at the ledger and the queues, each of which costs as much as a small batch.
+LOOK_SECONDS = 0.25
 
 
 class StalledError(Exception):
@@ -88,13 +90,15 @@ class Life:
                 raise StalledError("a driver does not stop")
 
 
-def until(is_over: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+def until(
+    is_over: Callable[[], Any], what: str, seconds: float = PATIENCE, pause: float = _POLL
+) -> None:
     """Wait for something. Raises StalledError, which says what did not come."""
     deadline = time.monotonic() + seconds
     while not is_over():
         if time.monotonic() > deadline:
             raise StalledError(f"not in {seconds:.0f} s: {what}")
-        time.sleep(_POLL)
+        time.sleep(pause)
 
 
 def end_queries(spark: SparkSession) -> None:

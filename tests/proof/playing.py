@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from tests.proof.cases import Case
-from tests.proof.life import PATIENCE, Life, StalledError, until
+from tests.proof.life import LOOK_SECONDS, PATIENCE, Life, StalledError, until
 from tests.proof.scene import Scene
 
 #: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
@@ -55,7 +55,7 @@ class Play:
         for _ in range(_STARTS):
             life = self.lives[-1]
             is_over = partial(_is_over, life, is_drained)
-            until(is_over, "every row in a batch", self.patience)
+            until(is_over, "every row in a batch", self.patience, LOOK_SECONDS)
             if not life.is_over:
                 return
             self.start()
