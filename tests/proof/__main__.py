@@ -43,6 +43,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.list:
         print(*(case.name for case in wanted), sep="\n")
         return 0
+    if not given.only:
+        wanted = cases.distinct(wanted)
     if not (given.only or given.again):
         left = {*results.pending((case.name for case in wanted), results.read(given.results))}
         wanted = [case for case in wanted if case.name in left]
@@ -63,6 +65,7 @@ def _played(
     wanted: list[cases.Case], count: int, path: Path, has_history: bool, minutes: float
 ) -> Counter[str]:
     verdicts: Counter[str] = Counter()
+    counted = {case.name for case in cases.distinct(wanted)}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -73,7 +76,8 @@ def _played(
         task = progress.add_task("cases", total=len(wanted))
 
         def told(line: results.Line) -> None:
-            results.append(line, path)
+            if line.case in counted:
+                results.append(line, path)
             verdicts[line.verdict] += 1
             progress.advance(task)
             progress.update(task, description=f"cases ({verdicts[HELD]} held)")

@@ -138,6 +138,26 @@ def all_cases(points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -
     ]
 
 
+def distinct(
+    cases: Iterable[Case], points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
+) -> list[Case]:
+    """Return the cases but the kills before a request that leave what a kill after another does."""
+    known = points if points is not None else load_points()
+    doubles = {
+        (variant, str(point["name"]))
+        for variant, found in known.items()
+        for point in found
+        if point["is_write"] and point["after"]
+    }
+    return [
+        case
+        for case in cases
+        if case.fault != KILLED_BEFORE
+        or case.second
+        or (case.variant.name, case.point) not in doubles
+    ]
+
+
 def load_points() -> dict[str, list[dict[str, Any]]]:
     """Return the recorded points by variant."""
     found: dict[str, list[dict[str, Any]]] = json.loads(POINTS.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from minicluster.client import Entry
@@ -30,7 +30,7 @@ STARTS = frozenset({"StartTransaction", "start_transaction", "start_tx"})
 #: Not of the driver's work: connections, and the beat that keeps transactions alive.
 _IGNORED = frozenset({"Discover", "PingTransaction", "ping_transaction", "ping_tx", "hosts"})
 NOTHING = "nothing"
-_KEPT = ("place", "method", "object", "is_write", "in_transaction")
+_KEPT = ("place", "method", "object", "is_write", "in_transaction", "after")
 #: What threads beside the batch read in any place, at times of their own: the watch, and `stop`.
 _BESIDE = frozenset({"select_rows", "get_tablet_infos"})
 _TABLE = re.compile(r"from \[([^]]+)\]")
@@ -56,6 +56,9 @@ class Point:
     where: Mapping[str, Any] = field(default_factory=dict)
     #: Its number in the journal of the recording.
     n: int = 0
+    #: The point that writes next before it, if no other request that may write lies between them:
+    #: a driver that is killed before this one leaves what one leaves that is killed after that one.
+    after: str = ""
 
     @property
     def name(self) -> str:
@@ -128,7 +131,15 @@ def classified(
         if is_border(entry, name, is_listing=is_listing):
             commits += 1
             skips.clear()
-    return sorted(_chosen(found.values()), key=lambda point: point.n)
+    writes = [entry.n for entry in life if entry.method in WRITES]
+    return _linked(sorted(_chosen(found.values()), key=lambda point: point.n), writes)
+
+
+def _linked(points: Sequence[Point], writes: Sequence[int]) -> list[Point]:
+    """Return the points with what they are ``after``; ``writes`` are the numbers of all writes."""
+    before = dict(zip(writes[1:], writes, strict=False))
+    names = {point.n: point.name for point in points}
+    return [replace(point, after=names.get(before.get(point.n, 0), "")) for point in points]
 
 
 def _chosen(classes: Iterable[list[Point]]) -> list[Point]:
@@ -138,7 +149,7 @@ def _chosen(classes: Iterable[list[Point]]) -> list[Point]:
         points.append(requests[0])
         if len(requests) > 1 and requests[0].is_write:
             last = requests[-1]
-            points.append(Point(**{**vars(last), "which": "last"}))
+            points.append(replace(last, which="last"))
     return points
 
 

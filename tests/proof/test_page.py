@@ -11,7 +11,7 @@ import pytest
 
 from tests.proof import counts, results
 from tests.proof.__main__ import main
-from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen
+from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
 from tests.proof.counts import GROUPS, Cell
 from tests.proof.page import page
 from tests.proof.picture import kind_of, picture
@@ -94,10 +94,26 @@ def test_every_case_has_a_name_of_its_own() -> None:
     ]
 
 
+def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
+    both = [
+        {"name": f"middle:{name}", "place": "middle", "method": name, "object": "output",
+         "is_write": True, "in_transaction": False, "after": after}
+        for name, after in (("one", ""), ("two", "middle:one"))
+    ]  # fmt: skip
+    variant = VARIANTS[-1]
+    kills = [*cases_of(variant, both)]
+    assert len(kills) == 4
+    assert [(case.point, case.fault) for case in distinct(kills, {variant.name: both})] == [
+        ("middle:one", "killed-before"),
+        ("middle:one", "killed-after"),
+        ("middle:two", "killed-after"),
+    ]
+
+
 def test_reads_are_not_killed_at() -> None:
     point: dict[str, Any] = {
         "name": "middle:get.queue-0/@id", "place": "middle", "method": "get",
-        "object": "queue-0/@id", "is_write": False, "in_transaction": False,
+        "object": "queue-0/@id", "is_write": False, "in_transaction": False, "after": "",
     }  # fmt: skip
     assert [*cases_of(VARIANTS[0], [point])] == [Case(VARIANTS[0], point["name"], "refused")]
 

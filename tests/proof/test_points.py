@@ -66,6 +66,16 @@ def test_commits_of_the_ledger_part_a_life() -> None:
     ]
 
 
+def test_a_point_knows_the_one_after_which_the_state_is_the_same() -> None:
+    points = {point.name: point.after for point in classified(LIFE, ROOT, NAMES)}
+    assert points["start-raise:StartTransaction.tablet"] == ""  # nothing was written before
+    assert points["start-raise:ModifyRows.ledger"] == "start-raise:StartTransaction.tablet"
+    assert points["start-begin:create.checkpoint/N"] == "start-raise:CommitTransaction.ledger"
+    many = _entries(*[("ModifyRows", {"transaction": "1", "path": f"{ROOT}/output"})] * 3)
+    first, last = classified(many, ROOT, NAMES)
+    assert (first.after, last.after) == ("", "")  # the second of three is no point
+
+
 def test_a_rule_finds_a_point_behind_commits_and_equals() -> None:
     points = {point.name: point for point in classified(LIFE, ROOT, NAMES)}
     last = points["first:ModifyRows.output~last"]

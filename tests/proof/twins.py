@@ -62,7 +62,7 @@ def chosen(count: int) -> list[Case]:
     """Return ``count`` kills, spread evenly over all that a process meets at the same request."""
     kills = [
         case
-        for case in cases.all_cases()
+        for case in cases.distinct(cases.all_cases())
         if case.fault in cases.KILLS
         and not (case.second or case.variant.is_listing)
         and not any(f":{method}." in case.name for method in _OTHERWISE)
