@@ -13,6 +13,10 @@ OPTIONS = (
 )
 
 
-def submit_args(master: str = "local[2]") -> str:
+#: For one that lives for many minutes its second compiler does pay.
+LONG_LIVED = OPTIONS.removeprefix("-XX:TieredStopAtLevel=1 ")
+
+
+def submit_args(master: str = "local[2]", options: str = OPTIONS) -> str:
     """Return PYSPARK_SUBMIT_ARGS for a process whose Spark runs at ``master``."""
-    return f"--driver-java-options '{OPTIONS}' --master {master} pyspark-shell"
+    return f"--driver-java-options '{options}' --master {master} pyspark-shell"

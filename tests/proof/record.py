@@ -21,7 +21,8 @@ def main(names: Sequence[str]) -> None:
         for variant in wanted:
             scene = recorded(variant, opened)
             known[variant.name] = [{"name": p.name, **p.as_json()} for p in scene.points]
-            count = len(cases.distinct(cases.cases_of(variant, known[variant.name]), known))
+            points = {variant.name: known[variant.name]}
+            count = len(cases.distinct(cases.cases_of(variant, points[variant.name]), points))
             print(f"{variant.name}: {len(scene.points)} points, {count} cases", flush=True)
             cases.save_points(known)
 
