@@ -27,6 +27,7 @@ SAMPLE = (
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
     "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
+    "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
     "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a

@@ -28,19 +28,25 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> int:
     dropped = metric(execution, _DROPPED)
     watermark = late_watermark(execution, _DROPPED) if dropped else None
     found = list(analysed_by(execution).walk())
-    grouping = next((node for node in reversed(found) if node.name == "Aggregate"), None)
-    if watermark is None or grouping is None or any(n.name == "CTERelationRef" for n in found):
+    if watermark is None or any(node.name == "CTERelationRef" for node in found):
         return dropped
-    return max(dropped, _counted(rows, grouping, watermark, java))
+    # From the one nearest to the queues: what a later one groups are no rows of theirs.
+    for node in reversed(found):
+        if (column := _time_of(node)) is not None:
+            return max(dropped, _counted(rows, node, column, watermark, java))
+    return dropped
 
 
-def _counted(rows: DataFrame, grouping: Node, watermark: int, java: Java) -> int:
+def _time_of(node: Node) -> int | None:
+    """Return the column of a watermark by which an operator groups; None for others."""
+    groups = node.groups if node.name == "Aggregate" else []
+    return next((group.column for group in groups if group.has_watermark), None)
+
+
+def _counted(rows: DataFrame, grouping: Node, column: int, watermark: int, java: Java) -> int:
     """Return how many rows that are grouped are not after the watermark, in milliseconds."""
     (arriving,) = grouping.children
-    times = [group.column for group in grouping.groups if group.has_watermark]
-    if not times or times[0] not in arriving.ids:
-        return 0
-    place = arriving.ids.index(times[0])
+    place = arriving.ids.index(column)
     again = of_no_stream(rows, arriving, java)
     is_window = again.schema.fields[place].dataType.typeName() == "struct"
     named = again.toDF(*(f"c{index}" for index in range(len(again.columns))))
