@@ -13,10 +13,6 @@ OPTIONS = (
 )
 
 
-#: For one that lives for many minutes its second compiler does pay.
-LONG_LIVED = OPTIONS.removeprefix("-XX:TieredStopAtLevel=1 ")
-
-
-def submit_args(master: str = "local[2]", options: str = OPTIONS) -> str:
+def submit_args(master: str = "local[2]") -> str:
     """Return PYSPARK_SUBMIT_ARGS for a process whose Spark runs at ``master``."""
-    return f"--driver-java-options '{options}' --master {master} pyspark-shell"
+    return f"--driver-java-options '{OPTIONS}' --master {master} pyspark-shell"

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from minicluster import testing
 from packages.ytstream.tests.examples import Example, example, settings_of
 from packages.ytstream.tests.helpers import adopt
-from tests.jvm import LONG_LIVED, submit_args
+from tests.jvm import submit_args
 from tests.proof.variants import Variant
 from ytstream import provision
 from ytstream.cluster import connect
@@ -75,7 +75,7 @@ def opened() -> Iterator[Lane]:
     """Start a minicluster and a JVM for the length of the block."""
     from ytstream.query import session
 
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args(options=LONG_LIVED))
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
     with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:
         empty = str(Path(folder, "empty.state"))
         cluster.client.save(empty)
