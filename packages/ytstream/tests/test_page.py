@@ -20,7 +20,7 @@ from ytstream import cli, ledger
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, Move, batch_row, head_row
 from ytstream.operating import curves, page, period
-from ytstream.operating.drawing import rounded, short, times
+from ytstream.operating.drawing import WIDTH, Scale, element, panel, rounded, short, times
 from ytstream.operating.standing import Done
 
 #: When the last batch of the ledgers below ended.
@@ -228,6 +228,16 @@ def test_a_period_has_a_few_round_times(seconds: float) -> None:
     found = times(LAST, LAST + timedelta(seconds=seconds))
     assert 1 <= len(found) <= 9
     assert len({text for _, text in found}) == len(found)
+
+
+@pytest.mark.parametrize("seconds", [60, 172, 3600, 86_400])
+def test_the_words_of_an_axis_are_inside_of_the_picture(seconds: float) -> None:
+    scale = Scale(LAST - timedelta(seconds=seconds), LAST, 1.0)
+    for text in panel(element(None, "figure"), "Lag", scale, [], words=False).iter("text"):
+        x, room = float(text.attrib["x"]), 6 * len(str(text.text))
+        parts = {"right": (room, 0), "centre": (room / 2, room / 2)}
+        left, right = parts[text.attrib["class"]]
+        assert left <= x <= WIDTH - right
 
 
 # -- a ledger that is long

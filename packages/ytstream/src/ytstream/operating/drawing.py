@@ -11,7 +11,7 @@ from .period import Mark
 
 WIDTH, HEIGHT = 960, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 22, 20
-#: Pixels that the words of a mark need.
+#: Pixels that the words of a mark, or of an axis, need.
 _WORD = 90
 _STEPS = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800)
 #: What no HTML may contain (the standard's "noncharacters and controls").
@@ -68,7 +68,9 @@ def panel(
     for time, text in times(scale.begin, scale.end):
         x = scale.x(time)
         element(svg, "line", class_="grid", x1=x, x2=x, y1=_TOP, y2=HEIGHT - _BOTTOM)
-        element(svg, "text", text, class_="centre", x=x, y=HEIGHT - 6)
+        is_cut = x > WIDTH - _WORD / 2
+        place = {"class_": "right", "x": WIDTH} if is_cut else {"class_": "centre", "x": x}
+        element(svg, "text", text, y=HEIGHT - 6, **place)
     said = 0.0
     for mark in marks:
         x = scale.x(mark.time)
