@@ -232,7 +232,7 @@ def test_a_period_has_a_few_round_times(seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", [60, 172, 3600, 86_400])
 def test_the_words_of_an_axis_are_inside_of_the_picture(seconds: float) -> None:
-    scale = Scale(LAST - timedelta(seconds=seconds), LAST, 1.0)
+    scale = Scale(LAST - timedelta(seconds=seconds), LAST + timedelta(seconds=1), 1.0)
     for text in panel(element(None, "figure"), "Lag", scale, [], words=False).iter("text"):
         x, room = float(text.attrib["x"]), 6 * len(str(text.text))
         parts = {"right": (room, 0), "centre": (room / 2, room / 2)}
