@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from minicluster.testing import Running
@@ -329,6 +330,62 @@ def test_late_rows_of_few_groups_are_counted_each(stream_of: StreamOf) -> None:
     assert sum((row["state"] or {}).get("late", 0) for row in _batches(stream)) == len(late)
     stream.close()
     assert stream.is_exact()
+
+
+def _bids(rows: DataFrame, length: str = "10 seconds") -> DataFrame:
+    grouped = rows.groupBy(F.window("date_time", length), "auction")
+    totals = grouped.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
+    start, end = (F.col(f"window.{name}").alias(f"window_{name}") for name in ("start", "end"))
+    return totals.select("auction", start, end, "bids", "total")
+
+
+def _marked(rows: DataFrame) -> DataFrame:
+    return rows.withWatermark("date_time", "10 seconds")
+
+
+def _two_windows(rows: DataFrame) -> DataFrame:
+    return _bids(_marked(rows)).union(_bids(_marked(rows), "1 hour"))
+
+
+def _distinct(rows: DataFrame) -> DataFrame:
+    _marked(rows).createOrReplaceTempView("late_bids")
+    return rows.sparkSession.sql(
+        "select distinct auction, w.start as window_start, w.end as window_end, 1L as bids, "
+        "1L as total, w from (select auction, window(date_time, '10 seconds') as w from late_bids)"
+    ).drop("w")
+
+
+def _with_a_static_window(rows: DataFrame) -> DataFrame:
+    old = rows.sparkSession.sql("select id as auction, timestamp'2020-01-01' as m from range(2000)")
+    windows = old.withWatermark("m", "1 second").groupBy(F.window("m", "10 seconds"), "auction")
+    return _bids(_marked(rows).join(windows.count().select("auction", "count"), "auction", "left"))
+
+
+def _without_repeats(rows: DataFrame) -> DataFrame:
+    return _bids(_marked(rows).dropDuplicatesWithinWatermark(["event_id"]))
+
+
+@pytest.mark.parametrize(
+    ("transform", "late"),
+    [
+        (_two_windows, 200),
+        # Spark runs it in a stream alone: the batch passes with Spark's number.
+        (_without_repeats, None),
+        pytest.param(_distinct, 200, marks=pytest.mark.journey),
+        pytest.param(_with_a_static_window, 200, marks=pytest.mark.journey),
+    ],
+)
+def test_late_rows_are_counted_in_any_plan(
+    stream_of: StreamOf, transform: Callable[[DataFrame], DataFrame], late: int | None
+) -> None:
+    stream = stream_of("transactional", "window")
+    stream.redeclare(transform=transform)
+    stream.configure(reject_limit=1.0)
+    rows = _behind(stream)
+    _aside(stream, [rows[0]] * 200)
+    stream.drain()
+    (counted,) = (state["late"] for row in _batches(stream) if (state := row["state"] or {}))
+    assert counted == late if late is not None else 0 < counted <= 200
 
 
 def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:

@@ -192,8 +192,10 @@ class Node:
 
     @property
     def groups(self) -> list[Expression]:
-        """The expressions that an aggregation groups by."""
-        return [Expression(group) for group in _each(self.jvm.groupingExpressions())]
+        """The expressions that an aggregation groups by; SELECT DISTINCT does by all columns."""
+        is_distinct = self.name == "Distinct"
+        groups = self.jvm.output() if is_distinct else self.jvm.groupingExpressions()
+        return [Expression(group) for group in _each(groups)]
 
     @property
     def subqueries(self) -> list[Node]:

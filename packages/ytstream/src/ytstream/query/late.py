@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -22,25 +23,32 @@ _DROPPED = "numRowsDroppedByWatermark"
 def late_rows(rows: DataFrame, execution: Any, java: Java) -> int:
     """Return how many rows of the batch ``rows`` lay behind its watermark.
 
-    A row that belongs to several windows counts in each that was closed. Below a CTE the number is
-    Spark's own: its plan stands elsewhere.
+    A row of several windows counts in each that was closed. The number is Spark's own where the
+    rows cannot be read again: above an operator that Spark runs in a stream alone, and with a CTE,
+    whose plan stands elsewhere.
     """
     dropped = metric(execution, _DROPPED)
     watermark = late_watermark(execution, _DROPPED) if dropped else None
-    found = list(analysed_by(execution).walk())
-    if watermark is None or any(node.name == "CTERelationRef" for node in found):
+    plan = analysed_by(execution)
+    if watermark is None or any(node.name == "CTERelationRef" for node in plan.walk()):
         return dropped
-    # From the one nearest to the queues: what a later one groups are no rows of theirs.
-    for node in reversed(found):
-        if (column := _time_of(node)) is not None:
-            return max(dropped, _counted(rows, node, column, watermark, java))
-    return dropped
+    try:
+        found = [_counted(rows, *grouping, watermark, java) for grouping in _groupings(plan)]
+    except AnalysisException:  # Spark says so before it reads a row
+        return dropped
+    return max(dropped, sum(found))
 
 
-def _time_of(node: Node) -> int | None:
-    """Return the column of a watermark by which an operator groups; None for others."""
-    groups = node.groups if node.name == "Aggregate" else []
-    return next((group.column for group in groups if group.has_watermark), None)
+def _groupings(node: Node) -> list[tuple[Node, int]]:
+    """Return what groups rows of the queues by the time of a watermark, and the time's column.
+
+    What is grouped above another one are no rows of theirs.
+    """
+    below = [found for child in node.children for found in _groupings(child)]
+    is_grouping = node.name in ("Aggregate", "Distinct") and node.is_streaming
+    groups = node.groups if is_grouping else []
+    times = [group.column for group in groups if group.has_watermark]
+    return below or [(node, time) for time in times[:1] if time is not None]
 
 
 def _counted(rows: DataFrame, grouping: Node, column: int, watermark: int, java: Java) -> int:
