@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.project import ROOT
-from tests.proof import counts, results
+from tests.proof import cases, counts, results
 from tests.proof.cases import FAULTS
 from tests.proof.counts import GROUPS, Cell, cell_of
 from tests.proof.picture import picture
-from tests.proof.results import Line
+from tests.proof.results import CONTROL, CURE, PROOF, Line, pending
 from tests.proof.said import words
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
 PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"
 DEFECTS, SOAK = ROOT / "docs" / "proof" / "defects.json", ROOT / "docs" / "proof" / "soak.json"
-PROOF, TWIN, EXECUTORS = "proof", "twin", "executors"
-CONTROL, CURE = "documented ", "without "
+TWIN, EXECUTORS = "twin", "executors"
 
 
 def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
@@ -39,6 +38,7 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
         words("METHOD"),
         _faults(),
         "## The table",
+        _left(lines),
         _table(proof),
         "## Time to recover",
         _recovery(proof),
@@ -82,6 +82,17 @@ def _provenance(proof: Sequence[Line], facts: dict[str, Any]) -> str:
 def _faults() -> str:
     names = ((fault if fault != "second" else "two kills", text) for fault, text in FAULTS.items())
     return rows(("fault", "what happens"), names)
+
+
+def _left(lines: Sequence[Line]) -> str:
+    """Return how many cases have no result; nothing once all have one."""
+    every = [case.name for case in cases.distinct(cases.all_cases())]
+    if not (left := [*pending(every, lines)]):
+        return ""
+    return (
+        f"**{len(left)} of {len(every)} cases, the control's among them, have no result yet**: "
+        "`make proof` goes on where it was."
+    )
 
 
 def _table(proof: Sequence[Line]) -> str:

@@ -79,7 +79,12 @@ def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
     for verdict in ("stalled", "held"):
         results.append(replace(HELD, verdict=verdict), path)
     assert [line.verdict for line in results.read(path)] == ["held"]
-    assert [*results.pending([HELD.case, "other"], results.read(path))] == ["other"]
+    results.append(replace(HELD, case="of the listing", of=f"{results.CONTROL}transactional"), path)
+    results.append(replace(HELD, case="of no cure", of=f"{results.CURE}it"), path)
+    found = results.read(path)
+    names = [HELD.case, "of the listing", "of no cure"]
+    assert [*results.pending(names, found)] == ["of no cure"]
+    assert [*results.pending(names, found, "twin")] == names
 
 
 def test_every_case_has_a_name_of_its_own() -> None:

@@ -53,9 +53,10 @@ def _played(case: cases.Case, scene: Scene) -> Result:
 def line_of(name: str, result: Result, seconds: float, commit: str) -> results.Line:
     """Return what is kept of a result."""
     tables = result.tables
+    mode = f"{results.CONTROL}{name.split('-')[1]}" if name.startswith("listing-") else ""
     return results.Line(
         case=name,
-        of=f"documented {name.split('-')[1]}" if name.startswith("listing-") else "proof",
+        of=mode or results.PROOF,
         verdict=result.verdict,
         lost=tables.lost,
         repeated=tables.repeated,
