@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.project import ROOT
 from tests.proof import results
 from tests.proof.cases import Case
+from tests.proof.play import STALLED
 from tests.proof.scene import SEED
 from tests.proof.variants import variant_of
 from tests.proof.worker import READY, RESULT
@@ -165,6 +166,8 @@ def _play(
                     return
                 line = results.Line(**json.loads(text.removeprefix(RESULT)))
                 heard(line)
+                if line.verdict == STALLED:  # its worker ends: see worker.py
+                    return
         finally:
             _end(worker)
 
@@ -192,7 +195,7 @@ def _answer(
 
 
 def _stalled(name: str, why: str) -> results.Line:
-    return results.Line(name, "stalled", 0, 0, 0.0, SEED, results.commit(), said=why)
+    return results.Line(name, STALLED, 0, 0, 0.0, SEED, results.commit(), said=why)
 
 
 def _write(worker: subprocess.Popen[str], line: str) -> None:
