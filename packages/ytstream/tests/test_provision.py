@@ -10,7 +10,7 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
-from ytstream import JobError, RestartableError, retention
+from ytstream import JobError, RestartableError
 from ytstream.capacity import remarks
 from ytstream.cluster import connect, explained
 from ytstream.columns import resolved
@@ -18,6 +18,7 @@ from ytstream.config import Settings
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
 from ytstream.job import Connection
+from ytstream.operating import retention
 from ytstream.provision import check, provision, require, sized
 
 
@@ -453,6 +454,18 @@ def test_rejected_rows_go_to_as_many_tablets_as_the_queues_have(
     path = settings.outputs["rejected"]
     assert connection.client.get(f"{path}/@tablet_count") == 8
     assert connection.client.get(f"{path}/@pivot_keys")[1] == [settings.queues[0], 1]
+
+
+def test_a_second_queue_asks_for_another_rejected_and_says_what_was_made(
+    connection_of: ConnectionOf,
+) -> None:
+    provision(connection_of("transactional", rejects=True))
+    two = connection_of("transactional", queues=2, rejects=True)
+    said = _not_provisioned(two)
+    made, _, left = said.partition("what it left alone")
+    assert f"queue {two.settings.queues[1]}: missing; created" in made
+    assert "column queue_id: missing" in left
+    assert "name a new table under [outputs], then `provision` and `migrate`" in left
 
 
 def test_large_batches_of_totals_are_no_reason_to_refuse(connection_of: ConnectionOf) -> None:

@@ -93,6 +93,10 @@ def test_a_task_that_the_fence_kept_out_may_be_started_again(kind: type[Exceptio
         ("[USER_RAISED_EXCEPTION] wrong row", r"correct transform\.py"),
         (f"{IN_A_WORKER}ModuleNotFoundError: No module named 'pandas'", "come to a cluster"),
         (f"{IN_A_WORKER}ImportError: Pandas >= 2 must be installed", "come to a cluster"),
+        (
+            'Error validating column "at" <== Value 18384576854509551616 is out of allowed range',
+            "between 1970 and 2105; `capture failed`",
+        ),
         ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] keys differ", "rewind"),
         ("Error reading delta file yt:/1.delta", "rewind"),
     ],

@@ -15,16 +15,7 @@ from typing import cast
 
 from yt.common import YtError
 
-from . import (
-    capacity,
-    log,
-    own_operation,
-    provision,
-    retention,
-    shipped,
-    toml_file,
-    user_errors,
-)
+from . import capacity, log, own_operation, provision, shipped, toml_file, user_errors
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -59,6 +50,7 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
 
         print(permissions.check(connection, given.permissions, given.user))
         return
+    from .operating import retention  # not on a cluster
     from .query import packages, pipeline, session, supervisor
 
     print(provision.check(connection))

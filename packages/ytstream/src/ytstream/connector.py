@@ -295,6 +295,17 @@ def verify_stream(rows: DataFrame, output_mode: str) -> None:
     checker.checkForStreaming(analysed(rows).jvm, mode)
 
 
+@contextmanager
+def unverified_stream(spark: SparkSession) -> Iterator[None]:
+    """Let a query start whose plan Spark would refuse as a stream (Spark, ResolveWriteToStream)."""
+    key = "spark.sql.streaming.unsupportedOperationCheck"
+    spark.conf.set(key, "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
+
+
 def free(checkpointed: DataFrame) -> None:
     """Remove the blocks of a local checkpoint.
 

@@ -93,7 +93,8 @@ def provision(connection: Connection) -> list[str]:
             done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
             if finding.near is not None:
                 done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
-    require(connection, "provisioning left alone what it may not change")
+    made = "; what it has done:\n" + "\n".join(done) + "\nand what it left alone" if done else ""
+    require(connection, f"provisioning left alone what it may not change{made}")
     return done
 
 
@@ -263,6 +264,9 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
     remedy = f"correct {_NAMES_IN_TABLES.get(wanted.name, 'OUTPUTS')} in tables.py"
     if wanted.name == "ledger":
         remedy = "it is of another layout: name another table, or run the version that made it"
+    elif wanted.name == REJECTED:
+        remedy = "name a new table under [outputs], then `provision` and `migrate`: its columns are"
+        remedy += " those of REJECTED, with `queue_id` once there are several queues"
     elif wanted.is_ours:
         remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
     for line in differences(table_schema(wanted.columns), found, ignore=ignore):

@@ -10,7 +10,7 @@ from ..addresses import is_path
 from ..cluster import Client, connect, explained, facts
 from ..config import Settings
 from ..guarantees import sizing
-from ..retention import DEFAULTS, by_age
+from ..operating.retention import DEFAULTS, by_age
 from .frames import Source
 from .job import Job
 from .names import GAP

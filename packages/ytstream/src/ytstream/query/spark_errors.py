@@ -57,6 +57,11 @@ def explained_spark(where: str = "") -> Iterator[None]:
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
         found, line = cause(text), place(error)
+        if "out of allowed range" in text:  # YTsaurus prints a negative value as an unsigned one
+            remedy = (
+                "keep such rows out with REJECT, or make the value null in transform.py; a date or "
+                "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
+            )
         if "PythonException" in text and any(part in found for part in _MISSING):
             remedy = BRING  # an executor that came after the start was not asked for its packages
         if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker

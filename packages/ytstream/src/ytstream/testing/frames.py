@@ -132,7 +132,15 @@ def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output:
     if is_rejected(job, output):
         result = reject.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(reject.REASON, REASON)
-    return compare(wanted, counted_rows(connection, result.collect(), output))
+    try:
+        rows = result.collect()
+    except ValueError as error:  # PySpark makes a datetime of each date and time
+        raise JobError(
+            f"{output!r} has a date or time that Python cannot show: {error}",
+            "keep such rows out with REJECT, or make the value null in transform.py: a table holds "
+            "dates and times between 1970 and 2105",
+        ) from error
+    return compare(wanted, counted_rows(connection, rows, output))
 
 
 def counted_rows(connection: Connection, rows: Iterable[Row], output: str = "output") -> Counted:

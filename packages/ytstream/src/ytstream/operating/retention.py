@@ -6,8 +6,8 @@ A queue belongs to its producers, so nothing is refused here.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .cluster import Client, facts
-from .config import Settings
+from ..cluster import Client, facts
+from ..config import Settings
 
 #: What a table has that was given none (YTsaurus, client/table_client/config.cpp).
 DEFAULTS = {

@@ -1,4 +1,4 @@
-"""The shipped transformations where a row's key is null."""
+"""The shipped transformations and tests where a value is odd: a null key, a time of the year 0."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from packages.ytstream.tests.helpers import StreamOf
+from packages.ytstream.tests.helpers import StreamOf, refusal
 from ytstream.testing.batches import stream_outputs
-from ytstream.testing.frames import events_frame, reference_frame
+from ytstream.testing.frames import assert_rows, events_frame, reference_frame
 
 pytestmark = pytest.mark.spark
 
@@ -41,3 +42,16 @@ def test_a_null_key_joins_no_row_of_the_reference(stream_of: StreamOf, spark: Sp
     )
     found = {row.auction: row.category for row in result.collect()}
     assert found == {None: None, known["auction"]: known["category"]}
+
+
+def test_a_time_that_python_has_no_datetime_for_is_said(
+    stream_of: StreamOf, spark: SparkSession
+) -> None:
+    stream = stream_of("transactional", "map")
+    connection, rows = stream.connection, stream.sample.make(2, seed=5)
+    result = connection.job.transform(events_frame(spark, connection, rows))
+    early = result.withColumn("date_time", F.expr("timestamp '0000-01-01 00:00:00'"))
+    wanted = stream.sample.wanted(connection.job, rows)
+    said = refusal(lambda: assert_rows(connection, early, wanted))
+    assert "'output' has a date or time that Python cannot show: year 0" in said
+    assert "between 1970 and 2105" in said
