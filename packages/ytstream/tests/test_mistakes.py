@@ -327,6 +327,9 @@ WRONG_TRANSFORM = (
     ("events.select", "events.orderBy('price').select",
      "the job cannot continue: Sorting is not supported on streaming DataFrames/Datasets, unless "
      "it is on aggregated DataFrame/Dataset in Complete output mode;", SPARKS),
+    ("price_eur.alias", "F.monotonically_increasing_id().alias",
+     "the job cannot continue: Expression(s): monotonically_increasing_id() is not supported with "
+     "streaming DataFrames/Datasets;", SPARKS),
 )
 # fmt: on
 

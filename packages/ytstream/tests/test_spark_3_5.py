@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 PATIENCE_SECONDS = 900
 
-#: In `make test`: a cure with state and one without, an older driver; the types, the plans and
+#: In `make test`: a cure with state and one without, an older driver; the types, the fence, plans and
 #: the second reading, which Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
@@ -28,6 +28,7 @@ SAMPLE = (
     "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
     "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
+    "test_retries.py::test_a_write_fails_once",
     "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a

@@ -24,6 +24,7 @@ from .schema import table_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: Name of a position column -> SPYT's own in the rows of a source (StreamingUtils).
 POSITION: Mapping[str, str] = {
@@ -295,15 +296,19 @@ def verify_stream(rows: DataFrame, output_mode: str) -> None:
     checker.checkForStreaming(analysed(rows).jvm, mode)
 
 
-@contextmanager
-def unverified_stream(spark: SparkSession) -> Iterator[None]:
-    """Let a query start whose plan Spark would refuse as a stream (Spark, ResolveWriteToStream)."""
+def start_unverified(writer: DataStreamWriter, spark: SparkSession) -> StreamingQuery:
+    """Start a query whose plan Spark would refuse as a stream (Spark, ResolveWriteToStream).
+
+    What runs in its batches is verified as ever: they have a copy of the session.
+    """
     key = "spark.sql.streaming.unsupportedOperationCheck"
     spark.conf.set(key, "false")
     try:
-        yield
+        query = writer.start()
     finally:
         spark.conf.unset(key)
+    query._jsq.streamingQuery().sparkSessionForStream().conf().unset(key)
+    return query
 
 
 def free(checkpointed: DataFrame) -> None:

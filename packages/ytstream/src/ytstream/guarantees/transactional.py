@@ -30,8 +30,7 @@ FENCED = "fence: a task was started a second time"
 #: (Spark, TaskSetManager.resourceOffer and Executor.TaskRunner). Read inside the task, before its
 #: first row, it fences off every second attempt, however Spark came to start it: retry,
 #: speculation, lost executor, repeated stage. No row of a second attempt ever reaches the writer.
-#: To read it costs more than to write a row. The lower 33 bits count the rows of a partition from
-#: 0, so it is read for the first one alone.
+#: It costs more than to write a row, so later rows, by the lower 33 bits of their ids, pass.
 FENCE = (
     "(monotonically_increasing_id() & 8589934591) > 0 or "
     "isnull(assert_true(reflect('java.lang.Thread', 'currentThread') rlike "

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..cluster import connect
-from ..connector import analysed, unverified_stream, verify_stream
+from ..connector import analysed, start_unverified, verify_stream
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import sources, stateful_operator
@@ -137,7 +137,7 @@ def start(
         .trigger(processingTime=f"{milliseconds} milliseconds")
     )
     # verify_stream() has seen the rows without the fence, which counts rows as no stream may.
-    with explained_space(disk), unverified_stream(rows.sparkSession):
-        query = writer.start()
+    with explained_space(disk):
+        query = start_unverified(writer, rows.sparkSession)
     started.set_result(query)
     return query, batch
