@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 PATIENCE_SECONDS = 900
 
-#: In `make test`: a cure with state and one without, an older driver; the types, the fence, plans and
+#: In `make test`: a cure with state and one without, an older driver; the fence, types, plans and
 #: the second reading, which Spark 3.5 handles in its own way.
 SAMPLE = (
     "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
