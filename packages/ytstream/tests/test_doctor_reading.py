@@ -206,11 +206,13 @@ def test_what_is_skipped_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(os, "scandir", closed)
     _, read = cli.diagnosed(tmp_path)
-    assert dict(read.files.unread) == {
+    unread = dict(read.files.unread)
+    unread["zero.py"] = unread["zero.py"].removeprefix("line 2: ")  # 3.11.2 says no line
+    assert unread == {
         "broken.py": "line 1: '(' was never closed",
         "closed": "Permission denied",
         "large.py": "it is larger than 1 MB",
-        "zero.py": "line 2: source code string cannot contain null bytes",
+        "zero.py": "source code string cannot contain null bytes",
     }
     assert not read.is_known
 

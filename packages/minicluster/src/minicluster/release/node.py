@@ -49,7 +49,9 @@ def make(
     if says:
         major, minor = says.split(".")
         claim = _OTHER_VERSION.format(major=int(major), minor=int(minor))
-        (site / "sitecustomize.py").write_text(claim)
+        (site / "other_version.py").write_text(claim)
+        # Not sitecustomize: Debian has one of its own, which is found first.
+        (site / "other_version.pth").write_text("import other_version\n")
     return folder / "bin"
 
 

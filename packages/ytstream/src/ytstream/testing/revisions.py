@@ -63,9 +63,9 @@ def resolved(root: Path, revision: str) -> str:
 
 def extract(root: Path, commit: str, folder: Path) -> None:
     """Write the files that the repository had at a commit; its work tree is left alone."""
-    packed = _git(root, "archive", "--format=tar", commit)
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(_git(root, "archive", "--format=tar", commit))) as packed:
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        packed.extractall(folder)
 
 
 def _git(root: Path, *words: str) -> bytes:
