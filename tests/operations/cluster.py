@@ -106,9 +106,8 @@ class Site:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Call a command of the job as `make` does; return what it said, both streams in one."""
-        [name, *more] = words
         return subprocess.run(
-            [sys.executable, "-m", self.package, name, "--config", str(self.config), *more],
+            self._line(*words),
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -117,6 +116,28 @@ class Site:
             check=False,
             timeout=2 * PATIENCE_SECONDS,
         )
+
+    def kill(self, *words: str, once: Callable[[], bool]) -> None:
+        """Call a command and kill all its processes, as if their machine went off."""
+        called = subprocess.Popen(
+            self._line(*words),
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            self.wait("the moment of the kill", lambda: called.poll() is not None or once())
+            if called.returncode is not None:
+                raise NotDoneError(f"the command ended before its kill: {called.returncode}")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(called.pid, signal.SIGKILL)
+            called.wait()
+
+    def _line(self, name: str, *more: str) -> list[str]:
+        return [sys.executable, "-m", self.package, name, "--config", str(self.config), *more]
 
     def submit(self, *words: str) -> str:
         """Submit the job until its first batch; return what the command said."""

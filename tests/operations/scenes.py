@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -292,10 +293,7 @@ def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
     former = here.driver().id
 
     def send() -> None:
-        here.wait(
-            "the former version's end",
-            lambda: any(one.id == former and one.state in FINAL for one in here.operations()),
-        )
+        here.wait("the former version's end", partial(_former_has_ended, here, former))
         here.send(ROWS)
 
     with ThreadPoolExecutor(1) as pool:
@@ -304,6 +302,49 @@ def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
         if sent is not None:
             sent.result()
     return done
+
+
+def submitter_killed(here: Site) -> dict[str, Any]:
+    """Kill the submitting machine's processes in the middle of replacements; call it again."""
+    here.configure("replace_seconds = 420")
+    _start(here)
+    here.wait_drained()
+    source = here.root / "src" / here.package / "transform.py"
+    text = source.read_text()
+    found: dict[str, Any] = {}
+    for name, (more, moment) in KILLS.items():
+        former = here.driver().id
+        source.write_text(text + more)
+        here.send(ROWS)
+        here.kill("submit", "--replace", once=partial(moment, here, former))
+        here.send(ROWS)
+        done = here.command("submit", "--replace")
+        here.wait_drained()
+        found[name] = {"exit": done.returncode, "last": done.stdout.splitlines()[-1]}
+    return {**found, **_end(here)}
+
+
+def _former_has_ended(here: Site, former: str) -> bool:
+    return any(one.id == former and one.state in FINAL for one in here.operations())
+
+
+def _new_one_runs(here: Site, former: str) -> bool:
+    return here.driver().id != former and here.driver().state == "running"
+
+
+def _new_one_has_ended(here: Site, former: str) -> bool:
+    """Return whether the version after the former has ended; a roll-back starts a third driver."""
+    drivers = [one for one in here.operations() if one.alias == ALIAS]
+    after = [one.id for one in drivers].index(former) + 1
+    return any(one.state in FINAL for one in drivers[after : after + 1])
+
+
+#: What is put at the end of transform.py, and when the submitter is killed.
+KILLS: dict[str, tuple[str, Callable[[Site, str], bool]]] = {
+    "former_has_ended": ("\nVERSION = 2\n", _former_has_ended),
+    "new_one_runs": ("\nVERSION = 3\n", _new_one_runs),
+    "new_one_has_ended": (FAILS_ON_A_NODE, _new_one_has_ended),
+}
 
 
 def _refused(here: Site) -> dict[str, Any] | None:
@@ -459,6 +500,7 @@ SCENES: dict[str, Scene] = {
         import_fails,
         packages_in_an_archive,
         replacements,
+        submitter_killed,
         released_by_ci,
     )
 }

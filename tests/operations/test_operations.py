@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Generate
+from tests.operations.scenes import KILLS
 from tests.project import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -241,6 +242,23 @@ def test_a_replacement_comes_back_from_what_does_not_work(
     assert int(named[1]) == refused["epoch"]
     assert processing == "map" or int(named[2]) in refused["planned"]
     assert found["new"]["parts"]
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_a_replacement_ends_where_it_should_though_its_submitter_was_killed(
+    generate: Generate, installed: dict[str, Path], play: Play, processing: str
+) -> None:
+    project = generate(processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], "submitter_killed")
+    assert {name: found[name]["exit"] for name in KILLS} == {
+        "former_has_ended": 0,
+        "new_one_runs": 0,
+        "new_one_has_ended": 5,
+    }
+    assert found["new_one_has_ended"]["last"].startswith("rolled back: ")
     assert (found["lost"], found["repeated"]) == (0, 0)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, refusal
 from packages.ytstream.tests.static_outputs import make_static
+from ytstream.columns import Column
+from ytstream.connector import execution_of
 from ytstream.query import nulls
 from ytstream.testing.stream import Stream
 
@@ -98,6 +100,14 @@ def test_without_the_check_no_row_is_named(
     with pytest.raises(Exception, match="price_eur") as caught:
         stream.close()
     assert "1-00000007" not in str(caught.value)
+
+
+def test_a_column_is_computed_once(spark: SparkSession) -> None:
+    one_more = F.udf(lambda number: number + 1, "long")
+    rows = spark.range(10).select("id", one_more("id").alias("more"))
+    columns = (Column("id", "int64"), Column("more", "int64", required=True))
+    plan = execution_of(nulls.verified(rows, "output", columns)).executedPlan().toString()
+    assert plan.count("BatchEvalPython") == 1
 
 
 def test_an_error_of_another_kind_stays() -> None:

@@ -36,11 +36,11 @@ def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFra
     key = key_of(columns)
     row = row_json.plain(StructType([f for f in rows.schema if not key or f.name in key]))
     said = F.concat(F.lit(f"{_BEGIN}{output!r}, column "), column, F.lit(", row "))
-    message = F.concat(said, F.substring(row, 1, _SHOWN), F.lit(_END))
-    # Spark moves no condition that it takes for chance: below a projection it would compute the
-    # column a second time.
-    is_whole = ~reduce(Expression.__or__, is_null.values()) & (F.spark_partition_id() >= 0)
-    return rows.filter(F.assert_true(is_whole, message).isNull())
+    failed = F.raise_error(F.concat(said, F.substring(row, 1, _SHOWN), F.lit(_END)))
+    first, any_null = F.col(f"`{names[0]}`"), reduce(Expression.__or__, is_null.values())
+    checked = {names[0]: F.when(any_null, failed).otherwise(first).alias(names[0])}
+    # Not a filter: Spark moves one below a projection, and computes the columns a second time.
+    return rows.select(*(checked.get(name, F.col(f"`{name}`")) for name in rows.columns))
 
 
 def explained(error: Exception, batch: str) -> JobError | None:

@@ -129,7 +129,7 @@ def start(
     rows = flow.rows
     if flow.outputs.are_streamed:
         rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
-        rows = observed_writes(connection.guarantee.fenced(rows), "output")
+        rows = connection.guarantee.fenced(observed_writes(rows, "output"))
     writer = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)

@@ -65,7 +65,7 @@ def write_outputs(
 
 def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
     """Write the rows of one dynamic output; return their execution, which has counted them."""
-    fenced = observed_writes(connection.guarantee.fenced(rows), name)
+    fenced = connection.guarantee.fenced(observed_writes(rows, name))
     add_batch(_sink(rows.sparkSession, connection, java, name), number, fenced)
     return execution_of(fenced)
 
@@ -82,7 +82,11 @@ def write_streamed(
 
 
 def observed_writes(rows: DataFrame, output: str) -> DataFrame:
-    """Return the rows of ``output``, which Spark counts as they are written."""
+    """Return the rows of ``output``, which Spark counts as they are written.
+
+    Before the fence: Spark moves no filter below such a count, and each filter of its own between
+    two projections copies all rows.
+    """
     return rows.observe(observed_name(output), F.expr("count(1) as rows"))
 
 
