@@ -82,15 +82,10 @@ def write_streamed(
 
 
 def observed_writes(rows: DataFrame, output: str) -> DataFrame:
-    """Return the rows of ``output``, which Spark counts as they are written.
-
-    Before the fence: Spark moves no filter below such a count, and each filter of its own between
-    two projections copies all rows.
-    """
+    """Return the rows, which Spark counts; a fence stays above them: below it would copy them."""
     return rows.observe(observed_name(output), F.expr("count(1) as rows"))
 
 
 def _count(execution: Any, output: str) -> int:
-    found = dict(observed(execution))
-    name = observed_name(output)
-    return int(found[name].get(0)) if name in found else 0
+    found = dict(observed(execution)).get(observed_name(output))
+    return 0 if found is None else int(found.get(0))
