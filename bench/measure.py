@@ -19,12 +19,12 @@ from typing import IO, Any
 from yt.wrapper import YtClient
 
 from bench import jobs
-from bench.cases import NOOP, TINY, Case, Size
+from bench.cases import LISTING, NOOP, TINY, Case, Size
 from bench.processor import Readings, Tree, machine, one, reading
 from bench.request_kinds import kinds
 from minicluster import testing
 from tests.project import ROOT
-from ytstream import provision
+from ytstream import confs, provision
 from ytstream.demo import tables
 
 Say = Callable[[str], None]
@@ -170,7 +170,8 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     """Start a driver; it has ended when the block is left."""
     reader, writer = os.pipe()
     log = folder / f"{way}.log"
-    submitted = f"--master local[{case.cores}] pyspark-shell"
+    collector = "" if way in (LISTING, NOOP) else f"--driver-java-options {confs.COLLECTOR} "
+    submitted = f"{collector}--master local[{case.cores}] pyspark-shell"
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:
         process = subprocess.Popen(

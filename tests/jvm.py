@@ -8,7 +8,7 @@ from __future__ import annotations
 #: No JVM of the tests lives long enough for its second compiler, for a collector with threads of
 #: its own, or for verifying the classes of released jars (a fifth of a short test), to pay.
 OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 

@@ -167,4 +167,5 @@ def _prepare_local_environment(settings: Settings) -> None:
     # archive of a cluster this is no file of its own, which log4j would call an error.
     if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
+    local = f"--driver-java-options {confs.COLLECTOR} --master local[2] pyspark-shell"
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", local)
