@@ -28,6 +28,8 @@ SAMPLE = (
     "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
     "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
+    "test_nulls.py::test_a_column_is_computed_once",
+    "test_nulls.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
     "test_retries.py::test_a_write_fails_once",
     "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
