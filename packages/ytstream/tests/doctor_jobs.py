@@ -30,6 +30,7 @@ class Job:
 
     settings: Mapping[str, str]
     reader: Mapping[str, str]
+    consumer: str = "//home/shop/job/consumer"
     submit: str = ""
     queues: tuple[str, ...] = ("//home/shop/orders",)
     of_queue: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ def script(job: Job, folder: Path) -> None:
         names.append(f"frame_{number}")
         parts.append(
             f'queue = "{queue}"\nframe_{number} = (\n    spark.readStream.format("yt")\n'
-            f'    .option("consumer_path", "//home/shop/job/consumer")\n{_lines(job.reader)}'
+            f"{_lines(_consumer(job) | dict(job.reader))}"
             f"    .load(queue)\n{_indented(job.of_queue)})\n"
         )
     united = names[0] + "".join(f".unionByName({name})" for name in names[1:])
@@ -119,7 +120,7 @@ def functions(job: Job, folder: Path) -> None:
     queues = "".join(f'"{queue}", ' for queue in job.queues)
     scheme, _, rest = job.checkpoint.partition("home/")
     (package / "paths.py").write_text(
-        f'ROOT = "home/shop/job"\nQUEUES = [{queues}]\nCONSUMER = "//home/shop/job/consumer"\n'
+        f'ROOT = "home/shop/job"\nQUEUES = [{queues}]\nCONSUMER = "{job.consumer}"\n'
         'OUTPUT = "//home/shop/job/output"\n'
         f'CHECKPOINT = f"{scheme}{{ROOT}}/{rest.rpartition("/")[2]}"\n'
     )
@@ -130,7 +131,8 @@ def functions(job: Job, folder: Path) -> None:
         _IMPORTS + "from functools import reduce\n"
         "from shop import paths\nfrom shop.paths import CONSUMER, QUEUES\n\n\n"
         "def read(spark, queue):\n    reader = spark.readStream.format(\"yt\")\n"
-        f"    reader = reader.option(\"consumer_path\", CONSUMER)\n    return (\n        reader\n"
+        + ('    reader = reader.option("consumer_path", CONSUMER)\n' if job.consumer else "")
+        + "    return (\n        reader\n"
         f"{_lines(job.reader)}    .load(queue)\n{_indented(job.of_queue)}    )\n\n\n"
         f"{job.helpers}\n\ndef transform(rows):\n    rows = rows.withColumn(\"seen\", F.lit(1))\n"
         f"    return (\n        rows\n{_indented(job.steps)}    )\n\n\n"
@@ -154,7 +156,7 @@ def functions(job: Job, folder: Path) -> None:
 
 def a_class(job: Job, folder: Path) -> None:
     """Write a class that keeps frames as attributes; options as dictionaries, settings as YAML."""
-    reader = {"consumer_path": "//home/shop/job/consumer", **job.reader}
+    reader = {**_consumer(job), **job.reader}
     queues = ", ".join(f'"{queue}"' for queue in job.queues)
     writer = {"path": "//home/shop/job/output", **_checkpoint(job.checkpoint)}
     body = "self.rows = self.one(self.queues[0])"
@@ -208,6 +210,10 @@ def _created(job: Job, path: str) -> str:
         f"SCHEMA = {job.schema()}\n"
         f'yt.create("table", {path}, attributes={{"dynamic": True, "schema": SCHEMA}})\n'
     )
+
+
+def _consumer(job: Job) -> dict[str, str]:
+    return {"consumer_path": job.consumer} if job.consumer else {}
 
 
 def _checkpoint(path: str) -> dict[str, str]:

@@ -182,7 +182,7 @@ FAULTS = [
     ),
     *(
         Fault("no-effect", TRANSACTION, {"reader": {**TRANSACTION.reader, option: "1000"}})
-        for option in ("maxOffsetsPerTrigger", "startingOffsets", "failOnDataLoss")
+        for option in ("maxOffsetsPerTrigger", "startingOffsets", "failOnDataLoss", "cluster")
     ),
     # -- several queries ---------------------------------------------------------------------------
     Fault(
@@ -214,6 +214,8 @@ FAULTS = [
         "no-row-limit", IDEMPOTENT,
         {"reader": without(IDEMPOTENT.reader, "max_rows_per_partition")},
     ),
+    Fault("no-consumer", IDEMPOTENT, {"consumer": ""}),
+    Fault("no-consumer", TRANSACTION, {"consumer": ""}),
     Fault("no-await", IDEMPOTENT, {"wait": ""}),
     Fault("at-least-once", _NO_KEYS, {}, {"key": ("amount",)}),
     Fault(

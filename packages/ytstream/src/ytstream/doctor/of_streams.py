@@ -9,7 +9,7 @@ from .frames import Source
 from .job import Job
 from .names import GAP, UNKNOWN, Bound
 from .queries import Query
-from .rules import KAFKA, Finding
+from .rules import UNREAD, Finding
 
 _AWAITS = {"awaitTermination", "awaitAnyTermination", "processAllAvailable", "isActive"}
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
@@ -91,6 +91,8 @@ def _trigger(job: Job, query: Query) -> Iterator[Finding]:
 
 
 def _reader(source: Source) -> Iterator[Finding]:
+    if source.options.value("consumer_path") is None:
+        yield Finding(source.file, source.line, "no-consumer", "the reader has no consumer_path")
     limit = source.options.value(_LIMIT)
     if limit is None:
         what = f"the reader has no {_LIMIT}"
@@ -98,11 +100,10 @@ def _reader(source: Source) -> Iterator[Finding]:
     elif limit is not UNKNOWN and re.fullmatch(r"\d+", str(limit)) and int(limit) > _MOST_ROWS:
         file, line = source.options.file(_LIMIT), source.options.line(_LIMIT)
         yield Finding(file, line, "no-row-limit", f"{_LIMIT} is {limit}")
-    for name, instead in KAFKA.items():
+    for name, why in UNREAD.items():
         if name.lower() in source.options.given:
             file, line = source.options.file(name.lower()), source.options.line(name.lower())
-            what = f"option {name}: only Spark's Kafka source reads it; {instead}"
-            yield Finding(file, line, "no-effect", what)
+            yield Finding(file, line, "no-effect", f"option {name}: {why}")
 
 
 def _queues(query: Query) -> Iterator[Finding]:

@@ -231,6 +231,13 @@ _LIST = (
         "shuffle_partitions is always set, by default to 8.",
     ),
     Rule(
+        "no-consumer", "stalled",
+        "SPYT's source wants a consumer, and the query ends as soon as it starts.",
+        "SPYT YtStreamingProviderImpl.createSource",
+        "source",
+        "The consumer is a part of the configuration, and `provision` makes and registers it.",
+    ),
+    Rule(
         "no-row-limit", "stalled",
         "After a pause the whole backlog is one batch: executors run out of memory, or the "
         "transaction out of its limits, again at each attempt. So does a limit that no batch "
@@ -285,8 +292,8 @@ _LIST = (
     ),
     Rule(
         "timeout", "stalled",
-        "SPYT 2.11 ships 30 s for a request. One slow tablet exceeds it, and the query ends; "
-        "nothing starts it again.",
+        "SPYT 2.11 ships 30 s for a request. One slow tablet exceeds it, and the query ends with "
+        "its driver.",
         "spark.hadoop.yt.timeout; spark-defaults.conf of SPYT 2.11.2 (before 2.11, a number "
         "without a unit is seconds)",
         "source",
@@ -339,6 +346,8 @@ WITHOUT_EFFECT = {
         "only DStreams read it; max_rows_per_partition limits a batch",
     "spark.sql.streaming.adaptiveExecution.enabled":
         "no version of Spark has this setting",
+    "spark.sql.streaming.schemaInference":
+        "only sources of files read it (Spark, DataSource); a queue has its table's schema",
     "spark.yt.write.timeout":
         "the streaming sink does not read it (SPYT, YtDynamicTableWriter)",
     "spark.yt.transaction.timeout":
@@ -348,8 +357,7 @@ WITHOUT_EFFECT = {
 }  # fmt: skip
 
 
-#: Options of Spark's Kafka source that SPYT's does not read, and what it has.
-KAFKA = {
+_KAFKA = {
     "maxOffsetsPerTrigger": "max_rows_per_partition limits a batch",
     "minOffsetsPerTrigger": "SPYT has none",
     "startingOffsets": "the consumer says where to begin",
@@ -358,6 +366,12 @@ KAFKA = {
     "failOnDataLoss": "SPYT has none; rows that were trimmed are no error",
     "minPartitions": "a task reads one tablet",
     "subscribe": "load() names the queue",
+}
+#: Options that SPYT's source does not read, and what it has (SPYT, YtStreamingProviderImpl).
+UNREAD = {
+    **{name: f"only Spark's Kafka source reads it; {has}" for name, has in _KAFKA.items()},
+    "queue": "SPYT's source does not read it; load() or the option path names the queue",
+    "cluster": "SPYT's source does not read it; spark.hadoop.yt.proxy names the cluster",
 }
 
 
