@@ -92,7 +92,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
 	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
-	@echo "build/environment-$(SPARK) has the packages of $(VENV_$(SPARK)): nothing more is downloaded."
+	@echo "build/environment-$(SPARK) has the packages of $(VENV_$(SPARK)): pip finds them there."
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$(abspath build/environment-$(SPARK))"
 
 dist: ## the wheels of packages/, as an organisation uploads them to its index, in dist/
