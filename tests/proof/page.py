@@ -16,7 +16,7 @@ from tests.proof import cases, counts, results
 from tests.proof.cases import FAULTS
 from tests.proof.counts import GROUPS, Cell, cell_of
 from tests.proof.picture import picture
-from tests.proof.results import CONTROL, CURE, PROOF, Line, pending
+from tests.proof.results import CONTROL, CURE, PROOF, RED, Line, pending
 from tests.proof.said import words
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
@@ -181,13 +181,21 @@ def _cures(lines: Sequence[Line]) -> str:
     known = [line for line in lines if line.of.startswith(CURE)]
     if not known:
         return words("NOT_YET")
-    body = (
+    played = (
         (line.of.removeprefix(CURE), f"`{line.case}`", line.verdict, line.lost, line.repeated,
-         line.said.replace("|", "/")[:90])
-        for line in known
+         line.said.replace("|", "/").partition("\n")[0][:90])
+        for line in known if line.verdict != RED
     )  # fmt: skip
+    tested = (
+        (line.of.removeprefix(CURE), line.said, f"`{line.case.partition('::')[2]}`")
+        for line in known
+        if line.verdict == RED
+    )
     head = ("without this cure", "case", "verdict", "lost", "repeated", "what it says")
-    return "\n\n".join([words("CURES"), rows(head, body)])
+    tests = ("without this cure", "what breaks", "test of `packages/ytstream` that asserts it")
+    return "\n\n".join(
+        [words("CURES"), rows(head, played), words("CURES_BY_TEST"), rows(tests, tested)]
+    )
 
 
 def _twins(lines: Sequence[Line]) -> str:

@@ -14,6 +14,8 @@ RESULTS = ROOT / "docs" / "proof" / "results.jsonl"
 #: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job
 #: without a cure.
 PROOF, CONTROL, CURE = "proof", "documented ", "without "
+#: The verdict of a test that leaves a cure out and has seen what breaks.
+RED = "red"
 
 
 @dataclass(frozen=True)

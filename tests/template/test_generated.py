@@ -141,8 +141,10 @@ def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) 
     page = (project / "docs/operations.md").read_text(encoding="utf-8")
     guarantee = re.search(r'guarantee="(\w+)"', next(project.glob("src/*/job.py")).read_text())
     assert guarantee is not None
-    kind = confs.STATELESS if is_stateless(project) else confs.STATEFUL
-    for conf in (*confs.GUARANTEES[guarantee[1]], *(conf for conf in kind if conf.since == "3.5")):
+    version = re.search(r"pyspark==([\d.]+)", (project / "requirements.txt").read_text())
+    assert version is not None
+    stateful = not is_stateless(project)
+    for conf in confs.of_session(guarantee[1], stateful=stateful, spark=version[1]):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in page
 
 

@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
 
 class Conf(NamedTuple):
-    """One setting; ``since`` is the first Spark version that knows it."""
+    """One setting; ``since`` is the first Spark version that knows it so. A later entry wins."""
 
     key: str
     value: str
@@ -61,6 +61,11 @@ COMMON = (
 STATELESS = (
     Conf("spark.sql.streaming.minBatchesToRetain", "5",
          "Each start begins with an empty checkpoint; more entries are of no use."),
+    *(Conf("spark.sql.streaming.checkpointFileManagerClass",
+           f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager",
+           "For the checkpoint on the driver's disk: Spark's default there starts 20 processes for "
+           "each batch (chmod, readlink; Hadoop, RawLocalFileSystem), a tenth of a second.", since)
+      for package, since in (("", "3.5"), ("checkpointing.", "4.1"))),
 )
 STATEFUL = (
     Conf("spark.sql.shuffle.partitions", "{shuffle_partitions}",
@@ -234,9 +239,8 @@ def _bare(key: str) -> str:
 
 def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:
     """Yield the settings of a job's session that the Spark version ``spark`` knows."""
-    for conf in (*COMMON, *(STATEFUL if stateful else STATELESS), *GUARANTEES[guarantee]):
-        if conf.since <= spark:
-            yield conf
+    listed = (*COMMON, *(STATEFUL if stateful else STATELESS), *GUARANTEES[guarantee])
+    yield from {conf.key: conf for conf in listed if conf.since <= spark}.values()
 
 
 def filled(confs: Iterator[Conf], values: Mapping[str, object]) -> dict[str, str]:

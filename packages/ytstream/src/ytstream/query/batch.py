@@ -268,11 +268,7 @@ class Batch:
     # -- 4. record
 
     def _record(
-        self,
-        batch: MicroBatch,
-        verified: Verified,
-        written: Mapping[str, int],
-        found: LeftOut,
+        self, batch: MicroBatch, verified: Verified, written: Mapping[str, int], found: LeftOut
     ) -> None:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.connection.job, self.connection.settings.ledger, batch.number
