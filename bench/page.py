@@ -55,6 +55,7 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
     if cases:
         yield from _section("Goals")
         yield from page_tables.reached(cases, starts)
+        yield page_prose.SHORT
     if others:
         yield from _section("Other cases")
         yield from page_tables.overview(others)
