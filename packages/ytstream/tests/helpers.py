@@ -68,21 +68,21 @@ def refusal(run: Callable[[], object]) -> str:
 
 
 def adopt(spark: SparkSession, connection: Connection) -> None:
-    """Give the shared session the settings of that job, as far as a session can change.
+    """Give the shared session the settings of that job, as far as a session has them.
 
     A streaming query clones the session's settings when it starts. The settings of the Spark
-    context stay those of a transactional job.
+    context stay those of a transactional job. Not by spark.conf, which takes no static ones; of
+    these a query reads what manages the files of its checkpoint.
     """
-
     wanted = connection.session_settings(version_of("pyspark"))
+    conf = spark._jsparkSession.sessionState().conf()
     for key in sorted(_SESSION_KEYS):
-        # Spark knows its own settings alone as modifiable, and lets all others be set as well.
-        if not (spark.conf.isModifiable(key) or key.startswith("spark.yt.")):
+        if not key.startswith(("spark.sql.", "spark.yt.")):
             continue
         if key in wanted:
-            spark.conf.set(key, wanted[key])
+            conf.setConfString(key, wanted[key])
         else:
-            spark.conf.unset(key)
+            conf.unsetConf(key)
 
 
 def recreate(queue: str, client: Any) -> None:
