@@ -23,18 +23,18 @@ FOLKLORE = (
     "spark.streaming.gracefulStopTimeout",
     "spark.sql.streaming.adaptiveExecution.enabled",
 )
-#: Every setting that a job emits; options of SPYT's reader and writer are not settings.
-EMITTED = {
-    conf.key: conf
-    for conf in (
-        *confs.COMMON,
-        *confs.STATELESS,
-        *confs.STATEFUL,
-        *(conf for listed in confs.GUARANTEES.values() for conf in listed),
-        *confs.LOCAL,
-        *confs.SUBMIT,
-    )
-}
+_LISTED = (
+    *confs.COMMON,
+    *confs.STATELESS,
+    *confs.STATEFUL,
+    *(conf for listed in confs.GUARANTEES.values() for conf in listed),
+    *confs.LOCAL,
+    *confs.SUBMIT,
+)
+#: Every setting that a job emits, as its first Spark version knows it; options of SPYT's reader and
+#: writer are not settings.
+EMITTED = {conf.key: conf for conf in reversed(_LISTED)}
+SCALA = {"4.1": "2.13", "3.5": "2.12"}
 
 
 @cache
@@ -75,7 +75,24 @@ def _constant(text: str) -> bytes:
 def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str) -> None:
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
     is_emitted = spark >= EMITTED[key].since
-    assert _is_known(key, packages, {"4.1": "2.13", "3.5": "2.12"}[spark]) == is_emitted
+    assert _is_known(key, packages, SCALA[spark]) == is_emitted
+
+
+@pytest.mark.parametrize("spark", SCALA)
+@pytest.mark.parametrize("stateful", [True, False])
+def test_the_class_that_a_setting_names_exists(
+    environments: dict[str, Path], spark: str, stateful: bool
+) -> None:
+    packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
+    (jar,) = packages.glob(f"pyspark/jars/spark-sql_{SCALA[spark]}*.jar")
+    values = [
+        conf.value for conf in confs.of_session("transactional", stateful=stateful, spark=spark)
+    ]
+    named = [value for value in values if value.startswith("org.apache.spark.")]
+    with zipfile.ZipFile(jar) as archive:
+        found = {*archive.namelist()}
+    assert named
+    assert [name for name in named if f"{name.replace('.', '/')}.class" not in found] == []
 
 
 def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) -> None:
