@@ -68,6 +68,12 @@ def rows(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
+def quoted(said: str) -> str:
+    """Return the first line of what a case says as code: it may hold links, bars and backticks."""
+    first = said.partition("\n")[0].translate(str.maketrans("|`", "/'"))[:90]
+    return f"`{first}`" if first else ""
+
+
 def _provenance(proof: Sequence[Line], facts: dict[str, Any]) -> str:
     commits = Counter(line.commit for line in proof)
     seeds = sorted({line.seed for line in proof})
@@ -152,7 +158,7 @@ def _not_held(proof: Sequence[Line]) -> str:
     wrong = [line for line in proof if line.verdict in ("failed", "stalled")]
     if not wrong:
         return ""
-    lines = [f"- {line.verdict}: `{line.command}`: {line.said}" for line in wrong]
+    lines = [f"- {line.verdict}: `{line.command}`: {quoted(line.said)}" for line in wrong]
     return "\n".join(["Cases that do not hold:", "", *lines])
 
 
@@ -183,7 +189,7 @@ def _cures(lines: Sequence[Line]) -> str:
         return words("NOT_YET")
     played = (
         (line.of.removeprefix(CURE), f"`{line.case}`", line.verdict, line.lost, line.repeated,
-         line.said.replace("|", "/").partition("\n")[0][:90])
+         quoted(line.said))
         for line in known if line.verdict != RED
     )  # fmt: skip
     tested = (
@@ -221,7 +227,7 @@ def _executors(lines: Sequence[Line]) -> str:
     known = [line for line in lines if line.of == EXECUTORS]
     if not known:
         return ""
-    body = ((f"`{line.fault}`", line.lost, line.repeated, line.said) for line in known)
+    body = ((f"`{line.fault}`", line.lost, line.repeated, quoted(line.said)) for line in known)
     head = ("executors of a local-cluster", "lost", "repeated", "what ended the query")
     return rows(head, body)
 

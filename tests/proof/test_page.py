@@ -15,7 +15,7 @@ from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen, distinc
 from tests.proof.counts import GROUPS, Cell
 from tests.proof.page import page
 from tests.proof.picture import kind_of, picture
-from tests.proof.results import Line
+from tests.proof.results import CURE, PROOF, Line
 from tests.proof.variants import LISTINGS, VARIANTS
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
@@ -44,6 +44,14 @@ def test_the_figures_are_those_of_the_results() -> None:
         "The control", "Cures switched off", "Real kills", "Soak", "Defects that it found",
         "Limits of the claim", "Commands",
     ]  # fmt: skip
+
+
+def test_what_a_case_says_is_code_on_the_page() -> None:
+    said = "output: lost ['a', None, ''] | `b`\nmore"
+    wrong = [replace(HELD, of=of, verdict="failed", said=said) for of in (PROOF, f"{CURE}audit")]
+    text = page(wrong, {})
+    assert text.count("`output: lost ['a', None, ''] / 'b'`") == 2
+    assert "more" not in text.partition("## How it was measured")[0]
 
 
 def test_every_fault_is_in_one_column() -> None:
