@@ -5,14 +5,16 @@ Imports nothing that only one environment has: tests under Spark 3.5 import it a
 
 from __future__ import annotations
 
-#: No JVM of the tests lives long enough for its second compiler, for a collector with threads of
-#: its own, or for verifying the classes of released jars (a fifth of a short test), to pay.
-OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC "
+#: In a JVM of the tests, a collector with threads of its own does not pay, nor does verifying the
+#: classes of released jars (a fifth of a short test).
+LASTING = (
+    "-XX:-UseParallelGC -XX:+UseSerialGC "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
+#: A JVM that lives for minutes alone has no use for its second compiler, either.
+OPTIONS = f"-XX:TieredStopAtLevel=1 {LASTING}"
 
 
-def submit_args(master: str = "local[2]") -> str:
+def submit_args(master: str = "local[2]", options: str = OPTIONS) -> str:
     """Return PYSPARK_SUBMIT_ARGS for a process whose Spark runs at ``master``."""
-    return f"--driver-java-options '{OPTIONS}' --master {master} pyspark-shell"
+    return f"--driver-java-options '{options}' --master {master} pyspark-shell"

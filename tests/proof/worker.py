@@ -14,6 +14,7 @@ import traceback
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.jvm import LASTING, submit_args
 from tests.proof import cases, history, lane, results
 from tests.proof.play import FAILED, STALLED, Result, play
 from tests.proof.scene import SEED, Scene, recorded
@@ -27,6 +28,7 @@ HISTORY = "--history"
 def main(variant: str, folder: Path) -> None:
     """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
     commit = results.commit()
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args(options=LASTING))
     with lane.opened() as opened:
         scene = recorded(variant_of(variant), opened)
         known = {case.name: case for case in cases.all_cases()}
