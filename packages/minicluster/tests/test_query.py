@@ -389,6 +389,31 @@ def test_statistics_count_what_is_read_and_written(cluster: Cluster) -> None:
     assert (statistics.rows_read, statistics.rows_written) == (8, 2)
 
 
+_PLACES = "([$tablet_index], [$row_index]) in"
+
+
+@pytest.mark.parametrize(
+    ("where", "found", "read"),
+    [
+        (f"{_PLACES} ((1, 2), (0, 0), (1, 2), (0, 9), (7, 0))", [0, 5], 2),
+        (f"{_PLACES} ((0, 0), (1, 1)) and a > 0", [3], 2),
+        (f"a > 0 and {_PLACES} ((0, 0), (1, 1))", [3], 2),
+        (f"{_PLACES} ((0, 0)) or a = 5", [0, 5], 6),
+        (f"{_PLACES} ((0, -1), (1, 0))", [1], 1),
+        ("([$row_index], [$tablet_index]) in ((1, 0))", [2], 6),
+        (f"not {_PLACES} ((0, 0), (1, 1))", [1, 2, 4, 5], 6),
+    ],
+)
+def test_a_query_reads_the_rows_of_a_queue_that_it_names(
+    cluster: Cluster, where: str, found: list[int], read: int
+) -> None:
+    statistics = Statistics()
+    query = f"a from [{Q}] where {where}"
+    run_query(cluster.tables, query, statistics=statistics)
+    assert sorted(row["a"] for row in select(cluster, query)) == found
+    assert statistics.rows_read == read
+
+
 @pytest.mark.parametrize(
     ("where", "read"), [("k in (3, 1, 1)", 2), ("k in (3, 1) or s = 'zz'", len(ROWS)), ("k = 1", 1)]
 )

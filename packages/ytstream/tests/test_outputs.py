@@ -24,10 +24,10 @@ from ytstream import Column, JobError, RestartableError, latest, provision
 from ytstream.declaration import verify, verify_configuration
 from ytstream.demo.sample import Row
 from ytstream.job import REJECTED, Job
+from ytstream.operating.replay import replay
 from ytstream.plan import observed_name
 from ytstream.query.audit import Metrics, Ranges, audit
 from ytstream.query.left_out import FEW
-from ytstream.query.replay import replay
 from ytstream.query.spark_errors import explained_spark
 from ytstream.testing.stream import Stream, wait_for_failure
 
@@ -448,7 +448,7 @@ def _replayed(stream: Stream) -> str:
 def test_rows_that_a_corrected_transform_accepts_are_replayed_once(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
 ) -> None:
-    monkeypatch.setattr("ytstream.query.replay.CHUNK", 7)
+    monkeypatch.setattr("ytstream.operating.replay.CHUNK", 7)
     stream = stream_of(guarantee, "map", queues, rejects=True)
     stream.send(500)
     stream.drain()
@@ -491,9 +491,9 @@ def test_a_replay_replaces_no_row_of_a_recreated_queue(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_cured: bool, queues: int
 ) -> None:
     """Rows of the former queue have its positions, and stay in `rejected` by consent."""
-    monkeypatch.setattr("ytstream.query.replay._KEYS", 7)
+    monkeypatch.setattr("ytstream.operating.replay._KEYS", 7)
     if not is_cured:
-        monkeypatch.setattr("ytstream.query.replay._taken", lambda *_: set())
+        monkeypatch.setattr("ytstream.operating.replay._taken", lambda *_: set())
     stream = stream_of("idempotent", "map", queues, rejects=True)
     stream.send(300)
     stream.drain()

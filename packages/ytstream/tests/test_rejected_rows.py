@@ -18,8 +18,8 @@ from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import ConnectionOf, adopt, head_of
 from ytstream import Column, JobError, provision
 from ytstream.job import REJECTED
+from ytstream.operating.replay import rehearse, replay
 from ytstream.query.left_out import FEW
-from ytstream.query.replay import rehearse, replay
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark

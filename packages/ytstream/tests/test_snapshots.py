@@ -37,8 +37,8 @@ from ytstream.declaration import verify, verify_configuration
 from ytstream.demo.tables import snapshots
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head
+from ytstream.operating.replay import replay
 from ytstream.operating.screen import status
-from ytstream.query.replay import replay
 from ytstream.query.snapshots import PAUSE_SECONDS, StaticTables
 from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import aside

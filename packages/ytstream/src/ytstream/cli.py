@@ -134,7 +134,8 @@ def _rewind(connection: Connection, given: argparse.Namespace) -> None:
 
 def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
     """Put rejected rows that transform.py accepts now into the outputs; the job may run."""
-    from .query import pipeline, replay, session, supervisor
+    from .operating import replay  # not on a cluster
+    from .query import pipeline, session, supervisor
 
     replay.verify_job(connection.job)  # before Spark's start
     connection = provision.sized(connection)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yt import yson
@@ -39,6 +41,9 @@ _SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
 #: A partition of SPYT's RDD: the tablet, the first row, and the row after the last one.
 _RANGE = "tech.ytsaurus.spyt.streaming.YtQueueRange"
 _RANGE_TEXT = re.compile(r"YtQueueRange\((\d+),(\d+),(\d+)\)")
+#: Makes Spark's rows of the rowsets of the Java client.
+_DESERIALIZER = "tech.ytsaurus.spyt.serializers.UnversionedRowsetDeserializer"
+_ROWS = "tech.ytsaurus.client.rows"
 _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
 
 #: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
@@ -325,24 +330,70 @@ def of_execution(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
     return type(rows)(frame, rows.sparkSession)
 
 
-def of_no_stream(rows: DataFrame, node: Node, java: Java) -> DataFrame:
-    """Return what ``node``, of the plan of the batch ``rows``, gives when it runs again."""
+def of_no_stream(
+    rows: DataFrame, node: Node, java: Java, others: Mapping[int, Any] = MappingProxyType({})
+) -> DataFrame:
+    """Return what ``node``, of the plan of the batch ``rows``, gives when it runs again.
+
+    ``others`` are RDDs in the place of what some leaves read: number of the leaf -> RDD.
+    """
     session = rows._jdf.sparkSession()
-    again = _of_no_stream(node.jvm, session, java)
+    again = _of_no_stream(node.jvm, session, java, others, count())
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, again)
     return type(rows)(frame, rows.sparkSession)
 
 
-def _of_no_stream(plan: Any, session: Any, java: Java) -> Any:
+def _of_no_stream(
+    plan: Any, session: Any, java: Java, others: Mapping[int, Any], numbers: Iterator[int]
+) -> Any:
     """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
     if (name := _class_name(plan)) in _LEAVES:
         place, more = _LEAVES[name]
         fields = [plan.productElement(index) for index in range(plan.productArity())]
         fields[place] = False
-        others = [session, java.option(None), java.option(None)][:more]
-        return java[plan.getClass().getName()](*fields, *others)
-    children = [_of_no_stream(child, session, java) for child in _each(plan.children())]
+        number = next(numbers)
+        if name == "LogicalRDD":  # the other one has no rows
+            fields[1] = others.get(number, fields[1])
+        arguments = [session, java.option(None), java.option(None)][:more]
+        return java[plan.getClass().getName()](*fields, *arguments)
+    children = [
+        _of_no_stream(child, session, java, others, numbers) for child in _each(plan.children())
+    ]
     return plan.withNewChildren(java[f"{_PYTHON_UTILS}.toSeq"](children))
+
+
+def leaves(node: Node) -> list[Node]:
+    """Return the operators that read the rows of a plan, in order."""
+    return [Node(leaf) for leaf in _each(node.jvm.collectLeaves())]
+
+
+def columns_read(leaf: Node) -> list[str]:
+    """Return the names in the queue of the columns that a leaf reads (SPYT, MetadataFields)."""
+    fields = json.loads(leaf.jvm.schema().json())["fields"]
+    position = {inner: f"${name}" for name, inner in POSITION.items()}
+    return [
+        position.get(field["name"], field["metadata"].get("original_name", field["name"]))
+        for field in fields
+    ]
+
+
+def selected_rdd(rows: DataFrame, leaf: Node, rowsets: Sequence[Any], java: Java) -> Any:
+    """Return selected rows of a queue as SPYT makes Spark's rows of those it has pulled.
+
+    ``rowsets`` are those of the Java client, with all columns that ``leaf`` reads (YtQueueRDD).
+    """
+    context, tag = rows._jdf.sparkSession().sparkContext(), java["scala.reflect.ClassTag.AnyRef"]()
+    if not rowsets:
+        return context.emptyRDD(tag)
+    found = java["java.util.ArrayList"]()
+    for rowset in rowsets:
+        found.addAll(rowset.getRows())
+    joined = java[f"{_ROWS}.UnversionedRowset"](rowsets[0].getSchema(), found)
+    deserializer = java[_DESERIALIZER](leaf.jvm.schema())
+    made = deserializer.deserializeQueueRowsetWithServiceColumns(
+        java[f"{_ROWS}.QueueRowset"](joined, 0)
+    )
+    return context.parallelize(made.toList(), 1, tag)
 
 
 def observed(execution: Any) -> Iterator[tuple[str, Any]]:

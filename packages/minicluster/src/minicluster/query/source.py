@@ -79,11 +79,19 @@ class Source:
         wanted = [pair for pair in enumerate(self.table.tablets) if may_hold(pair[0])]
         for _, tablet in wanted:
             require_readable(tablet, self.path)
+        places = [self.name(TABLET_INDEX), self.name(ROW_INDEX)]
+        named = next(_named(where, places), None)
         for index, tablet in wanted:
             data = tablet.data
             end = data.total if self.timestamp is None else data.end_at(self.timestamp)
-            first, found = data.spans(data.trimmed, max(0, end - data.trimmed))
-            yield from numbered(found, width, index, first)
+            rows = (
+                [(data.trimmed, max(0, end - data.trimmed))]
+                if named is None
+                else [(row, 1) for row in named.get(index, ()) if data.trimmed <= row < end]
+            )
+            for start, count in rows:
+                first, found = data.spans(start, count)
+                yield from numbered(found, width, index, first)
 
 
 def _key_part(kind: int, literal: Literal) -> Key:
@@ -104,6 +112,26 @@ def _equalities(where: Expression | None) -> Iterator[tuple[str, tuple[Literal, 
             literals = tuple(option for option in options if isinstance(option, Literal))
             if len(literals) == len(options):
                 yield name, literals
+
+
+def _named(where: Expression | None, columns: list[str]) -> Iterator[dict[int, list[int]]]:
+    """Yield the rows by tablet that a condition names, if all that may satisfy it are named.
+
+    A real cluster reads no others, either: both are key columns of an ordered table.
+    """
+    match where:
+        case Binary("and", left, right):
+            yield from _named(left, columns)
+            yield from _named(right, columns)
+        case In(Row((Name(tablet), Name(row))), options) if [tablet, row] == columns:
+            named: dict[int, set[int]] = {}
+            for option in options:
+                match option:
+                    case Row((Literal(int(index)), Literal(int(number)))):
+                        named.setdefault(index, set()).add(number)
+                    case _:
+                        return
+            yield {index: sorted(numbers) for index, numbers in named.items()}
 
 
 # What holds of the first items of two rows when the sign holds of the rows.

@@ -5,7 +5,8 @@ plan cannot give two kinds of rows. So a batch that has counted any reads its ro
 part of its own plan that gives each row its reason: there Spark has put the batch's rows in the
 queues' place, and the time in the batch's entry of the offset log in the clock's
 (MicroBatchExecution.runBatch). The rows of a queue do not change, so both readings give a row the
-same reason, and a batch that runs again does so, too.
+same reason, and a batch that runs again does so, too. Where few were rejected, these alone are
+read: see few.py.
 """
 
 from __future__ import annotations
@@ -16,21 +17,25 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from ..connector import Java, analysed_by, observed, of_no_stream
-from ..errors import RestartableError
+from ..connector import Java, Node, analysed_by, observed, of_no_stream
+from ..errors import OutageError, RestartableError
 from ..job import REJECTED, Connection
 from ..plan import observed_name
-from . import reject
+from ..tablets import Tablets
+from . import few, reject
 from .audit import Ranges
 from .left_out import rejected
 from .sink import write
+
+#: Queue -> how many of its rows are to be read, and the sum of their numbers.
+Wanted = Mapping[str, tuple[int, int]]
 
 
 def write_rejected(
     rows: DataFrame,
     execution: Any,
     connection: Connection,
-    java: Java,
+    tablets: Tablets,
     batch: tuple[int, str],
     counts: Mapping[str, int] | None,
     planned: Ranges,
@@ -42,12 +47,12 @@ def write_rejected(
     reading gives other rows.
     """
     number, name = batch
-    job, frame = connection.job, rejected_rows(rows, execution, connection, java)
-    metrics = dict(observed(write(frame, REJECTED, connection, java, number)))
-    for path, partitions in ((path, rows.values()) for path, rows in planned.items() if rows):
-        wanted = sum(part.count for part in partitions), sum(part.sum for part in partitions)
+    job, java = connection.job, tablets.java
+    arrived, wanted = _arrived(rows, execution, connection, tablets, counts, planned)
+    metrics = dict(observed(write(_of(arrived, connection), REJECTED, connection, java, number)))
+    for path, (count, total) in wanted.items():
         found = metrics.get(observed_name(path))  # absent where no condition can be true
-        if found and wanted != (found.get(0), wanted[1] if found.isNullAt(1) else found.get(1)):
+        if found and (count, total) != (found.get(0), total if found.isNullAt(1) else found.get(1)):
             raise RestartableError(
                 f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
             )
@@ -62,11 +67,47 @@ def write_rejected(
 
 def rejected_rows(rows: DataFrame, execution: Any, connection: Connection, java: Java) -> DataFrame:
     """Return the rejected rows of a batch as the output holds them, to be read once more."""
-    tagged, queues = _tagged(rows, execution, java), len(connection.settings.queues)
-    return reject.frame(tagged, connection.job, queues, datetime.now(UTC))
+    return _of(of_no_stream(rows, _tagged(execution), java), connection)
 
 
-def _tagged(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
-    """Return the batch's rows as reject.tagged() gave them to the query, to be read once more."""
-    nodes = analysed_by(execution).walk()
-    return of_no_stream(rows, next(n for n in nodes if n.observation == REJECTED), java)
+def _of(arrived: DataFrame, connection: Connection) -> DataFrame:
+    queues = len(connection.settings.queues)
+    return reject.frame(arrived, connection.job, queues, datetime.now(UTC))
+
+
+def _tagged(execution: Any) -> Node:
+    """Return the part of a batch's plan that gives its rows their reason: reject.tagged()."""
+    return next(n for n in analysed_by(execution).walk() if n.observation == REJECTED)
+
+
+def _arrived(
+    rows: DataFrame,
+    execution: Any,
+    connection: Connection,
+    tablets: Tablets,
+    counts: Mapping[str, int] | None,
+    planned: Ranges,
+) -> tuple[DataFrame, Wanted]:
+    """Return the rejected rows with their reason, or all rows of the batch; and which to expect."""
+    node, java = _tagged(execution), tablets.java
+    places: few.Positions | None = None
+    if counts is not None:
+        places = few.positions(dict(observed(execution))[REJECTED], [*counts.values()], planned)
+    others: Mapping[int, Any] = {}
+    if places is not None:
+        try:
+            others = few.selected(rows, node, places, tablets)
+        except OutageError:
+            raise
+        except RestartableError:  # a cluster that refuses the query gives all rows
+            places = None
+    if places is not None:
+        wanted = {path: (len(keys), sum(row for _, row in keys)) for path, keys in places.items()}
+    else:
+        parts = {path: found.values() for path, found in planned.items()}
+        wanted = {
+            path: (sum(rows.count for rows in found), sum(rows.sum for rows in found))
+            for path, found in parts.items()
+        }
+    read = {path: wanted[path] for path, found in planned.items() if found}
+    return of_no_stream(rows, node, java, others), read

@@ -232,7 +232,7 @@ class Batch:
 
         Returns which it leaves out; those that REJECT keeps out are written then.
         """
-        connection, java, planned = self.connection, self.tablets.java, verified.planned
+        connection, planned = self.connection, verified.planned
         metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
@@ -242,7 +242,8 @@ class Batch:
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return found
         named = batch.number, batch.name
-        again = write_rejected(batch.rows, batch.plan, connection, java, named, counts, planned)
+        plan, tablets = batch.plan, self.tablets
+        again = write_rejected(batch.rows, plan, connection, tablets, named, counts, planned)
         return self._verified_few(replace(found, rejected=again), planned)
 
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:

@@ -50,7 +50,7 @@ def flow_of(
     outputs = Outputs(connection, reference)
     arrived = events(spark, connection)
     if job.reject:
-        arrived = reject.tagged(arrived, job)
+        arrived = reject.tagged(arrived, connection)
         guarantee.admit(arrived, settings)
     rows = outputs.transformed(reject.passed(arrived) if job.reject else arrived)
     _verify_plan(rows, connection)

@@ -14,29 +14,37 @@ from pyspark.sql.types import BooleanType, StructType
 from ..connector import Expression as PlanExpression
 from ..connector import analysed
 from ..errors import JobError
-from ..job import REJECTED, Job
-from . import row_json
+from ..job import REJECTED, Connection, Job
+from . import few, row_json
 from .source import INNER_POSITION
 from .spark_errors import cause
 
 #: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
+#: The bytes of a row that is rejected, as far as the observation.
+_SIZE = "__ytstream_size"
 #: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
 #: at them may give another one.
 _RUNNING_CLOCKS = ("Now", "CurrentTime")
 
 
-def tagged(events: DataFrame, job: Job) -> DataFrame:
+def tagged(events: DataFrame, connection: Connection) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
-    Each reason is counted (``observe``), and the log tells the counts. Spark puts the batch's time
-    in the place of current_timestamp(). Raises JobError for a text that is not a condition, or one
-    that may judge one row in two ways.
+    Each reason is counted (``observe``), and the log tells the counts; behind them is what few.py
+    observes. Spark puts the batch's time in the place of current_timestamp(). Raises JobError for a
+    text that is not a condition, or one that may judge one row in two ways.
     """
+    job = connection.job
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
-    return events.withColumn(REASON, _reason(job)).observe(REJECTED, *counts)
+    columns = StructType([events.schema[column.name] for column in job.queue_columns])
+    is_rejected = F.col(REASON).isNotNull()
+    places = few.observed(is_rejected, _SIZE, connection.settings.queues)
+    rows = events.withColumn(REASON, _reason(job))
+    rows = rows.withColumn(_SIZE, F.when(is_rejected, few.size(columns)))
+    return rows.observe(REJECTED, *counts, *places).drop(_SIZE)
 
 
 def passed(rows: DataFrame) -> DataFrame:

@@ -89,7 +89,7 @@ def tagged(events: DataFrame, connection: Connection) -> DataFrame:
     if not connection.job.reject:
         return events
     place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
-    return reject.tagged(events.withColumns(place), connection.job)
+    return reject.tagged(events.withColumns(place), connection)
 
 
 def assert_outputs(

@@ -23,13 +23,13 @@ from ..columns import key_of
 from ..connector import inside, jvm_of
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
+from ..query import reject
+from ..query.outputs import computed
+from ..query.pipeline import Flow
+from ..query.row_json import INEXACT, is_inexact
+from ..query.sink import write_outputs
+from ..query.source import INNER_POSITION
 from ..tablets import Tablets, Transaction
-from . import reject
-from .outputs import computed
-from .pipeline import Flow
-from .row_json import INEXACT, is_inexact
-from .sink import write_outputs
-from .source import INNER_POSITION
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
@@ -97,7 +97,7 @@ def _count(
     counts: dict[str, int],
 ) -> int:  # fmt: skip
     """Add the rows that those of ``found`` would make to ``counts``; return how many pass."""
-    rows = reject.tagged(_arrived(spark, connection, flow, found), connection.job)
+    rows = reject.tagged(_arrived(spark, connection, flow, found), connection)
     with computed(rows) as done:
         if keys := done.filter(F.col(reject.REASON).isNull()).count():
             passed = flow.outputs.transformed(reject.passed(done))
@@ -139,7 +139,7 @@ def _replay(
 ) -> int:
     """Write the rows of ``found`` that pass now, and delete them; return how many."""
     job, started = connection.job, datetime.now(UTC)
-    with computed(reject.tagged(_arrived(spark, connection, flow, found), job)) as rows:
+    with computed(reject.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
         key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
         chosen = rows.filter(F.col(reject.REASON).isNull())
         deleted = [

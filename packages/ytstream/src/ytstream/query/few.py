@@ -1,0 +1,99 @@
+"""The rejected rows of a micro-batch by their positions, where they are few.
+
+The query observes the positions of the rows that it rejects (``histogram_numeric``: up to its
+number of bins each value is a bin of its own, Spark's NumericHistogram). These rows alone are then
+selected from their queues, and go the way of the others: SPYT makes rows of Spark's of them, and
+the batch's plan gives them their reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ..connector import Node, columns_read, leaves, selected_rdd
+from ..tablets import Tablets
+from . import row_json
+from .audit import Ranges
+from .source import INNER_POSITION
+
+#: More rejected rows than this are no few; to find that out costs as many comparisons a row.
+MOST_ROWS = 4_096
+#: Nor are rows with more bytes, as JSON: they pass through the driver.
+MOST_BYTES = 8 * 1024**2
+#: Rows that one query names.
+_NAMED = 1_000
+#: A position as one number, which a double holds: 12 bits queue, 14 tablet, 27 row.
+_QUEUES, _TABLETS, _ROWS = 1 << 12, 1 << 14, 1 << 27
+_BIN = re.compile(r"\[([^,\]]+),([^,\]]+)\]")
+
+#: Partition and number of each row, by queue.
+Positions = Mapping[str, Sequence[tuple[int, int]]]
+
+
+def size(columns: StructType) -> Expression:
+    """Return about how many bytes a row has; more than are few, where Spark cannot say."""
+    return F.coalesce(F.octet_length(row_json.plain(columns)), F.lit(MOST_BYTES + 1))
+
+
+def observed(is_rejected: Expression, size: str, queues: Sequence[str]) -> list[Expression]:
+    """Return what to observe of rows: the positions of those that are rejected, and their bytes.
+
+    ``size`` is a column: an observation comes back from the executors with its expressions, and
+    SPYT's of uint64 cannot be sent under Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
+    """
+    tablet, row = (F.col(name) for name in INNER_POSITION.values())
+    queue = F.lit(0)
+    if len(queues) > 1:
+        queue = F.coalesce(*(F.when(F.col("queue_id") == path, n) for n, path in enumerate(queues)))
+    number = queue * _TABLETS + tablet
+    place = (number * _ROWS + row % _ROWS).cast("double")
+    return [
+        F.histogram_numeric(F.when(is_rejected, place), F.lit(MOST_ROWS)).alias("places"),
+        F.sum(size).alias("bytes"),
+    ]
+
+
+def positions(found: Any, counts: Sequence[int], planned: Ranges) -> Positions | None:
+    """Return where the rejected rows of a batch are, out of the row of figures that was observed.
+
+    None where they are not few, or not all known: after an attempt at a task that was repeated.
+    """
+    places, size = found.get(len(counts)), found.get(len(counts) + 1)
+    if not sum(counts) or sum(counts) > MOST_ROWS or size > MOST_BYTES:
+        return None
+    bins = [(int(float(x)), float(y)) for x, y in _BIN.findall(places.mkString())]
+    if len(bins) != sum(counts) or any(times != 1 for _, times in bins):
+        return None
+    named: dict[str, list[tuple[int, int]]] = {queue: [] for queue in planned}
+    queues = [*planned]
+    for place, _ in bins:
+        number, low = divmod(place, _ROWS)
+        queue, tablet = divmod(number, _TABLETS)
+        rows = planned[queues[queue]].get(tablet) if queue < len(queues) else None
+        ahead = (low - rows.first) % _ROWS if rows is not None else 0
+        if rows is None or not ahead < rows.count <= _ROWS:
+            return None
+        named[queues[queue]].append((tablet, rows.first + ahead))
+    return named
+
+
+def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -> dict[int, Any]:
+    """Return the rows at ``places`` as the leaves of ``node`` hold them: number of a leaf -> RDD.
+
+    The queues are read by leaves in their order. Raises RestartableError.
+    """
+    found = {}
+    for number, (leaf, (queue, keys)) in enumerate(zip(leaves(node), places.items(), strict=True)):
+        columns = ", ".join(f"[{name}]" for name in columns_read(leaf))
+        named = [", ".join(map(str, keys[n : n + _NAMED])) for n in range(0, len(keys), _NAMED)]
+        query = f"{columns} from [{queue}] where ([$tablet_index], [$row_index]) in "
+        rowsets = [tablets.rowset(f"{query}({text})") for text in named]
+        found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
+    return found
