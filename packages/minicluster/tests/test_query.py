@@ -402,6 +402,9 @@ _PLACES = "([$tablet_index], [$row_index]) in"
         (f"{_PLACES} ((0, -1), (1, 0))", [1], 1),
         ("([$row_index], [$tablet_index]) in ((1, 0))", [2], 6),
         (f"not {_PLACES} ((0, 0), (1, 1))", [1, 2, 4, 5], 6),
+        ("[$tablet_index] = 1 and [$row_index] in (0, 2, 2, 9) and a < 9", [1, 5], 2),
+        ("[$tablet_index] in (0, 1) and 1 = [$row_index]", [2, 3], 2),
+        ("[$tablet_index] = 1 and ([$row_index] = 0 or [$row_index] = 1)", [1, 3], 3),
     ],
 )
 def test_a_query_reads_the_rows_of_a_queue_that_it_names(

@@ -47,8 +47,8 @@ def _bin(queue: int, tablet: int, row: int) -> tuple[int, float]:
 def test_positions_are_those_that_were_observed() -> None:
     bins = [_bin(0, 0, 49), _bin(0, 3, (5 << 27) - 1), _bin(0, 3, 5 << 27), _bin(1, 1, 8)]
     assert few.positions(Figures(bins, 400), [1, 3], PLANNED) == {
-        "//a": [(0, 49), (3, (5 << 27) - 1), (3, 5 << 27)],
-        "//b": [(1, 8)],
+        "//a": {0: [49], 3: [(5 << 27) - 1, 5 << 27]},
+        "//b": {1: [8]},
     }
 
 
@@ -84,7 +84,7 @@ def _requests(cluster: Running, queues: Sequence[str]) -> Iterator[dict[str, int
     for entry in cluster.client.journal():
         found["pulled"] += entry.method == "PullConsumer"
         query = str(entry.args.get("query", ""))
-        found["selected"] += "[$row_index]) in (" in query and any(q in query for q in queues)
+        found["selected"] += "[$row_index] in (" in query and any(q in query for q in queues)
 
 
 def _is_exact(stream: Stream) -> bool:

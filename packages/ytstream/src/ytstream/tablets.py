@@ -151,14 +151,15 @@ class Tablets:
             found = connector.attached(self.java, self._client(proxy), transaction_id)
         return Transaction(self.java, found)
 
-    def rowset(self, query: str) -> Any:
-        """Return the rows of ``query``, in no transaction, as the client has them.
+    def rowsets(self, queries: Iterable[str]) -> list[Any]:
+        """Return the rows of each query, asked at once, in no transaction, as the client has them.
 
         Raises RestartableError.
         """
+        asked = self.java["tech.ytsaurus.client.request.SelectRowsRequest.of"]
         with _explained():
-            request = self.java["tech.ytsaurus.client.request.SelectRowsRequest.of"](query)
-            return self._client(None).selectRows(request).join()
+            coming = [self._client(None).selectRows(asked(query)) for query in queries]
+            return [rows.join() for rows in coming]
 
     def _client(self, proxy: str | None) -> Any:
         """Return SPYT's client, of one proxy alone if ``proxy`` names it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from ..errors import YtError, generic
@@ -79,8 +80,7 @@ class Source:
         wanted = [pair for pair in enumerate(self.table.tablets) if may_hold(pair[0])]
         for _, tablet in wanted:
             require_readable(tablet, self.path)
-        places = [self.name(TABLET_INDEX), self.name(ROW_INDEX)]
-        named = next(_named(where, places), None)
+        named = _named(where, self.name(TABLET_INDEX), self.name(ROW_INDEX))
         for index, tablet in wanted:
             data = tablet.data
             end = data.total if self.timestamp is None else data.end_at(self.timestamp)
@@ -114,24 +114,33 @@ def _equalities(where: Expression | None) -> Iterator[tuple[str, tuple[Literal, 
                 yield name, literals
 
 
-def _named(where: Expression | None, columns: list[str]) -> Iterator[dict[int, list[int]]]:
-    """Yield the rows by tablet that a condition names, if all that may satisfy it are named.
+def _named(where: Expression | None, tablet: str, row: str) -> dict[int, list[int]] | None:
+    """Return the rows by tablet, if a condition names all that may satisfy it.
 
     A real cluster reads no others, either: both are key columns of an ordered table.
     """
+    named: dict[int, set[int]] = {}
+    equal = dict(_equalities(where))
+    pairs = next(_pairs(where, (Name(tablet), Name(row))), None)
+    if tablet in equal and row in equal:
+        pairs = [Row(pair) for pair in product(equal[tablet], equal[row])]
+    for pair in pairs or ():
+        match pair:
+            case Row((Literal(int(index)), Literal(int(number)))):
+                named.setdefault(index, set()).add(number)
+            case _:
+                return None
+    return None if pairs is None else {index: sorted(rows) for index, rows in named.items()}
+
+
+def _pairs(where: Expression | None, names: tuple[Name, Name]) -> Iterator[Sequence[Expression]]:
+    """Yield the pairs that two columns must be one of, of conditions that must all hold."""
     match where:
         case Binary("and", left, right):
-            yield from _named(left, columns)
-            yield from _named(right, columns)
-        case In(Row((Name(tablet), Name(row))), options) if [tablet, row] == columns:
-            named: dict[int, set[int]] = {}
-            for option in options:
-                match option:
-                    case Row((Literal(int(index)), Literal(int(number)))):
-                        named.setdefault(index, set()).add(number)
-                    case _:
-                        return
-            yield {index: sorted(numbers) for index, numbers in named.items()}
+            yield from _pairs(left, names)
+            yield from _pairs(right, names)
+        case In(Row(items), options) if items == names:
+            yield options
 
 
 # What holds of the first items of two rows when the sign holds of the rows.

@@ -12,12 +12,15 @@ read: see few.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
-from ..connector import Java, Node, analysed_by, observed, of_no_stream
+from ..connector import Node, analysed_by, observed, of_no_stream
 from ..errors import OutageError, RestartableError
 from ..job import REJECTED, Connection
 from ..plan import observed_name
@@ -27,87 +30,88 @@ from .audit import Ranges
 from .left_out import rejected
 from .sink import write
 
-#: Queue -> how many of its rows are to be read, and the sum of their numbers.
-Wanted = Mapping[str, tuple[int, int]]
 
+@dataclass
+class Again:
+    """The second readings of the batches of one query."""
 
-def write_rejected(
-    rows: DataFrame,
-    execution: Any,
-    connection: Connection,
-    tablets: Tablets,
-    batch: tuple[int, str],
-    counts: Mapping[str, int] | None,
-    planned: Ranges,
-) -> dict[str, int]:
-    """Write the rejected rows of a batch into their output; return reason -> rows.
+    connection: Connection
+    tablets: Tablets
+    #: Those of the output, made once: see reject.columns().
+    _columns: list[Expression] = field(default_factory=list)
 
-    ``rows`` are those of the ``batch``, its number and its name; ``execution`` is that of the
-    query, and ``counts`` what it has counted, if it has. Raises RestartableError when the second
-    reading gives other rows.
-    """
-    number, name = batch
-    job, java = connection.job, tablets.java
-    arrived, wanted = _arrived(rows, execution, connection, tablets, counts, planned)
-    metrics = dict(observed(write(_of(arrived, connection), REJECTED, connection, java, number)))
-    for path, (count, total) in wanted.items():
-        found = metrics.get(observed_name(path))  # absent where no condition can be true
-        if found and (count, total) != (found.get(0), total if found.isNullAt(1) else found.get(1)):
+    def rejected_rows(self, rows: DataFrame, execution: Any) -> DataFrame:
+        """Return the rejected rows of a batch as the output holds them, to be read once more."""
+        return self._frame(of_no_stream(rows, _tagging(execution), self.tablets.java))
+
+    def write(
+        self,
+        rows: DataFrame,
+        execution: Any,
+        batch: tuple[int, str],
+        counts: Mapping[str, int] | None,
+        planned: Ranges,
+    ) -> dict[str, int]:
+        """Write the rejected rows of a batch into their output; return reason -> rows.
+
+        ``rows`` are those of the ``batch``, its number and its name; ``execution`` is that of the
+        query, and ``counts`` what it has counted, if it has. Raises RestartableError when the
+        second reading gives other rows.
+        """
+        number, name = batch
+        connection, java = self.connection, self.tablets.java
+        tagged, wanted = self._read(rows, execution, counts, planned)
+        metrics = dict(observed(write(self._frame(tagged), REJECTED, connection, java, number)))
+        for path, numbers in wanted.items():
+            found = metrics.get(observed_name(path))  # absent where no condition can be true
+            if found and numbers != (found.get(0), 0 if found.isNullAt(1) else found.get(1)):
+                raise RestartableError(
+                    f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
+                )
+        again = rejected(metrics, connection.job) or dict.fromkeys(connection.job.reject, 0)
+        if counts is not None and again != counts:
             raise RestartableError(
-                f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
+                f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
+                "them again"
             )
-    again = rejected(metrics, job) or dict.fromkeys(job.reject, 0)
-    if counts is not None and again != counts:
-        raise RestartableError(
-            f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
-            "them again"
-        )
-    return again
+        return again
+
+    def _frame(self, tagged: DataFrame) -> DataFrame:
+        if not self._columns:
+            queues = len(self.connection.settings.queues)
+            self._columns = reject.columns(tagged.schema, self.connection.job, queues)
+        return reject.frame(tagged, self._columns, datetime.now(UTC))
+
+    def _read(
+        self, rows: DataFrame, execution: Any, counts: Mapping[str, int] | None, planned: Ranges
+    ) -> tuple[DataFrame, dict[str, tuple[int, int]]]:
+        """Return rows of the batch with their reason, the rejected ones among them.
+
+        And for each queue how many they have to be, and the sum of their numbers.
+        """
+        node, java = _tagging(execution), self.tablets.java
+        places = None
+        if counts is not None:
+            places = few.positions(dict(observed(execution))[REJECTED], [*counts.values()], planned)
+        if places is not None:
+            try:
+                selected = few.selected(rows, node, places, self.tablets)
+            except OutageError:
+                raise
+            except RestartableError:  # a cluster that refuses the query gives all rows
+                pass
+            else:
+                named = {queue: [*chain(*keys.values())] for queue, keys in places.items()}
+                wanted = {queue: (len(keys), sum(keys)) for queue, keys in named.items()}
+                return of_no_stream(rows, node, java, selected), wanted
+        parts = {queue: [*found.values()] for queue, found in planned.items()}
+        wanted = {
+            queue: (sum(part.count for part in found), sum(part.sum for part in found))
+            for queue, found in parts.items()
+        }
+        return of_no_stream(rows, node, java), wanted
 
 
-def rejected_rows(rows: DataFrame, execution: Any, connection: Connection, java: Java) -> DataFrame:
-    """Return the rejected rows of a batch as the output holds them, to be read once more."""
-    return _of(of_no_stream(rows, _tagged(execution), java), connection)
-
-
-def _of(arrived: DataFrame, connection: Connection) -> DataFrame:
-    queues = len(connection.settings.queues)
-    return reject.frame(arrived, connection.job, queues, datetime.now(UTC))
-
-
-def _tagged(execution: Any) -> Node:
+def _tagging(execution: Any) -> Node:
     """Return the part of a batch's plan that gives its rows their reason: reject.tagged()."""
     return next(n for n in analysed_by(execution).walk() if n.observation == REJECTED)
-
-
-def _arrived(
-    rows: DataFrame,
-    execution: Any,
-    connection: Connection,
-    tablets: Tablets,
-    counts: Mapping[str, int] | None,
-    planned: Ranges,
-) -> tuple[DataFrame, Wanted]:
-    """Return the rejected rows with their reason, or all rows of the batch; and which to expect."""
-    node, java = _tagged(execution), tablets.java
-    places: few.Positions | None = None
-    if counts is not None:
-        places = few.positions(dict(observed(execution))[REJECTED], [*counts.values()], planned)
-    others: Mapping[int, Any] = {}
-    if places is not None:
-        try:
-            others = few.selected(rows, node, places, tablets)
-        except OutageError:
-            raise
-        except RestartableError:  # a cluster that refuses the query gives all rows
-            places = None
-    if places is not None:
-        wanted = {path: (len(keys), sum(row for _, row in keys)) for path, keys in places.items()}
-    else:
-        parts = {path: found.values() for path, found in planned.items()}
-        wanted = {
-            path: (sum(rows.count for rows in found), sum(rows.sum for rows in found))
-            for path, found in parts.items()
-        }
-    read = {path: wanted[path] for path, found in planned.items() if found}
-    return of_no_stream(rows, node, java, others), read

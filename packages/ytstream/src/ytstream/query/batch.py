@@ -39,7 +39,7 @@ from ..recovery.epoch import Epoch, verify_epoch
 from ..recovery.snapshot import Select, read_head
 from ..tablets import ConflictError, Tablets, Transaction
 from . import nulls, state_store
-from .again import rejected_rows, write_rejected
+from .again import Again
 from .audit import Ranges, audit, metrics_of, ranges
 from .late import late_rows
 from .left_out import LeftOut, rejected, verify_limit
@@ -130,6 +130,11 @@ class Batch:
         """The cluster's name, asked once and not for each batch."""
         return cluster_name(self.connection.client)
 
+    @cached_property
+    def again(self) -> Again:
+        """What reads rejected rows a second time."""
+        return Again(self.connection, self.tablets)
+
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
         name = f"batch {self._name(number)}"
@@ -218,7 +223,7 @@ class Batch:
             frames = self.outputs.of(finished)
             if self.refused is not None:
                 if connection.job.reject:
-                    rejected = rejected_rows(batch.rows, batch.plan, connection, java)
+                    rejected = self.again.rejected_rows(batch.rows, batch.plan)
                     frames = {**frames, REJECTED: rejected}
                 raise explained(connection, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
@@ -242,8 +247,7 @@ class Batch:
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return found
         named = batch.number, batch.name
-        plan, tablets = batch.plan, self.tablets
-        again = write_rejected(batch.rows, plan, connection, tablets, named, counts, planned)
+        again = self.again.write(batch.rows, batch.plan, named, counts, planned)
         return self._verified_few(replace(found, rejected=again), planned)
 
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:

@@ -33,8 +33,8 @@ _NAMED = 1_000
 _QUEUES, _TABLETS, _ROWS = 1 << 12, 1 << 14, 1 << 27
 _BIN = re.compile(r"\[([^,\]]+),([^,\]]+)\]")
 
-#: Partition and number of each row, by queue.
-Positions = Mapping[str, Sequence[tuple[int, int]]]
+#: Queue -> partition -> rows.
+Positions = Mapping[str, Mapping[int, Sequence[int]]]
 
 
 def size(columns: StructType) -> Expression:
@@ -71,7 +71,7 @@ def positions(found: Any, counts: Sequence[int], planned: Ranges) -> Positions |
     bins = [(int(float(x)), float(y)) for x, y in _BIN.findall(places.mkString())]
     if len(bins) != sum(counts) or any(times != 1 for _, times in bins):
         return None
-    named: dict[str, list[tuple[int, int]]] = {queue: [] for queue in planned}
+    named: dict[str, dict[int, list[int]]] = {queue: {} for queue in planned}
     queues = [*planned]
     for place, _ in bins:
         number, low = divmod(place, _ROWS)
@@ -80,7 +80,7 @@ def positions(found: Any, counts: Sequence[int], planned: Ranges) -> Positions |
         ahead = (low - rows.first) % _ROWS if rows is not None else 0
         if rows is None or not ahead < rows.count <= _ROWS:
             return None
-        named[queues[queue]].append((tablet, rows.first + ahead))
+        named[queues[queue]].setdefault(tablet, []).append(rows.first + ahead)
     return named
 
 
@@ -90,10 +90,13 @@ def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -
     The queues are read by leaves in their order. Raises RestartableError.
     """
     found = {}
-    for number, (leaf, (queue, keys)) in enumerate(zip(leaves(node), places.items(), strict=True)):
+    for number, (leaf, (queue, named)) in enumerate(zip(leaves(node), places.items(), strict=True)):
         columns = ", ".join(f"[{name}]" for name in columns_read(leaf))
-        named = [", ".join(map(str, keys[n : n + _NAMED])) for n in range(0, len(keys), _NAMED)]
-        query = f"{columns} from [{queue}] where ([$tablet_index], [$row_index]) in "
-        rowsets = [tablets.rowset(f"{query}({text})") for text in named]
+        rowsets = tablets.rowsets(
+            f"{columns} from [{queue}] where [$tablet_index] = {tablet} "
+            f"and [$row_index] in ({', '.join(map(str, keys[start : start + _NAMED]))})"
+            for tablet, keys in named.items()
+            for start in range(0, len(keys), _NAMED)
+        )
         found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
     return found

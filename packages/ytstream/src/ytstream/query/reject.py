@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from pyspark.errors import PySparkException
@@ -52,17 +52,23 @@ def passed(rows: DataFrame) -> DataFrame:
     return rows.filter(F.col(REASON).isNull()).drop(REASON, *INNER_POSITION.values())
 
 
-def frame(rows: DataFrame, job: Job, queues: int, now: datetime) -> DataFrame:
-    """Return the rows of the output `rejected`."""
-    columns = StructType([rows.schema[column.name] for column in job.queue_columns])
-    position = (F.col(inner).alias(name) for name, inner in INNER_POSITION.items())
-    return rows.filter(F.col(REASON).isNotNull()).select(
-        *(["queue_id"] if queues > 1 else []),
-        *position,
+def columns(arrived: StructType, job: Job, queues: int) -> list[Expression]:
+    """Return the columns of the output `rejected` but its time, for rows with this schema.
+
+    Hundreds of calls of Java: made once for all batches of a query.
+    """
+    row = StructType([arrived[column.name] for column in job.queue_columns])
+    return [
+        *([F.col("queue_id")] if queues > 1 else []),
+        *(F.col(inner).alias(name) for name, inner in INNER_POSITION.items()),
         F.col(REASON).alias("reason"),
-        F.lit(now).alias("time"),
-        row_json.written(columns).alias("row"),
-    )
+        row_json.written(row).alias("row"),
+    ]
+
+
+def frame(rows: DataFrame, chosen: Sequence[Expression], now: datetime) -> DataFrame:
+    """Return the rows of the output `rejected`, of which ``chosen`` are the columns."""
+    return rows.filter(F.col(REASON).isNotNull()).select(*chosen, F.lit(now).alias("time"))
 
 
 def restored(rejected: DataFrame, schema: StructType) -> DataFrame:

@@ -80,8 +80,8 @@ def rejected_frames(
     if not job.reject:
         return {}
     events = tagged(events_frame(spark, connection, rows), connection)
-    queues = len(connection.settings.queues)
-    return {REJECTED: reject.frame(events, job, queues, datetime.now(UTC))}
+    columns = reject.columns(events.schema, job, len(connection.settings.queues))
+    return {REJECTED: reject.frame(events, columns, datetime.now(UTC))}
 
 
 def tagged(events: DataFrame, connection: Connection) -> DataFrame:
