@@ -45,8 +45,10 @@ counts rows where they are read and where they are written, and the listing coun
 builds a map for each row then. That costs more than all other checks together. The job has it \
 back by another collector (`-XX:+UseParallelGC`, which a job is submitted with) and by its \
 checkpoint.
-- **REJECT.** A batch that rejects a row is read a second time for its rejected rows, and here \
-every batch rejects 1,200. A batch that rejects none is not.
+- **REJECT.** Here every batch rejects 1,200 rows. They are selected from the queue by their \
+positions and written by a Spark job of their own. Of 0.65 s, the select is about 0.12 s, what \
+Spark plans about 0.2, the job about 0.3. A batch that rejects more than 2,048 rows is read a \
+second time instead. A batch that rejects none is not.
 - **Window.** The job does not start to write before the batch is verified, since nothing undoes \
 its state.
 """

@@ -23,8 +23,8 @@ from . import row_json
 from .audit import Ranges
 from .source import INNER_POSITION
 
-#: More rejected rows than this are no few; to find that out costs as many comparisons a row.
-MOST_ROWS = 4_096
+#: More rejected rows than this are no few. Each row beyond costs as many comparisons (trim()).
+MOST_ROWS = 2_048
 #: Nor are rows with more bytes, as JSON: they pass through the driver.
 MOST_BYTES = 8 * 1024**2
 #: Rows that one query names.
