@@ -98,7 +98,7 @@ class Again:
                 selected = few.selected(rows, node, places, self.tablets)
             except OutageError:
                 raise
-            except RestartableError:  # a cluster that refuses the query gives all rows
+            except RestartableError:  # all rows are read, and what is missing is named
                 pass
             else:
                 named = {queue: [*chain(*keys.values())] for queue, keys in places.items()}

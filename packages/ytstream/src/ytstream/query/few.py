@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ..connector import Node, columns_read, leaves, selected_rdd
+from ..errors import RestartableError
 from ..tablets import Tablets
 from . import row_json
 from .audit import Ranges
@@ -87,7 +88,8 @@ def positions(found: Any, counts: Sequence[int], planned: Ranges) -> Positions |
 def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -> dict[int, Any]:
     """Return the rows at ``places`` as the leaves of ``node`` hold them: number of a leaf -> RDD.
 
-    The queues are read by leaves in their order. Raises RestartableError.
+    The queues are read by leaves in their order. Raises RestartableError where the cluster refuses
+    that, or has not all of the rows.
     """
     found = {}
     for number, (leaf, (queue, named)) in enumerate(zip(leaves(node), places.items(), strict=True)):
@@ -98,5 +100,8 @@ def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -
             for tablet, keys in named.items()
             for start in range(0, len(keys), _NAMED)
         )
+        wanted = sum(map(len, named.values()))
+        if (has := sum(rowset.getRows().size() for rowset in rowsets)) != wanted:
+            raise RestartableError(f"{queue} has {has} of {wanted} rows")
         found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
     return found
