@@ -46,7 +46,7 @@ def _bin(queue: int, tablet: int, row: int) -> tuple[int, float]:
 
 def test_positions_are_those_that_were_observed() -> None:
     bins = [_bin(0, 0, 49), _bin(0, 3, (5 << 27) - 1), _bin(0, 3, 5 << 27), _bin(1, 1, 8)]
-    assert few.positions(Figures(bins, 400), [1, 3], PLANNED) == {
+    assert few.positions(Figures(bins, 400), {"a": 1, "b": 3}, PLANNED) == {
         "//a": {0: [49], 3: [(5 << 27) - 1, 5 << 27]},
         "//b": {1: [8]},
     }
@@ -69,7 +69,7 @@ def test_positions_are_those_that_were_observed() -> None:
 def test_positions_that_are_not_all_known_are_none(
     bins: Sequence[tuple[int, float]], size: int | None, counts: Sequence[int], planned: Any
 ) -> None:
-    assert few.positions(Figures(bins, size), counts, planned) is None
+    assert few.positions(Figures(bins, size), dict(zip("ab", counts, strict=True)), planned) is None
 
 
 # -- in a stream -----------------------------------------------------------------------------------

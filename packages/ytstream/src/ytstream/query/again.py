@@ -12,16 +12,16 @@ read: see few.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
 from ..connector import Node, analysed_by, observed, of_no_stream
-from ..errors import OutageError, RestartableError
+from ..errors import RestartableError
 from ..job import REJECTED, Connection
 from ..plan import observed_name
 from ..tablets import Tablets
@@ -89,27 +89,16 @@ class Again:
 
         And for each queue how many they have to be, and the sum of their numbers.
         """
-        node, java = _tagging(execution), self.tablets.java
-        places = None
-        if counts is not None:
-            places = few.positions(dict(observed(execution))[REJECTED], [*counts.values()], planned)
+        node, others = _tagging(execution), {}
+        parts = {path: [(r.count, r.sum) for r in rows.values()] for path, rows in planned.items()}
+        found = dict(observed(execution)).get(REJECTED)
+        places = few.positions(found, counts or {}, planned)
         if places is not None:
-            try:
-                selected = few.selected(rows, node, places, self.tablets)
-            except OutageError:
-                raise
-            except RestartableError:  # all rows are read, and what is missing is named
-                pass
-            else:
-                named = {queue: [*chain(*keys.values())] for queue, keys in places.items()}
-                wanted = {queue: (len(keys), sum(keys)) for queue, keys in named.items()}
-                return of_no_stream(rows, node, java, selected), wanted
-        parts = {queue: [*found.values()] for queue, found in planned.items()}
-        wanted = {
-            queue: (sum(part.count for part in found), sum(part.sum for part in found))
-            for queue, found in parts.items()
-        }
-        return of_no_stream(rows, node, java), wanted
+            with suppress(RestartableError):  # all rows are read then, and what is missing is named
+                others = few.selected(rows, node, places, self.tablets)
+                parts = {p: [(len(k), sum(k)) for k in keys.values()] for p, keys in places.items()}
+        wanted = {p: (sum(n for n, _ in x), sum(s for _, s in x)) for p, x in parts.items()}
+        return of_no_stream(rows, node, self.tablets.java, others), wanted
 
 
 def _tagging(execution: Any) -> Node:

@@ -15,12 +15,10 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from ..connector import Node, columns_read, leaves, selected_rdd
 from ..errors import RestartableError
 from ..tablets import Tablets
-from . import row_json
 from .audit import Ranges
 from .source import INNER_POSITION
 
@@ -36,11 +34,6 @@ _BIN = re.compile(r"\[([^,\]]+),([^,\]]+)\]")
 
 #: Queue -> partition -> rows.
 Positions = Mapping[str, Mapping[int, Sequence[int]]]
-
-
-def size(columns: StructType) -> Expression:
-    """Return about how many bytes a row has; more than are few, where Spark cannot say."""
-    return F.coalesce(F.octet_length(row_json.plain(columns)), F.lit(MOST_BYTES + 1))
 
 
 def observed(is_rejected: Expression, size: str, queues: Sequence[str]) -> list[Expression]:
@@ -61,16 +54,17 @@ def observed(is_rejected: Expression, size: str, queues: Sequence[str]) -> list[
     ]
 
 
-def positions(found: Any, counts: Sequence[int], planned: Ranges) -> Positions | None:
+def positions(found: Any, counts: Mapping[str, int], planned: Ranges) -> Positions | None:
     """Return where the rejected rows of a batch are, out of the row of figures that was observed.
 
     None where they are not few, or not all known: after an attempt at a task that was repeated.
     """
-    places, size = found.get(len(counts)), found.get(len(counts) + 1)
-    if not sum(counts) or sum(counts) > MOST_ROWS or size > MOST_BYTES:
+    count = sum(counts.values())
+    if not 0 < count <= MOST_ROWS or found.get(len(counts) + 1) > MOST_BYTES:
         return None
-    bins = [(int(float(x)), float(y)) for x, y in _BIN.findall(places.mkString())]
-    if len(bins) != sum(counts) or any(times != 1 for _, times in bins):
+    text = found.get(len(counts)).mkString()
+    bins = [(int(float(place)), float(times)) for place, times in _BIN.findall(text)]
+    if len(bins) != count or any(times != 1 for _, times in bins):
         return None
     named: dict[str, dict[int, list[int]]] = {queue: {} for queue in planned}
     queues = [*planned]

@@ -43,7 +43,9 @@ def tagged(events: DataFrame, connection: Connection) -> DataFrame:
     is_rejected = F.col(REASON).isNotNull()
     places = few.observed(is_rejected, _SIZE, connection.settings.queues)
     rows = events.withColumn(REASON, _reason(job))
-    rows = rows.withColumn(_SIZE, F.when(is_rejected, few.size(columns)))
+    # More than are few, where Spark cannot say it.
+    size = F.coalesce(F.octet_length(row_json.plain(columns)), F.lit(few.MOST_BYTES + 1))
+    rows = rows.withColumn(_SIZE, F.when(is_rejected, size))
     return rows.observe(REJECTED, *counts, *places).drop(_SIZE)
 
 
