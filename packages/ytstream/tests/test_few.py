@@ -64,6 +64,20 @@ def test_positions_are_those_that_were_observed() -> None:
         pytest.param([_bin(2, 0, 4)], 40, [1, 0], PLANNED, id="another queue"),
         pytest.param([_bin(1, 1, 9)], 40, [1, 0], PLANNED, id="another row"),
         pytest.param([_bin(0, 0, 4)], 40, [1, 0], {"//a": {0: Range(0, 1 << 28)}}, id="too long"),
+        pytest.param(
+            [_bin(0, 0, 4)],
+            40,
+            [1, 0],
+            {"//a": {0: Range(0, 9), 1 << 14: Range(0, 9)}},
+            id="too many tablets",
+        ),
+        pytest.param(
+            [_bin(0, 0, 4)],
+            40,
+            [1, 0],
+            {f"//{n}": {0: Range(0, 9)} for n in range(4097)},
+            id="too many queues",
+        ),
     ],
 )
 def test_positions_that_are_not_all_known_are_none(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F
 from ..connector import Node, columns_read, leaves, selected_rdd
 from ..errors import RestartableError
 from ..tablets import Tablets
-from .audit import Ranges
+from .audit import Range, Ranges
 from .source import INNER_POSITION
 
 #: More rejected rows than this are no few. Each row beyond costs as many comparisons (trim()).
@@ -39,8 +40,8 @@ Positions = Mapping[str, Mapping[int, Sequence[int]]]
 def observed(is_rejected: Expression, size: str, queues: Sequence[str]) -> list[Expression]:
     """Return what to observe of rows: the positions of those that are rejected, and their bytes.
 
-    ``size`` is a column: an observation comes back from the executors with its expressions, and
-    SPYT's of uint64 cannot be sent under Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
+    ``size`` is a column, since the expressions come back from the executors, and SPYT's of uint64
+    cannot under Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
     """
     tablet, row = (F.col(name) for name in INNER_POSITION.values())
     queue = F.lit(0)
@@ -59,23 +60,23 @@ def positions(found: Any, counts: Mapping[str, int], planned: Ranges) -> Positio
 
     None where they are not few, or not all known: after an attempt at a task that was repeated.
     """
-    count = sum(counts.values())
-    if not 0 < count <= MOST_ROWS or found.get(len(counts) + 1) > MOST_BYTES:
+    count, last = sum(counts.values()), max(chain(*planned.values()), default=0)
+    if len(planned) > _QUEUES or last >= _TABLETS or not 0 < count <= MOST_ROWS:
         return None
-    text = found.get(len(counts)).mkString()
+    text, size = found.get(len(counts)).mkString(), found.get(len(counts) + 1)
     bins = [(int(float(place)), float(times)) for place, times in _BIN.findall(text)]
-    if len(bins) != count or any(times != 1 for _, times in bins):
+    if size > MOST_BYTES or len(bins) != count or any(times != 1 for _, times in bins):
         return None
     named: dict[str, dict[int, list[int]]] = {queue: {} for queue in planned}
-    queues = [*planned]
+    queues = dict(enumerate(planned))
     for place, _ in bins:
         number, low = divmod(place, _ROWS)
-        queue, tablet = divmod(number, _TABLETS)
-        rows = planned[queues[queue]].get(tablet) if queue < len(queues) else None
-        ahead = (low - rows.first) % _ROWS if rows is not None else 0
-        if rows is None or not ahead < rows.count <= _ROWS:
+        queue, tablet = queues.get(number // _TABLETS, ""), number % _TABLETS
+        rows = planned.get(queue, {}).get(tablet, Range(0, 0))
+        ahead = (low - rows.first) % _ROWS
+        if not ahead < rows.count <= _ROWS:
             return None
-        named[queues[queue]].setdefault(tablet, []).append(rows.first + ahead)
+        named[queue].setdefault(tablet, []).append(rows.first + ahead)
     return named
 
 

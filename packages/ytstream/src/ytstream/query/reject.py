@@ -21,7 +21,7 @@ from .spark_errors import cause
 
 #: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
-#: The bytes of a row that is rejected, as far as the observation.
+#: The bytes of a row that is rejected; more than are few, where Spark cannot say it.
 _SIZE = "__ytstream_size"
 #: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
 #: at them may give another one.
@@ -39,12 +39,11 @@ def tagged(events: DataFrame, connection: Connection) -> DataFrame:
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
-    columns = StructType([events.schema[column.name] for column in job.queue_columns])
+    row = StructType([events.schema[column.name] for column in job.queue_columns])
     is_rejected = F.col(REASON).isNotNull()
     places = few.observed(is_rejected, _SIZE, connection.settings.queues)
     rows = events.withColumn(REASON, _reason(job))
-    # More than are few, where Spark cannot say it.
-    size = F.coalesce(F.octet_length(row_json.plain(columns)), F.lit(few.MOST_BYTES + 1))
+    size = F.coalesce(F.octet_length(row_json.plain(row)), F.lit(few.MOST_BYTES + 1))
     rows = rows.withColumn(_SIZE, F.when(is_rejected, size))
     return rows.observe(REJECTED, *counts, *places).drop(_SIZE)
 
