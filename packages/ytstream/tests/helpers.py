@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +36,9 @@ StreamOf = Callable[..., Stream]
 DriverOf = Callable[..., Driver]
 
 ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
+
+#: Spark's side of a query that has told of no trigger.
+SILENT = SimpleNamespace(recentProgress=list)
 
 #: The last line of a `migrate` that has changed something.
 MIGRATED = "done: the next start continues where the job was"

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from packages.ytstream.tests.helpers import ConnectionOf, unconnected
+from packages.ytstream.tests.helpers import SILENT, ConnectionOf, unconnected
 from ytstream import JobError, RestartableError, capacity, ledger, resharding
 from ytstream.capacity import Room
 from ytstream.guarantees import sizing
@@ -214,7 +214,8 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         raise StreamingQueryException(ERROR)
 
     query = cast(
-        StreamingQuery, SimpleNamespace(isActive=False, awaitTermination=refuse, recentProgress=[])
+        StreamingQuery,
+        SimpleNamespace(isActive=False, awaitTermination=refuse, _jsq=SILENT),
     )
     batch = cast(
         Batch,

@@ -17,7 +17,14 @@ import pytest
 
 from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import BID, offsets_text, write
-from packages.ytstream.tests.helpers import ON_STRIKE, ConnectionOf, DriverOf, recreate, refusal
+from packages.ytstream.tests.helpers import (
+    ON_STRIKE,
+    SILENT,
+    ConnectionOf,
+    DriverOf,
+    recreate,
+    refusal,
+)
 from packages.ytstream.tests.test_status import _command, _without_times
 from tests.project import ROOT
 from ytstream.cluster import connect
@@ -245,7 +252,11 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     stop.set()
     status = {"message": "", "isTriggerActive": False, "isDataAvailable": False}
     query: Any = SimpleNamespace(
-        isActive=True, status=status, lastProgress=None, recentProgress=[], stop=lambda: None
+        isActive=True,
+        status=status,
+        lastProgress=None,
+        _jsq=SILENT,
+        stop=lambda: None,
     )
     static_tables = SimpleNamespace(publish=lambda *_: None)
     batch: Any = SimpleNamespace(

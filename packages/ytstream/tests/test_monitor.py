@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from logging import INFO, WARNING
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +21,8 @@ from ytstream.query.monitor import Monitor
 from ytstream.query.report import Report
 
 A, B = "//home/a", "//home/b"
+#: The second of each trigger.
+_TRIGGERS = count()
 
 
 def _progress(
@@ -28,8 +31,15 @@ def _progress(
     observed: Mapping[str, Any] | None = None,
     **durations: int,
 ) -> Any:
-    facts = {"batchId": batch, "durationMs": durations, "observedMetrics": observed or {}}
-    return SimpleNamespace(json=json.dumps({**facts, "stateOperators": [*state]}))
+    time = f"2026-11-25T00:00:{next(_TRIGGERS):06.3f}Z"
+    facts = {
+        "batchId": batch,
+        "timestamp": time,
+        "durationMs": durations,
+        "observedMetrics": observed or {},
+        "stateOperators": [*state],
+    }
+    return SimpleNamespace(timestamp=lambda: time, json=lambda: json.dumps(facts))
 
 
 def _operator(name: str, rows: int) -> dict[str, Any]:
@@ -54,7 +64,8 @@ def _report(
 
 def _query(*progress: Any) -> tuple[StreamingQuery, list[Any]]:
     listed = [*progress]
-    return cast(StreamingQuery, SimpleNamespace(recentProgress=listed)), listed
+    query = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: listed))
+    return cast(StreamingQuery, query), listed
 
 
 def test_an_idle_spell_hides_no_batch(caplog: pytest.LogCaptureFixture) -> None:
@@ -121,6 +132,19 @@ def test_what_transform_observes_has_lines_of_its_own(caplog: pytest.LogCaptureF
     with caplog.at_level("INFO", "job"):
         Monitor(query, 3, 1).report()
     assert caplog.messages == ["batch 3-4: mine: 2 large"]
+
+
+def test_what_was_told_is_not_asked_again() -> None:
+    """Spark keeps a hundred reports, some with the positions of rejected rows."""
+    query, progress = _query(*(_progress(n, addBatch=1) for n in range(50)))
+    monitor = Monitor(query, 3, 1)
+    assert monitor.report()
+    for told in progress:
+        told.json = lambda: pytest.fail("asked again")
+    progress.append(_progress(50, latestOffset=1))
+    assert not monitor.report()
+    progress.append(_progress(50, addBatch=1))
+    assert monitor.report()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.helpers import StreamOf, another_process, refusal, unconnected
+from packages.ytstream.tests.helpers import SILENT, StreamOf, another_process, refusal, unconnected
 from ytstream import Job, JobError, RestartableError
 from ytstream.errors import StalledError, SupersededError
 from ytstream.ledger import Head
@@ -215,7 +215,7 @@ def test_a_failure_while_draining_is_raised() -> None:
     stop.set()
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     runner = QueryRunner(unconnected("transactional"), *nothing, stop)
-    query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
     failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=RestartableError("its queue"))
     with pytest.raises(RestartableError, match=r"^its queue$"):
         runner._follow(query, cast(Batch, failed))
@@ -235,7 +235,7 @@ def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
     """The log has no other line of a batch that has failed."""
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
-    query = cast(StreamingQuery, SimpleNamespace(isActive=False, recentProgress=[]))
+    query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
     error = StreamingQueryException(cause)
     failed = SimpleNamespace(
         reports={}, failed="batch 3-7", failure=error, static_tables=MagicMock()

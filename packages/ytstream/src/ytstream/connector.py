@@ -362,19 +362,17 @@ def _of_no_stream(
     return plan.withNewChildren(java[f"{_PYTHON_UTILS}.toSeq"](children))
 
 
-def leaves(node: Node) -> list[Node]:
-    """Return the operators that read the rows of a plan, in order."""
-    return [Node(leaf) for leaf in _each(node.jvm.collectLeaves())]
+def leaves(node: Node) -> list[tuple[Node, list[str]]]:
+    """Return what reads the rows of a plan, in order, and the columns it reads of its queue.
 
-
-def columns_read(leaf: Node) -> list[str]:
-    """Return the names in the queue of the columns that a leaf reads (SPYT, MetadataFields)."""
-    fields = json.loads(leaf.jvm.schema().json())["fields"]
-    position = {inner: f"${name}" for name, inner in POSITION.items()}
-    return [
-        position.get(field["name"], field["metadata"].get("original_name", field["name"]))
-        for field in fields
-    ]
+    Columns have the names that they have there (SPYT, MetadataFields).
+    """
+    found, position = [], {inner: f"${name}" for name, inner in POSITION.items()}
+    for leaf in _each(node.jvm.collectLeaves()):
+        fields = json.loads(leaf.schema().json())["fields"]
+        names = (field["metadata"].get("original_name", field["name"]) for field in fields)
+        found.append((Node(leaf), [position.get(name, name) for name in names]))
+    return found
 
 
 def selected_rdd(rows: DataFrame, leaf: Node, rowsets: Sequence[Any], java: Java) -> Any:
@@ -438,6 +436,20 @@ def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, 
         partitions = json.loads(offset.get().json())["partitions"] if offset.isDefined() else {}
         ends.append({int(partition): last + 1 for partition, last in partitions.items()})
     return stream.lastExecution(), ends
+
+
+def progress_since(query: StreamingQuery, time: str) -> list[dict[str, Any]]:
+    """Return what Spark tells of a query's triggers after ``time``, the oldest first.
+
+    Not by ``recentProgress``, which makes Python objects of the last hundred in each call.
+    """
+    told = query._jsq.recentProgress()
+    found: list[dict[str, Any]] = []
+    for index in reversed(range(len(told))):
+        if told[index].timestamp() <= time:
+            break
+        found.insert(0, json.loads(told[index].json()))
+    return found
 
 
 def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:

@@ -283,7 +283,7 @@ def head_row(head: Head) -> dict[str, Any]:
             }
             for path in head.ids
         ],
-        "ended": _microseconds(datetime.now(UTC)),
+        "ended": microseconds(datetime.now(UTC)),
         "state": {
             "owner": head.owner,
             "folder": head.folder,
@@ -302,7 +302,7 @@ def stop_row(epoch: int) -> dict[str, Any]:
         "number": 0,
         "epoch": epoch,
         "batch": -1,
-        "ended": _microseconds(datetime.now(UTC)),
+        "ended": microseconds(datetime.now(UTC)),
     }
 
 
@@ -345,8 +345,8 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         ],
         "rows_read": done.read,
         "rows_written": dict(done.written),
-        "started": _microseconds(done.started),
-        "ended": _microseconds(done.ended),
+        "started": microseconds(done.started),
+        "ended": microseconds(done.ended),
         **({"state": state} if state else {}),
     }
 
@@ -362,22 +362,7 @@ def move_row(epoch: int, move: Move) -> dict[str, Any]:
             {"path": path, "moved": {str(p): list(pair) for p, pair in sorted(rows.items())}}
             for path, rows in move.rows.items()
         ],
-        "ended": _microseconds(datetime.now(UTC)),
-    }
-
-
-def replay_row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
-    """Return the row of a replay: rejected rows that went into the outputs after all."""
-    now = datetime.now(UTC)
-    return {
-        "kind": "replay",
-        "number": _microseconds(now),
-        "epoch": 0,
-        "batch": -1,
-        "rows_read": 0,
-        "rows_written": dict(written),
-        "started": _microseconds(started),
-        "ended": _microseconds(now),
+        "ended": microseconds(datetime.now(UTC)),
     }
 
 
@@ -414,5 +399,6 @@ def _texts(rows: Mapping[int, int]) -> dict[str, int]:
     return {str(partition): row for partition, row in sorted(rows.items())}
 
 
-def _microseconds(time: datetime) -> int:
+def microseconds(time: datetime) -> int:
+    """Return a time as a row holds it."""
     return int(time.timestamp() * 1_000_000)

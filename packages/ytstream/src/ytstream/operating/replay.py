@@ -153,9 +153,24 @@ def _replay(
         with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
             written = write_outputs(flow.outputs.of(finished), connection, java, 0)
     transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
-    row = ledger.replay_row({**written, REJECTED: -len(deleted)}, started)
+    row = _row({**written, REJECTED: -len(deleted)}, started)
     transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
     return len(deleted)
+
+
+def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
+    """Return the row of a replay: rejected rows that went into the outputs after all."""
+    now = datetime.now(UTC)
+    return {
+        "kind": "replay",
+        "number": ledger.microseconds(now),
+        "epoch": 0,
+        "batch": -1,
+        "rows_read": 0,
+        "rows_written": dict(written),
+        "started": ledger.microseconds(started),
+        "ended": ledger.microseconds(now),
+    }
 
 
 def _arrived(

@@ -17,7 +17,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector import Node, columns_read, leaves, selected_rdd
+from ..connector import Node, leaves, selected_rdd
 from ..errors import RestartableError
 from ..tablets import Tablets
 from .audit import Range, Ranges
@@ -87,10 +87,10 @@ def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -
     that, or has not all of the rows.
     """
     found = {}
-    for number, (leaf, (queue, named)) in enumerate(zip(leaves(node), places.items(), strict=True)):
-        columns = ", ".join(f"[{name}]" for name in columns_read(leaf))
+    read = zip(leaves(node), places.items(), strict=True)
+    for number, ((leaf, columns), (queue, named)) in enumerate(read):
         rowsets = tablets.rowsets(
-            f"{columns} from [{queue}] where [$tablet_index] = {tablet} "
+            f"[{'], ['.join(columns)}] from [{queue}] where [$tablet_index] = {tablet} "
             f"and [$row_index] in ({', '.join(map(str, keys[start : start + _NAMED]))})"
             for tablet, keys in named.items()
             for start in range(0, len(keys), _NAMED)

@@ -1,12 +1,12 @@
 """Reports each finished micro-batch of a query once."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ..connector import progress_since
 from ..job import REJECTED
 from ..ledger import batch_name
 from ..log import Said, say, warn
@@ -34,6 +34,8 @@ class Monitor:
     #: The size of the state -> what to warn of.
     warnings: Callable[[int], Iterable[str]] = lambda _: ()
     _reported: int = -1
+    #: When the last trigger began of which Spark has told.
+    _time: str = ""
 
     def report(self) -> bool:
         """Say a line per batch that ended since the last call; return if any ended.
@@ -41,10 +43,8 @@ class Monitor:
         A batch that neither read nor wrote is not said.
         """
         before = self._reported
-        for progress in self.query.recentProgress:
-            # A dict in Spark 4, an object with .json in Spark 3.5.
-            text = getattr(progress, "json", None) or json.dumps(progress)
-            facts: dict[str, Any] = json.loads(text)
+        for facts in progress_since(self.query, self._time):
+            self._time = facts["timestamp"]
             # An idle query reports every ten seconds, under the number of the batch to come
             # (Spark, ProgressReporter); "addBatch" shows that the batch ran.
             if facts["batchId"] <= self._reported or "addBatch" not in facts["durationMs"]:
