@@ -14,6 +14,7 @@ from ytstream import RestartableError
 from ytstream.demo.tables import row_count
 from ytstream.query import few
 from ytstream.query.audit import Range
+from ytstream.tablets import Tablets
 from ytstream.testing.stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -166,6 +167,17 @@ def test_a_cluster_that_refuses_the_query_gives_all_rows(
     with _requests(cluster, stream.settings.queues) as found:
         stream.drain()
     assert found["selected"] > 0
+    assert _is_exact(stream)
+
+
+def test_an_answer_that_lacks_a_row_is_not_taken(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of("transactional", "map", rejects=True)
+    stream.send(300)
+    whole = Tablets.rowsets
+    monkeypatch.setattr(Tablets, "rowsets", lambda *given: whole(*given)[1:])
+    stream.drain()
     assert _is_exact(stream)
 
 

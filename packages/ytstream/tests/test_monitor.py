@@ -147,6 +147,15 @@ def test_what_was_told_is_not_asked_again() -> None:
     assert monitor.report()
 
 
+def test_a_clock_that_is_set_back_hides_no_batch() -> None:
+    earlier, later = _progress(2, addBatch=1), _progress(1, addBatch=1)
+    query, progress = _query(later)
+    monitor = Monitor(query, 3, 1)
+    assert monitor.report()
+    progress.append(earlier)
+    assert monitor.report()
+
+
 @pytest.mark.parametrize(
     ("upper", "ranges", "lag"),
     [

@@ -439,14 +439,15 @@ def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, 
 
 
 def progress_since(query: StreamingQuery, time: str) -> list[dict[str, Any]]:
-    """Return what Spark tells of a query's triggers after ``time``, the oldest first.
+    """Return what Spark tells of a query's triggers after that of ``time``, the oldest first.
 
-    Not by ``recentProgress``, which makes Python objects of the last hundred in each call.
+    By the order of the reports, since the clock may be set back. Not by ``recentProgress``, which
+    makes Python objects of the last hundred in each call.
     """
     told = query._jsq.recentProgress()
     found: list[dict[str, Any]] = []
     for index in reversed(range(len(told))):
-        if told[index].timestamp() <= time:
+        if told[index].timestamp() == time:
             break
         found.insert(0, json.loads(told[index].json()))
     return found
