@@ -28,7 +28,7 @@ from bench import jobs
 from bench.cases import LISTING, NOOP, Case, Size
 from ytstream import confs, provision
 from ytstream.cluster import connect
-from ytstream.connector import POSITION
+from ytstream.connector.spyt import POSITION
 from ytstream.job import Connection
 from ytstream.query import session, supervisor
 from ytstream.tablets import Tablets

@@ -24,7 +24,7 @@ from tests.proof import cases, lane, results
 from tests.proof.play import HELD, MISSED, play
 from tests.proof.scene import SEED, Scene, recorded
 from tests.proof.worker import line_of
-from ytstream.connector import jvm_of
+from ytstream.connector.java import jvm_of
 from ytstream.tablets import Tablets
 
 Mutant = Callable[[pytest.MonkeyPatch, Scene], None]

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ytstream.cluster import connect
-from ytstream.connector import jvm_of
+from ytstream.connector.java import jvm_of
 from ytstream.job import Connection
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.tablets import Tablets

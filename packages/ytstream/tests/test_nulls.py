@@ -14,7 +14,7 @@ from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, refusal
 from packages.ytstream.tests.static_outputs import make_static
 from ytstream.columns import Column
-from ytstream.connector import execution_of
+from ytstream.connector.plans import execution_of
 from ytstream.query import nulls
 from ytstream.testing.stream import Stream
 

@@ -11,7 +11,7 @@ go down only:
     job                                the values that everything is handed
     operation  own_operation
     tablets  ledger  plan  user_state
-    connector                          all that is taken from inside Spark and SPYT
+    connector/                         all that is taken from inside Spark and SPYT
     schema  cluster
     sizes
     columns  config  shipped  repository

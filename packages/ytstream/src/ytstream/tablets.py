@@ -17,11 +17,11 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from . import connector
 from .cluster import UNMOUNTED
 from .columns import Column
 from .config import Settings
-from .connector import Java
+from .connector.java import Java
+from .connector.spyt import attached, rpc_client
 from .errors import OutageError, RestartableError, UnmountedError
 
 #: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
@@ -148,7 +148,7 @@ class Tablets:
     def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
         """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
         with _explained():
-            found = connector.attached(self.java, self._client(proxy), transaction_id)
+            found = attached(self.java, self._client(proxy), transaction_id)
         return Transaction(self.java, found)
 
     def rowsets(self, queries: Iterable[str]) -> list[Any]:
@@ -164,7 +164,7 @@ class Tablets:
     def _client(self, proxy: str | None) -> Any:
         """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
         if proxy not in self._clients:
-            self._clients[proxy] = connector.rpc_client(self.java, self.settings, proxy)
+            self._clients[proxy] = rpc_client(self.java, self.settings, proxy)
         return self._clients[proxy]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from .connector import state_verifier
+from .connector.frames import state_verifier
 
 #: As Spark calls it: the key, the frames of its rows, and its state.
 StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])

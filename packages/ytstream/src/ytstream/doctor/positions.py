@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..connector import POSITION
+from ..connector.spyt import POSITION
 from .names import GAP, UNKNOWN, Bound, Code, Step, called
 from .queries import Query
 

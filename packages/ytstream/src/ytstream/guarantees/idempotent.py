@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..columns import Column
 from ..config import Settings
-from ..connector import POSITION
+from ..connector.spyt import POSITION
 from ..job import Guarantee
 from ..schema import split_by_position
 from . import one_to_one

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Settings
-from ..connector import Expression, Node, analysed, clock_pattern
+from ..connector.frames import clock_pattern
+from ..connector.plans import Expression, Node, analysed
 from ..errors import JobError
 from ..plan import SOURCES, queues
 

@@ -20,7 +20,8 @@ from pyspark.sql.types import StructType
 
 from .. import ledger
 from ..columns import key_of
-from ..connector import inside, jvm_of
+from ..connector.java import jvm_of
+from ..connector.spyt import inside
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..query import reject

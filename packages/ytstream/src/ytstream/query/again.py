@@ -20,7 +20,8 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
-from ..connector import Node, analysed_by, observed, of_no_stream
+from ..connector.batches import of_no_stream
+from ..connector.plans import Node, analysed_by, observed
 from ..errors import RestartableError
 from ..job import REJECTED, Connection
 from ..plan import observed_name

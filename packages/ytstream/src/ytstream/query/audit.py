@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from ..cluster import Client
-from ..connector import analysed, observed
+from ..connector.plans import analysed, observed
 from ..errors import RestartableError
 from ..plan import observed_name
 from ..plan import queues as queues_of

@@ -28,7 +28,10 @@ from yt.common import YtError
 
 from .. import ledger
 from ..cluster import cluster_name, first_line
-from ..connector import metric, observed, of_execution, opened_transaction, planned_by
+from ..connector.batches import planned_by
+from ..connector.frames import of_execution
+from ..connector.plans import metric, observed
+from ..connector.spyt import opened_transaction
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
 from ..ledger import BatchRow, Head, batch_name

@@ -17,7 +17,8 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector import Node, leaves, selected_rdd
+from ..connector.batches import leaves, selected_rdd
+from ..connector.plans import Node
 from ..errors import RestartableError
 from ..tablets import Tablets
 from .audit import Range, Ranges

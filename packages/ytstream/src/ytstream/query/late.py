@@ -14,7 +14,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector import Java, Node, analysed_by, late_watermark, metric, of_no_stream
+from ..connector.batches import of_no_stream
+from ..connector.java import Java
+from ..connector.plans import Node, analysed_by, late_watermark, metric
 
 #: Of each operator with state (Spark, StateStoreWriter).
 _DROPPED = "numRowsDroppedByWatermark"

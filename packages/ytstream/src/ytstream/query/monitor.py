@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ..connector import progress_since
+from ..connector.frames import progress_since
 from ..job import REJECTED
 from ..ledger import batch_name
 from ..log import Said, say, warn

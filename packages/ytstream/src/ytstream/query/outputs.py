@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .. import connector
 from ..columns import Column, key_of
+from ..connector.frames import free
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
@@ -133,7 +133,7 @@ def computed(rows: DataFrame) -> Iterator[DataFrame]:
     try:
         yield done
     finally:
-        connector.free(done)
+        free(done)
 
 
 def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:

@@ -8,7 +8,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from .. import confs
 from ..cluster import connect
-from ..connector import analysed, start_unverified, verify_stream
+from ..connector.frames import start_unverified, verify_stream
+from ..connector.plans import analysed
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
 from ..plan import sources, stateful_operator

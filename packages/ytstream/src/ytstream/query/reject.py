@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from ..connector import Expression as PlanExpression
-from ..connector import analysed
+from ..connector.plans import Expression as PlanExpression
+from ..connector.plans import analysed
 from ..errors import JobError
 from ..job import REJECTED, Connection, Job
 from . import few, row_json

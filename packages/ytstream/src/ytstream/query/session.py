@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from .. import confs
 from ..config import Settings, token
-from ..connector import is_patched
+from ..connector.spyt import is_patched
 from ..errors import JobError
 from ..java import require_java
 from ..job import Connection

@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from spyt.version import __version__ as SPYT_VERSION
 
-from .. import confs, connector
+from .. import confs
 from ..cluster import first_line
-from ..connector import Java, add_batch, execution_of, jvm_of, observed, verify_spyt
+from ..connector.java import Java, jvm_of
+from ..connector.plans import execution_of, observed
+from ..connector.spyt import add_batch, sink, verify_spyt
 from ..errors import JobError
 from ..job import Connection
 from ..plan import observed_name
@@ -43,7 +45,7 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
 
 def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
     options = confs.filled(iter(confs.SINK), connection.values)
-    return connector.sink(spark, java, {"path": connection.settings.outputs[output], **options})
+    return sink(spark, java, {"path": connection.settings.outputs[output], **options})
 
 
 def write_outputs(

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .. import confs
-from ..connector import POSITION
+from ..connector.spyt import POSITION
 from ..job import Connection
 from ..plan import observed_name
 

@@ -19,7 +19,7 @@ from yt.common import YtError
 from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
-from ..connector import jvm_of
+from ..connector.java import jvm_of
 from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
 from ..job import Connection, Job
 from ..log import RUNNING, Said, say, warn

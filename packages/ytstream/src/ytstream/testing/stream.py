@@ -18,7 +18,7 @@ from rich.console import Console
 
 from ..cluster import Client
 from ..config import Settings
-from ..connector import jvm_of
+from ..connector.java import jvm_of
 from ..demo import row_types, tables
 from ..demo.kept_out import kept_out
 from ..demo.sample import Counted, Sample

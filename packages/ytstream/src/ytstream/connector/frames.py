@@ -1,0 +1,89 @@
+"""Frames, sessions and queries: what PySpark keeps to itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .java import Java, jvm_of
+from .plans import analysed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+def clock_pattern(spark: SparkSession) -> Any:
+    """Return the pattern of expressions with a clock in them."""
+    return jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+
+
+def verify_stream(rows: DataFrame, output_mode: str) -> None:
+    """Raise Spark's AnalysisException for a plan that it refuses as a stream."""
+    sql = jvm_of(rows.sparkSession).org.apache.spark.sql
+    mode = getattr(sql.streaming.OutputMode, output_mode.title())()
+    checker = sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(analysed(rows).jvm, mode)
+
+
+def start_unverified(writer: DataStreamWriter, spark: SparkSession) -> StreamingQuery:
+    """Start a query whose plan Spark would refuse as a stream (Spark, ResolveWriteToStream).
+
+    What runs in its batches is verified as ever: they have a copy of the session.
+    """
+    key = "spark.sql.streaming.unsupportedOperationCheck"
+    spark.conf.set(key, "false")
+    try:
+        query = writer.start()
+    finally:
+        spark.conf.unset(key)
+    query._jsq.streamingQuery().sparkSessionForStream().conf().unset(key)
+    return query
+
+
+def progress_since(query: StreamingQuery, time: str) -> list[dict[str, Any]]:
+    """Return what Spark tells of a query's triggers after that of ``time``, the oldest first.
+
+    By the order of the reports, since the clock may be set back. Not by ``recentProgress``, which
+    makes Python objects of the last hundred in each call.
+    """
+    told = query._jsq.recentProgress()
+    found: list[dict[str, Any]] = []
+    for index in reversed(range(len(told))):
+        if told[index].timestamp() == time:
+            break
+        found.insert(0, json.loads(told[index].json()))
+    return found
+
+
+def free(checkpointed: DataFrame) -> None:
+    """Remove the blocks of a local checkpoint.
+
+    Nothing else does before Java's collector runs (Spark, ContextCleaner).
+    """
+    analysed(checkpointed).jvm.rdd().unpersist(False)
+
+
+def of_execution(rows: DataFrame, execution: Any, java: Java) -> DataFrame:
+    """Return ``rows`` as an execution of the same rows gives them."""
+    frame = java[rows._jdf.getClass().getName()](execution, rows._jdf.encoder())
+    return type(rows)(frame, rows.sparkSession)
+
+
+def state_verifier() -> Callable[[Any], None]:
+    """Return a function that raises Spark's error for a state that does not fit its schema.
+
+    Python workers get a function of a function whole, so it needs nothing of this runtime there.
+    """
+    verifiers: list[Callable[[Any], None]] = []  # made once for each task of Spark's
+
+    def verify(state: Any) -> None:
+        from pyspark.sql.types import _make_type_verifier
+
+        if not verifiers:
+            verifiers.append(_make_type_verifier(state._value_schema))
+        verifiers[0](state.get)
+
+    return verify

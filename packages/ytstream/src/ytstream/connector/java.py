@@ -1,0 +1,71 @@
+"""The JVM of a session: classes by their names, and values of Java and Scala."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from yt import yson
+
+from ..columns import Column
+from ..schema import table_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """Return the session's JVM."""
+    return spark._jvm
+
+
+@dataclass
+class Java:
+    """Names in the JVM, each looked up once: py4j asks the JVM for every part of a name."""
+
+    jvm: Any
+    _found: dict[str, Any] = field(default_factory=dict)
+    _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a class, or a static method of one."""
+        if name not in self._found:
+            self._found[name] = reduce(getattr, name.split("."), self.jvm)
+        return self._found[name]
+
+    def node(self, value: object) -> Any:
+        """Return a Python value as a YSON tree of Java's."""
+        text = yson.dumps(value, yson_format="text").decode("latin-1")
+        return self["tech.ytsaurus.ysontree.YTreeTextSerializer.deserialize"](text)
+
+    def value(self, node: Any) -> Any:
+        """Return a YSON tree of Java's, or a list of them, as a Python value."""
+        tree = self["tech.ytsaurus.ysontree.YTree.node"](node)
+        text = self["tech.ytsaurus.ysontree.YTreeTextSerializer.serialize"](tree)
+        return yson.yson_to_json(yson.loads(text.encode()))
+
+    def schema(self, columns: Sequence[Column]) -> Any:
+        """Return the schema of a table with these columns."""
+        if columns not in self._schemas:
+            made = self["tech.ytsaurus.core.tables.TableSchema.fromYTree"]
+            self._schemas[columns] = made(self.node(table_schema(columns).to_yson_type()))
+        return self._schemas[columns]
+
+    def option(self, value: object) -> Any:
+        """Return Scala's Option of a value; of None the empty one."""
+        return self["scala.Option.apply"](value)
+
+
+def each(sequence: Any) -> Iterator[Any]:
+    """Yield the items of a Scala sequence."""
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def class_name(node: Any) -> str:
+    """Return the name of the class of an object in the JVM."""
+    return str(node.getClass().getSimpleName())
