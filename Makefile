@@ -88,9 +88,11 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	@$(BIN)/python -c '$(OFFERED)' "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@printf 'replay_dir: $(DEMO)/../replay\ncookiecutters_dir: $(DEMO)/../cookiecutters\n' > $(DEMO)/../cookiecutter.yaml
+	@# Its hook says what a user does next; here the next lines do it.
 	@$(BIN)/cookiecutter . --no-input --config-file $(DEMO)/../cookiecutter.yaml --output-dir $(DEMO) \
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
-	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)")
+	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)") > /dev/null
+	@echo "Made $$(echo $(DEMO)/*) from the template."
 	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
 	@echo "build/environment-$(SPARK) has the packages of $(VENV_$(SPARK)): pip finds them there."
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$(abspath build/environment-$(SPARK))"

@@ -81,19 +81,23 @@ def test_a_first_start_begins_where_the_configuration_says(
 @for_all
 def test_start_from_is_for_queues_that_are_new_to_the_consumer(kind: Kind) -> None:
     plan = _first(kind, _queue({0: 5}), start_from="latest")
-    assert (plan.rows, plan.notes) == ([{0: 5, 1: 0}], ())
+    assert plan.rows == [{0: 5, 1: 0}]
+    assert plan.notes == (f"first read of {QUEUE}: from where its consumer is, by partition 5, 0",)
 
 
-@pytest.mark.parametrize(("consumed", "row"), [({}, 100), ({0: 5}, 5)])
+@pytest.mark.parametrize(
+    ("consumed", "row", "place"),
+    [({}, 100, "its latest rows"), ({0: 5}, 5, "where its consumer is")],
+)
 @for_all
 def test_the_same_holds_for_a_queue_that_the_ledger_does_not_know(
-    kind: Kind, consumed: dict[int, int], row: int
+    kind: Kind, consumed: dict[int, int], row: int, place: str
 ) -> None:
     connection = _connection(kind, 2, start_from="latest")
     queues = (_queue({0: 20}), _queue(consumed, path=OTHER, lower=(0,), upper=(100,)))
     plan = decide(connection, Snapshot(queues, _head(connection, {0: 20, 1: 0}), None))
     assert plan.rows == [{0: 20, 1: 0}, {0: row}]
-    assert bool(plan.notes) == (not consumed)
+    assert plan.notes == (f"first read of {OTHER}: from {place}, by partition {row}",)
 
 
 @pytest.mark.parametrize("row", [0, 10, 20])

@@ -70,6 +70,17 @@ _COUNT = '.groupBy("id").count()'
 _WATERMARK = '.withWatermark("at", "1 minute")'
 
 
+_PRICES = (
+    'yt.create("table", "//home/shop/prices", attributes={{"dynamic": True{more}}})\n'
+    "prices = SparkSession.builder.getOrCreate().read{how}\n"
+)
+
+
+def _prices(how: str, more: str = "") -> dict[str, str]:
+    """Return what creates a table and reads it whole."""
+    return {"setup": _PRICES.format(how=how.format(path='"//home/shop/prices"'), more=more)}
+
+
 def _second(consumer: str = "other", queue: str = "orders", checkpoint: str = "other") -> str:
     """Return a second query, which shares what is "job"."""
     return f"""
@@ -333,6 +344,21 @@ FAULTS = [
         "trimmed-by-age", TRANSACTION,
         {"setup": 'yt.set("//home/shop/orders/@min_data_versions", 0)\n'},
         {"setup": 'yt.set("//home/shop/orders/@min_data_versions", 1)\n'},
+    ),
+    Fault(
+        "unflushed-rows", TRANSACTION, _prices(".yt({path})"),
+        _prices(".yt({path})", ', "enable_dynamic_store_read": True'),
+    ),
+    Fault(
+        "unflushed-rows", IDEMPOTENT, _prices('.format("yt").load({path})'),
+        _prices('.format("yt").load("//home/shop/rates")'),
+    ),
+    Fault(
+        "unflushed-rows", IDEMPOTENT, _prices('.format("yt").option("path", {path}).load()'),
+        {
+            **_prices('.format("yt").option("path", {path}).load()'),
+            "shell": "yt set //home/shop/prices/@enable_dynamic_store_read %true\n",
+        },
     ),
 ]  # fmt: skip
 

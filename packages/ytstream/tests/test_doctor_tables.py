@@ -75,6 +75,27 @@ def named(
     return {finding.rule for finding in cli.diagnosed(folder, cluster.http)[0]} - before
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("attributes", "found"),
+    [
+        ({"dynamic": True}, {"unflushed-rows"}),
+        ({"dynamic": True, "enable_dynamic_store_read": True}, set()),
+        ({}, set()),
+    ],
+)
+def test_a_dynamic_table_is_read_whole(
+    way: str, attributes: dict[str, Any], found: set[str],
+    client: Client, cluster: minicluster.Running, root: str, tmp_path: Path,
+) -> None:  # fmt: skip
+    path = f"{root}/prices"
+    client.create("table", path, recursive=True, attributes={"schema": _PLAIN, **attributes})
+    read = f'prices = SparkSession.builder.getOrCreate().read.yt("{path}")\n'
+    WAYS[way](replace(IDEMPOTENT, setup=read), tmp_path)
+    assert {finding.rule for finding in cli.diagnosed(tmp_path)[0]} == set()
+    assert {finding.rule for finding in cli.diagnosed(tmp_path, cluster.http)[0]} == found
+
+
 def test_a_cluster_that_does_not_answer_is_an_error_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

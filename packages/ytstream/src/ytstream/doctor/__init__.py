@@ -6,7 +6,8 @@ Nothing of the job runs and Spark is not needed: Python is parsed, settings are 
     screen                              findings as text or JSON
     of_settings  of_streams             the checks: settings, readers and writers,
     of_code  of_state                   the guarantee and the rows, state,
-    of_commands  of_tables              what is done to queues, tables on the cluster
+    of_commands  of_batch_reads         what is done to queues, what is read beside them,
+    of_tables                           tables on the cluster
     job                                 what was read, as one value
     queries  frames  positions          streams: their writers, and what leads there
     settings  names                     Spark settings; what a name in Python stands for

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from ..errors import JobError, RestartableError
 from ..version import __version__
-from . import job, of_code, of_commands, of_settings, of_state, of_streams, screen
+from . import (
+    job,
+    of_batch_reads,
+    of_code,
+    of_commands,
+    of_settings,
+    of_state,
+    of_streams,
+    screen,
+)
 from .rules import RULES, Finding
 
 
@@ -59,6 +68,7 @@ def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], job.
         *of_code.findings(read),
         *of_state.findings(read),
         *of_commands.findings(read),
+        *of_batch_reads.findings(read),
     ]
     if proxy is not None:
         from . import of_tables  # it imports PySpark

@@ -144,6 +144,13 @@ def traced(code: Code, bound: Bound) -> Flow:
     return _after(code, _rooted(code, chain.root), steps)
 
 
+def batch_read(code: Code, bound: Bound) -> Source | None:
+    """Return what a call reads that is no stream: ``spark.read.format("yt").load(path)``."""
+    steps = code.chain(bound).steps
+    place = next((i for i, step in enumerate(steps) if step.name == "read"), None)
+    return None if place is None else _source(code, steps[place:])
+
+
 def _is_no_frame(code: Code, name: str, context: Context) -> bool:
     """Return whether methods of that name are functions of the job: of itself, or of a module."""
     return name in ("self", "cls", *code.imports[context.module.file])

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import JobError
 from . import files, positions, queries, settings
 from .files import Files, Text
-from .frames import Source
+from .frames import LOADS, Source, batch_read
 from .names import Bound, Code, Context, Step, called
 from .queries import Query
 from .rules import spellings
@@ -69,6 +69,17 @@ class Job:
         """The readers of all queries."""
         found = {source.key: source for query in self.queries for source in query.flow.sources}
         return list(found.values())
+
+    @cached_property
+    def batch_reads(self) -> list[Source]:
+        """The tables that are read whole, beside the stream."""
+        found = (
+            batch_read(self.code, Bound(call, context))
+            for name in LOADS
+            for call, module in self.code.calls.get(name, [])
+            for context in self.code.called_from(call, module)
+        )
+        return list({read.key: read for read in found if read}.values())
 
     @property
     def outputs(self) -> set[str]:

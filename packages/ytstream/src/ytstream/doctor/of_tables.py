@@ -17,7 +17,10 @@ from .names import GAP
 from .queries import Query
 from .rules import Finding, spellings
 
-_ATTRIBUTES = ("dynamic", "sorted", "schema", "tablet_count", "treat_as_queue_consumer")
+_MEMORY = "enable_dynamic_store_read"
+_ATTRIBUTES = (
+    "dynamic", "sorted", "schema", "tablet_count", "treat_as_queue_consumer", _MEMORY,
+)  # fmt: skip
 _COMPOSITE = {"list", "struct", "tuple", "dict", "variant", "decimal"}
 _WRITE = 50_000
 #: A job's own files name fewer.
@@ -43,6 +46,7 @@ def findings(job: Job, proxy: str) -> Iterator[Finding]:
     with explained(settings):
         tables = _read(job, connect(settings, patient=False))
     yield from _consumers(tables)
+    yield from _beside(job, tables)
     for query in job.queries:
         yield from _composite(tables, query)
         yield from _output(job, tables, query)
@@ -54,7 +58,7 @@ def _paths(job: Job) -> list[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
     found = [path for text in texts for path in re.findall(r"(?<![:\w])//[\w./+=~-]*\w", text)]
-    computed = [path for source in job.sources for path in source.paths]
+    computed = [path for read in (*job.sources, *job.batch_reads) for path in read.paths]
     computed += [query.path for query in job.queries]
     computed += [source.options.value("consumer_path") for source in job.sources]
     known = [path for path in computed if isinstance(path, str) and GAP not in path]
@@ -84,6 +88,16 @@ def _consumers(tables: Tables) -> Iterator[Finding]:
         for remark in by_age(queue, {**DEFAULTS, **(tables.of(queue) or {})}):
             what = remark.partition(" (")[0].removeprefix(f"{queue} ")
             yield Finding(queue, 0, "trimmed-by-age", what)
+
+
+def _beside(job: Job, tables: Tables) -> Iterator[Finding]:
+    """Yield the dynamic tables of which a read that is no stream sees the rows on disk alone."""
+    for read in job.batch_reads:
+        for path in read.paths:
+            attributes = tables.of(path)
+            if attributes and attributes.get("dynamic") and not attributes.get(_MEMORY):
+                what = f"{path} is dynamic, without {_MEMORY}"
+                yield Finding(read.file, read.line, "unflushed-rows", what)
 
 
 def _composite(tables: Tables, query: Query) -> Iterator[Finding]:

@@ -331,6 +331,16 @@ _LIST = (
         "run",
         "Rows that are gone are found at the start and in the run; on_data_loss says what happens.",
     ),
+    # -- tables beside the stream ----------------------------------------------------------------
+    Rule(
+        "unflushed-rows", "lost",
+        "A read that is no stream sees what is on disk. The newest rows of a dynamic table are in "
+        "memory, by default for up to 15 minutes (dynamic_store_auto_flush_period): a join does "
+        "not find them.",
+        "YTsaurus documentation, Running operations on dynamic tables (enable_dynamic_store_read)",
+        "documented",
+        "The reference table of a join is read by a query of its rows, which sees all of them.",
+    ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _LIST}
 

@@ -273,8 +273,10 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
 def _first_rows(queue: Queue, settings: Settings) -> tuple[dict[int, int], list[str]]:
     """Return where a queue begins that the ledger does not know, and what to say of it."""
     if queue.consumed:  # read before: `start_from` is for queues that are new to the consumer
-        return {**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed}, []
-    rows = dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
+        rows = {**dict.fromkeys(range(len(queue.upper)), 0), **queue.consumed}
+        place = "where its consumer is"
+    else:
+        rows = dict(enumerate(queue.lower if settings.start_from == "earliest" else queue.upper))
+        place = f"its {settings.start_from} rows"
     places = ", ".join(map(str, rows.values()))
-    note = f"first read of {queue.path}: from its {settings.start_from} rows, by partition {places}"
-    return rows, [note]
+    return rows, [f"first read of {queue.path}: from {place}, by partition {places}"]
