@@ -31,7 +31,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tests.proof", description=__doc__)
     parser.add_argument("--only", default="", help="words that the names of the cases have")
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
-    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1)
+    # A lane waits half of the time: for a trigger, a pause, a timeout.
+    parser.add_argument("--lanes", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("--count", type=int, default=0, help="so many cases at most")
     parser.add_argument("--minutes", type=float, default=0, help="stop then; a later run goes on")
     parser.add_argument("--again", action="store_true", help="also cases that have a result")

@@ -10,7 +10,8 @@ Nothing of the job runs and Spark is not needed: Python is parsed, settings are 
     of_tables                           tables on the cluster
     job                                 what was read, as one value
     queries  frames  positions          streams: their writers, and what leads there
-    settings  names                     Spark settings; what a name in Python stands for
+    settings                            Spark settings
+    names  index  syntax                what a name in Python stands for, and where; its pieces
     files  shell                        the files of a job; variables of scripts
     rules                               the rules, each with its source
 

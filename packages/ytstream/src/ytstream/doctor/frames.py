@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .files import Module
-from .names import UNKNOWN, Bound, Chain, Code, Context, Function, Step, inside
+from .names import Code
+from .syntax import UNKNOWN, Bound, Chain, Context, Function, Step, inside
 
 LOADS = ("load", "table", "yt")
 STARTS = ("start", "toTable")

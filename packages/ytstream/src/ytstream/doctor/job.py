@@ -12,9 +12,10 @@ from ..errors import JobError
 from . import files, positions, queries, settings
 from .files import Files, Text
 from .frames import LOADS, Source, batch_read
-from .names import Bound, Code, Context, Step, called
+from .names import Code
 from .queries import Query
 from .rules import spellings
+from .syntax import Bound, Context, Step, called
 
 
 @dataclass(frozen=True)

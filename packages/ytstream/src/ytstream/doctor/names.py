@@ -6,236 +6,18 @@ has ``GAP`` there.
 """
 
 import ast
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .files import Module
-
-GAP = "\ufffc"
-UNKNOWN: Any = object()
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-#: Deeper than hand-written code goes; recursion ends here.
-_DEEPEST = 25
-#: Of a function that is called more often, no more calls are looked at.
-_MOST_CALLS = 20
+from .index import Index
+from .syntax import GAP, UNKNOWN, Bound, Chain, Context, Function, Step, called, inside
 
 
 @dataclass(frozen=True)
-class Context:
-    """Where an expression stands, and what the parameters around it stand for."""
-
-    module: Module
-    function: Function | None = None
-    bound: "Mapping[str, Bound]" = field(default_factory=dict)
-    depth: int = 0
-
-    def deeper(self, **changes: Any) -> "Context":
-        """Return the context of a call."""
-        return replace(self, depth=self.depth + 1, **changes)
-
-    @property
-    def is_too_deep(self) -> bool:
-        """Whether calls are nested so deeply that this can only be a recursion."""
-        return self.depth > _DEEPEST
-
-
-@dataclass(frozen=True)
-class Bound:
-    """An expression and the context in which it means something."""
-
-    node: ast.expr
-    context: Context
-
-
-@dataclass(frozen=True)
-class Step:
-    """One link of a chain such as ``spark.readStream.load(path)``: an attribute or a call of it."""
-
-    name: str
-    call: ast.Call | None
-    context: Context
-    node: ast.expr
-
-    @property
-    def line(self) -> int:
-        """The line on which the name of the link stands."""
-        attribute = self.call.func if self.call else self.node
-        return attribute.end_lineno or attribute.lineno
-
-    def argument(self, place: int, *names: str) -> Bound | None:
-        """Return an argument by its place or its name."""
-        if self.call is None:
-            return None
-        if place < len(self.call.args):
-            return Bound(self.call.args[place], self.context)
-        named = (word.value for word in self.call.keywords if word.arg in names)
-        found = next(named, None)
-        return Bound(found, self.context) if found is not None else None
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A chain with the expression that it begins with."""
-
-    root: Bound
-    steps: Sequence[Step]
-
-
-@dataclass(frozen=True)
-class Code:
-    """All modules of the job, indexed by what names lead to."""
-
-    modules: Sequence[Module]
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """The node around each node."""
-        return {
-            child: node
-            for module in self.modules
-            for node in ast.walk(module.tree)
-            for child in ast.iter_child_nodes(node)
-        }
-
-    @cached_property
-    def functions(self) -> dict[str, tuple[Function, Module]]:
-        """The functions of the job, methods included, by name: of several the first."""
-        return {name: several[0] for name, several in self._functions.items()}
-
-    def function(self, node: ast.expr, context: Context) -> tuple[Function, Module] | None:
-        """Return the job's function that a name or an attribute stands for."""
-        while found := self.resolved(node, context):
-            node, context = found.node, found.context
-        if isinstance(node, ast.Lambda):
-            return node, context.module
-        imports = self.imports[context.module.file]
-        if isinstance(node, ast.Attribute):
-            base = node.value.id if isinstance(node.value, ast.Name) else ""
-            module, name = ".".join(imports.get(base, ())).rstrip("."), node.attr
-        elif isinstance(node, ast.Name):
-            module, name = imports.get(node.id, ("", node.id))
-        else:
-            return None
-        files = {each.file for each in self._named.get(module.rpartition(".")[2], [])}
-        is_method = isinstance(node, ast.Attribute) and not module
-        several = [
-            each
-            for each in self._functions.get(name, [])
-            if isinstance(self.parents.get(each[0]), ast.ClassDef) is is_method
-        ] or self._functions.get(name, [])
-        for wanted in (files, {context.module.file}):
-            for each in several:
-                if each[1].file in wanted:
-                    return each
-        return several[0] if several else None
-
-    @cached_property
-    def _functions(self) -> dict[str, list[tuple[Function, Module]]]:
-        found: dict[str, list[tuple[Function, Module]]] = defaultdict(list)
-        for module, node in self.walk():
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[node.name].append((node, module))
-        return found
-
-    @cached_property
-    def calls(self) -> dict[str, list[tuple[ast.Call, Module]]]:
-        """The calls of each name, as a function or as a method."""
-        found = defaultdict(list)
-        for module, node in self.walk():
-            if isinstance(node, ast.Call) and (name := called(node)):
-                found[name].append((node, module))
-        return found
-
-    @cached_property
-    def _assigned(self) -> dict[tuple[ast.AST, str], list[ast.expr]]:
-        found: dict[tuple[ast.AST, str], list[ast.expr]] = defaultdict(list)
-        for module, node in self.walk():
-            if isinstance(node, ast.Assign):
-                pairs = [(target, node.value) for target in node.targets]
-            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
-                pairs = [(node.target, node.value)]
-            else:
-                continue
-            scope = self.scope(node) or module.tree
-            for target, value in [each for pair in pairs for each in _unpacked(*pair)]:
-                if isinstance(target, ast.Name):
-                    found[scope, target.id].append(value)
-        return found
-
-    @cached_property
-    def _attributes(self) -> dict[str, list[Bound]]:
-        """What attributes are assigned: ``self.x``, class attributes, defaults of options."""
-        found = defaultdict(list)
-        for module, node in self.walk():
-            if not isinstance(node, ast.Assign | ast.ClassDef | ast.Call):
-                continue
-            context = self.context(node, module)
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute):
-                        found[target.attr].append(Bound(node.value, context))
-            if isinstance(node, ast.ClassDef):
-                for inner in node.body:
-                    if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Name):
-                        found[inner.targets[0].id].append(Bound(inner.value, context))
-                    elif isinstance(inner, ast.AnnAssign) and inner.value:
-                        found[ast.unparse(inner.target)].append(Bound(inner.value, context))
-            if isinstance(node, ast.Call) and called(node) == "add_argument":
-                words = [word for word in map(self._constant, node.args) if word]
-                for word in node.keywords:
-                    if word.arg == "default" and words:
-                        name = words[-1].lstrip("-").replace("-", "_")
-                        found[name].append(Bound(word.value, context))
-        return found
-
-    @cached_property
-    def _nodes(self) -> list[tuple[Module, ast.AST]]:
-        return [(module, node) for module in self.modules for node in ast.walk(module.tree)]
-
-    def walk(self) -> Iterator[tuple[Module, ast.AST]]:
-        """Yield every node with its module."""
-        yield from self._nodes
-
-    def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the nodes around a node, from the inside."""
-        while (outer := self.parents.get(node)) is not None:
-            yield outer
-            node = outer
-
-    def scope(self, node: ast.AST) -> Function | None:
-        """Return the function around a node."""
-        return next((outer for outer in self.around(node) if isinstance(outer, Function)), None)
-
-    def context(self, node: ast.AST, module: Module) -> Context:
-        """Return where a node stands, without a call that leads there."""
-        return Context(module, self.scope(node))
-
-    def called_from(self, node: ast.AST, module: Module, depth: int = 0) -> list[Context]:
-        """Return a context for each call of the function around a node."""
-        function = self.scope(node)
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            return [Context(module, function)]
-        found = []
-        for call, there in self._calls_of(function.name) if depth < 4 else []:
-            if function in self.around(call):
-                continue
-            for outer in self.called_from(call, there, depth + 1):
-                found.append(inside(function, module, call, outer))
-                if len(found) == _MOST_CALLS:
-                    return found
-        return found or [Context(module, function)]
-
-    def _calls_of(self, name: str) -> list[tuple[ast.Call, Module]]:
-        """Return the calls of a function, by the names under which modules import it as well."""
-        found = [*self.calls.get(name, [])]
-        for module in self.modules:
-            for own, (_, there) in self.imports[module.file].items():
-                if there == name != own:
-                    found += [each for each in self.calls.get(own, []) if each[1] is module]
-        return found
+class Code(Index):
+    """The job's modules, and what their names, values and chains stand for."""
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -263,7 +45,7 @@ class Code:
 
     def _last(self, scope: ast.AST, use: ast.Name, *, strictly: bool = False) -> ast.expr | None:
         """Return the last value before the use; of a use in another function the last of all."""
-        values = self._assigned.get((scope, use.id), [])
+        values = self.assigned.get((scope, use.id), [])
         if (self.scope(use) or scope) is not scope:
             return values[-1] if values else None
         before = [value for value in values if (value.end_lineno or 0) < use.lineno]
@@ -271,35 +53,13 @@ class Code:
             return values[0]  # a loop's next turn
         return before[-1] if before else None
 
-    @cached_property
-    def imports(self) -> dict[str, dict[str, tuple[str, str]]]:
-        """By file: each name that is imported, the module that it is from, its name there."""
-        found: dict[str, dict[str, tuple[str, str]]] = {each.file: {} for each in self.modules}
-        for module, node in self.walk():
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    own = alias.asname or alias.name
-                    found[module.file][own] = (node.module or "", alias.name)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    own = alias.asname or alias.name.partition(".")[0]
-                    found[module.file][own] = (alias.name, "")
-        return found
-
-    @cached_property
-    def _named(self) -> dict[str, list[Module]]:
-        found = defaultdict(list)
-        for module in self.modules:
-            found[module.name].append(module)
-        return found
-
     def _imported(self, name: str, context: Context) -> Bound | None:
         module, own = self.imports[context.module.file].get(name, ("", ""))
         return self._constant_of(module, own, context) if own else None
 
     def _constant_of(self, module: str, name: str, context: Context) -> Bound | None:
-        for other in self._named.get(module.rpartition(".")[2], []):
-            if values := self._assigned.get((other.tree, name)):
+        for other in self.named.get(module.rpartition(".")[2], []):
+            if values := self.assigned.get((other.tree, name)):
                 return Bound(values[-1], Context(other, depth=context.depth + 1))
         return None
 
@@ -324,13 +84,40 @@ class Code:
         ):
             return found
         is_simple = isinstance(node.value, ast.Name | ast.Attribute)
-        named = self._attributes.get(node.attr, []) if is_simple else []
+        named = self.attributes.get(node.attr, []) if is_simple else []
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             # Begun with None, then set: the last one counts.
             named = [each for each in named if each.context.module is context.module][-1:]
         if len(named) != 1:  # several classes have an attribute of that name
             return None
         return replace(named[0], context=replace(named[0].context, depth=context.depth + 1))
+
+    def function(self, node: ast.expr, context: Context) -> tuple[Function, Module] | None:
+        """Return the job's function that a name or an attribute stands for."""
+        while found := self.resolved(node, context):
+            node, context = found.node, found.context
+        if isinstance(node, ast.Lambda):
+            return node, context.module
+        imports = self.imports[context.module.file]
+        if isinstance(node, ast.Attribute):
+            base = node.value.id if isinstance(node.value, ast.Name) else ""
+            module, name = ".".join(imports.get(base, ())).rstrip("."), node.attr
+        elif isinstance(node, ast.Name):
+            module, name = imports.get(node.id, ("", node.id))
+        else:
+            return None
+        files = {each.file for each in self.named.get(module.rpartition(".")[2], [])}
+        is_method = isinstance(node, ast.Attribute) and not module
+        several = [
+            each
+            for each in self.definitions.get(name, [])
+            if isinstance(self.parents.get(each[0]), ast.ClassDef) is is_method
+        ] or self.definitions.get(name, [])
+        for wanted in (files, {context.module.file}):
+            for each in several:
+                if each[1].file in wanted:
+                    return each
+        return several[0] if several else None
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -402,9 +189,6 @@ class Code:
         found = self.value(Bound(node, context))
         return GAP if found is UNKNOWN else str(found)
 
-    def _constant(self, node: ast.expr) -> str:
-        return node.value if isinstance(node, ast.Constant) and type(node.value) is str else ""
-
     # -- chains ------------------------------------------------------------------------------------
 
     def chain(
@@ -458,15 +242,6 @@ class Code:
         ]
 
 
-def _unpacked(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the single assignments of ``a, b = 1, 2``."""
-    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-        is_plain = not any(isinstance(each, ast.Starred) for each in target.elts)
-        if is_plain and len(target.elts) == len(value.elts):
-            return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
-
-
 def _has(function: Function, name: str) -> bool:
     """Return whether a function has a parameter of that name."""
     given = function.args
@@ -479,41 +254,3 @@ def _summands(node: ast.expr) -> list[ast.expr]:
         found.append(node.right)
         node = node.left
     return [node, *reversed(found)]
-
-
-def called(call: ast.Call) -> str:
-    """Return the last part of the name that is called."""
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def inside(
-    function: Function,
-    module: Module,
-    call: ast.Call | None,
-    outer: Context,
-    first: Bound | None = None,
-) -> Context:
-    """Return the context in a function that is called; ``first`` is an argument before the others.
-
-    A method's ``self`` takes none.
-    """
-    names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-    defaults = function.args.defaults
-    here = Context(module, depth=outer.depth + 1)
-    bound = {
-        name: Bound(value, here)
-        for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True)
-    }
-    for item, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
-        if value is not None:
-            bound[item.arg] = Bound(value, here)
-    names = [name for name in names if name not in ("self", "cls")]
-    given = [first] if first else []
-    given += [Bound(value, outer) for value in call.args] if call else []
-    bound |= dict(zip(names, given, strict=False))
-    for word in call.keywords if call else ():
-        if word.arg:
-            bound[word.arg] = Bound(word.value, outer)
-    return Context(module, function, bound, outer.depth + 1)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from .frames import UNIONS, Source
 from .job import Job
-from .names import UNKNOWN, Bound, Context, Step, called
 from .positions import mentioned, words_of
 from .queries import Query
 from .rules import Finding
+from .syntax import UNKNOWN, Bound, Context, Step, called
 
 _RANDOM = {
     "rand", "randn", "randstr", "uuid", "shuffle", "monotonically_increasing_id", "sample",

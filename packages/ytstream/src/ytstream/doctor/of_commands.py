@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from .job import Job, Table
-from .names import GAP, UNKNOWN, Bound, Step
 from .rules import Finding
+from .syntax import GAP, UNKNOWN, Bound, Step
 
 _NOT_VITAL = r"register-queue-consumer\b.*(--non-vital|--no-vital|vital=(%?false|0))"
 _NO_VERSIONS = r"min_data_versions[\"']?\s*[=:]\s*0\b|@min_data_versions[\"']?\s+0\b"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from .job import Job
-from .names import Step
 from .queries import Query
 from .rules import Finding
+from .syntax import Step
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _DEDUPLICATED = {"distinct", "dropDuplicates", "drop_duplicates", "dropDuplicatesWithinWatermark"}

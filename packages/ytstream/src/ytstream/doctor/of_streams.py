@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator
 
 from .frames import Source
 from .job import Job
-from .names import GAP, UNKNOWN, Bound
 from .queries import Query
 from .rules import UNREAD, Finding
+from .syntax import GAP, UNKNOWN, Bound
 
 _AWAITS = {"awaitTermination", "awaitAnyTermination", "processAllAvailable", "isActive"}
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"

@@ -13,9 +13,9 @@ from ..guarantees import sizing
 from ..operating.retention import DEFAULTS, by_age
 from .frames import Source
 from .job import Job
-from .names import GAP
 from .queries import Query
 from .rules import Finding, spellings
+from .syntax import GAP
 
 _MEMORY = "enable_dynamic_store_read"
 _ATTRIBUTES = (

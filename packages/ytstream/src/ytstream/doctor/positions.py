@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..connector.spyt import POSITION
-from .names import GAP, UNKNOWN, Bound, Code, Step, called
+from .names import Code
 from .queries import Query
+from .syntax import GAP, UNKNOWN, Bound, Step, called
 
 _SELECTS = ("select", "selectExpr")
 _ALL = "*"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .frames import LOADS, STARTS, Flow, Options, Source, options_of, place_of, traced
-from .names import Bound, Chain, Code, Context, Step
+from .names import Code
+from .syntax import Bound, Chain, Context, Step
 
 _WRITER = "writeStream"
 

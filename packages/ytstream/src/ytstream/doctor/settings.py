@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .files import Text
-from .names import UNKNOWN, Bound, Code, called
+from .names import Code
+from .syntax import UNKNOWN, Bound, called
 
 _KEY = r"spark\.[A-Za-z][\w.-]*\w"
 #: What Spark takes if a setting is given several times, from the last to the first. A session's
