@@ -19,6 +19,8 @@ POINTS = Path(__file__).with_name("points.json")
 
 KILLED_BEFORE, KILLED_AFTER = "killed-before", "killed-after"
 KILLS = (KILLED_BEFORE, KILLED_AFTER)
+#: Of requests that tasks send side by side, the first one is the only one that is not applied.
+OVERTAKEN = "overtaken"
 #: What a request meets, and the driver lives on.
 REFUSED, DROPPED, LOST_REPLY = "refused", "dropped", "lost-reply"
 PAUSED, GONE, CLOCK, AWAY = "paused", "transaction-gone", "clock-60-s", "cluster-away"
@@ -30,6 +32,8 @@ THEN = "+"
 FAULTS: Mapping[str, str] = {
     KILLED_BEFORE: "the driver is killed before the request",
     KILLED_AFTER: "the driver is killed once the request is applied",
+    OVERTAKEN: "the driver is killed once all that tasks send beside the request is applied, "
+    "and the request is not",
     "second": "killed, and its successor is killed in a step of its start",
     REFUSED: "the cluster refuses the request",
     DROPPED: "the connection breaks before the request is applied",
@@ -52,6 +56,8 @@ _READS = ("start-raise", "start-open", "middle")
 #: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
 _GONE = ("start-begin", "middle")
+#: What tasks write: the objects of their requests begin so.
+_OF_TASKS = ("output", "rejected", "checkpoint/N/state/N/")
 #: Where the first of two faults kills: method and object of a request of the middle batch.
 FIRST = (
     ("ModifyRows", "output", KILLED_AFTER),
@@ -96,6 +102,8 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
         name = str(point["name"])
         if point["is_write"]:
             yield from (Case(variant, name, kill) for kill in KILLS)
+            if _is_side_by_side(point) and not variant.is_listing:
+                yield Case(variant, name, OVERTAKEN)
         if variant.name in FULL:
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
         if variant.is_listing and point["is_write"] and point["place"] == "middle":
@@ -108,6 +116,12 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             for point in known:
                 if point["is_write"] and point["place"] in _STARTS:
                     yield Case(variant, first, kill, str(point["name"]))
+
+
+def _is_side_by_side(point: Mapping[str, Any]) -> bool:
+    """Whether several tasks send such a request in one batch, and this is the first of them."""
+    is_of_a_task = str(point["object"]).startswith(_OF_TASKS)
+    return point["place"] == "middle" and is_of_a_task and "~" not in point["name"]
 
 
 def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from tests.proof.results import Line
 GROUPS: Mapping[str, Sequence[str]] = {
     "killed before": (cases.KILLED_BEFORE,),
     "killed after": (cases.KILLED_AFTER,),
+    "overtaken": (cases.OVERTAKEN,),
     "two kills": ("second",),
     "refused": (cases.REFUSED,),
     "dropped": (cases.DROPPED,),

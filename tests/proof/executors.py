@@ -1,6 +1,7 @@
-"""`python -m tests.proof.executors`: real executors of a standalone cluster, killed in a write.
+"""`python -m tests.proof.executors`: executors that are processes of a standalone cluster.
 
-Spark starts the task again on another executor, inside the same transaction. Played with the job's
+They are killed while they write, alone or with their worker, or the rows that a task has prepared
+for others are gone. Spark starts tasks again, inside the same transaction. Played with the job's
 settings, with the fence alone, and without either, which repeats rows.
 """
 
@@ -10,13 +11,20 @@ import sys
 import time
 from collections.abc import Sequence
 
-from packages.ytstream.tests.test_retries import _play as play
+from packages.ytstream.tests.retries import play
 from tests.proof import results
 from tests.proof.scene import SEED
 
-#: Faults of the worker, by the name that they have on the page.
-FAULTS = {"write": "write-fails-once", "executor": "executors-killed"}
+#: What is played, and the name that it has on the page.
+FAULTS = {
+    "write": "a-write-fails-once",
+    "executor": "executors-killed",
+    "worker": "worker-killed",
+    "fetch": "shuffle-gone",
+}
 CURES = {"all": "executors", "fence": "executors", "none": "without the fence against attempts"}
+#: Spark starts no task again then, or none that has written.
+NOT_PLAYED = {("write", "all"), ("fetch", "none")}
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -24,15 +32,20 @@ def main(wanted: Sequence[str]) -> int:
     commit, wrong = results.commit(), 0
     for fault in wanted or FAULTS:
         for cure, of in CURES.items():
-            if (fault, cure) == ("write", "all"):  # Spark starts no task again then
+            if (fault, cure) in NOT_PLAYED:
                 continue
             started = time.monotonic()
             (found,) = play(fault, cure)
             lost, repeated = int(found["lost"]), int(found["duplicated"])
             holds = not lost and not repeated
             wrong += holds == (cure == "none")
+            where = (
+                "transactional-deduplicate-1:middle:PullConsumer.queue-0"
+                if fault == "fetch"
+                else "transactional-map-1:middle:ModifyRows.output"
+            )
             line = results.Line(
-                case=f"transactional-map-1:middle:ModifyRows.output:{FAULTS[fault]}-{cure}",
+                case=f"{where}:{FAULTS[fault]}-{cure}",
                 verdict="held" if holds else "failed",
                 lost=lost,
                 repeated=repeated,

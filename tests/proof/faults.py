@@ -9,9 +9,9 @@ from typing import Any
 
 from minicluster.client import Entry, Fault
 from tests.proof import cases
-from tests.proof.life import Life, StalledError, until
+from tests.proof.life import Life, StalledError, end_queries, until
 from tests.proof.playing import MissedError, Play
-from tests.proof.points import Point, named
+from tests.proof.points import WRITES, Point, named
 from tests.proof.scene import Recorded, recovery
 from ytstream.recovery.lock import LOCK_SECONDS
 
@@ -23,12 +23,16 @@ _AWAY_SECONDS = 1.5
 _HIT_SECONDS = 60.0
 #: How long a request may take that is applied, and gets no reply.
 _JOURNAL_SECONDS = 5.0
+#: When no request came for so long, the tasks that are not held back are done.
+_QUIET_SECONDS = 1.0
 #: Makes a fault happen at a point; returns the output's rows before the case.
 Cause = Callable[[Play, Point, Recorded], int]
 
 
 def cause_of(fault: str) -> Cause:
     """Return what makes a fault happen in a lane."""
+    if fault == cases.OVERTAKEN:
+        return _overtaken
     return _by_state if fault in cases.KILLS else _living
 
 
@@ -52,6 +56,50 @@ def _by_state(play: Play, point: Point, life: Recorded) -> int:
     play.since = time.monotonic()
     play.start()
     return rows
+
+
+def _overtaken(play: Play, point: Point, life: Recorded) -> int:
+    """Hold a task's request back until the others are done; take that state for a kill's."""
+    scene, control = play.scene, play.scene.control
+    scene.load(life.base)
+    control.journal.clear()
+    rows = play.output_rows()
+    state = str(scene.folder / "overtaken.state")
+    with armed(play, point, action="delay") as rule:
+        driver = play.start()
+        _await(play, rule, driver)
+        before = _writes(play)
+        beside = _settled(play) - before
+        control.save(state)
+    driver.ask_to_end()
+    control.faults.remove(rule)
+    _journal(play, point, rule)
+    verify(play, point, rule, control.journal()[-1].n)
+    if not beside:
+        raise MissedError("no task has sent anything beside it")
+    end_queries(scene.lane.spark)
+    driver.end()
+    control.faults.clear()
+    scene.load(state)
+    control.journal.clear()
+    play.since = time.monotonic()
+    play.start()
+    return rows
+
+
+def _writes(play: Play) -> int:
+    """Return how many requests that may write have been applied."""
+    return sum(entry.method in WRITES for entry in play.scene.control.journal())
+
+
+def _settled(play: Play) -> int:
+    """Return how many there are once no more of them come."""
+    count, since = _writes(play), time.monotonic()
+    while time.monotonic() - since < _QUIET_SECONDS:
+        time.sleep(0.05)
+        if (now := _writes(play)) != count:
+            count, since = now, time.monotonic()
+    return count
 
 
 # -- alive: a rule of the cluster at the point

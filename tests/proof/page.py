@@ -23,6 +23,14 @@ PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg
 PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"
 DEFECTS, SOAK = ROOT / "docs" / "proof" / "defects.json", ROOT / "docs" / "proof" / "soak.json"
 TWIN, EXECUTORS = "twin", "executors"
+#: What happens to executors, by its name in results.
+EXECUTOR_FAULTS = {
+    "a-write-fails-once": "a write fails once (executors are threads)",
+    "executors-killed": "all executors are killed while they write",
+    "worker-killed": "a worker is killed with its executor, while it writes",
+    "shuffle-gone": "the rows that a task has prepared for other tasks are gone",
+}
+_KEPT = {"all": "settings and fence", "fence": "the fence alone"}
 
 
 def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
@@ -227,9 +235,18 @@ def _executors(lines: Sequence[Line]) -> str:
     known = [line for line in lines if line.of == EXECUTORS]
     if not known:
         return ""
-    body = ((f"`{line.fault}`", line.lost, line.repeated, quoted(line.said)) for line in known)
-    head = ("executors of a local-cluster", "lost", "repeated", "what ended the query")
-    return rows(head, body)
+    body = (
+        (
+            EXECUTOR_FAULTS[line.fault.rpartition("-")[0]],
+            _KEPT[line.fault.rpartition("-")[2]],
+            line.lost,
+            line.repeated,
+            quoted(line.said),
+        )
+        for line in known
+    )
+    head = ("what happens", "cures that are there", "lost", "repeated", "what failed the batch")
+    return "\n\n".join([words("EXECUTORS"), rows(head, body)])
 
 
 def _soak(found: dict[str, Any]) -> str:

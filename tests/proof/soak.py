@@ -1,8 +1,9 @@
 """`python -m tests.proof.soak --minutes N`: steady load, and something that goes wrong at random.
 
-A real process runs the job. Every few seconds rows come in; now and then the driver is killed, the
-RPC proxy goes down and up, rows behind the consumer are trimmed, or the output is unmounted. At the
-end the rows are counted as in any case. Figures of three parts of the run are kept for the page.
+A real process runs the job, with two executors, processes as well. Every few seconds rows come in;
+now and then the driver or an executor is killed, the RPC proxy goes down and up, rows behind the
+consumer are trimmed, or the output is unmounted. At the end the rows are counted as in any case.
+Figures of three parts of the run are kept for the page.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from subprocess import Popen
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from yt.common import YtError
@@ -29,6 +31,7 @@ from tests.proof import history, oracle
 from tests.proof.lane import PARTITIONS, connection_of
 from tests.proof.twins import process
 from tests.proof.variants import Variant, variant_of
+from tests.standalone import Standalone, standalone
 from ytstream import provision
 from ytstream.demo.sample import Sample
 from ytstream.demo.scenario import drained
@@ -49,6 +52,7 @@ class Look:
 
     second: float
     driver_mib: float
+    executors_mib: float
     cluster_mib: float
     nodes: int
     requests: int
@@ -63,6 +67,7 @@ class Soak:
     connection: Connection
     sample: Sample
     cluster: testing.Running
+    machines: Standalone
     drivers: ExitStack
     source: random.Random
     driver: Popen[bytes] | None = None
@@ -93,6 +98,7 @@ class Soak:
         """Let one thing go wrong."""
         faults: dict[str, Callable[[], None]] = {
             "driver killed": self._kill,
+            "executor killed": self._kill_executor,
             "proxy down and up": self._proxy,
             "trimmed behind the consumer": self._trim,
             "output unmounted and mounted": self._unmount,
@@ -106,6 +112,11 @@ class Soak:
         with suppress(ProcessLookupError):
             os.killpg(self.driver.pid, signal.SIGKILL)
         self.start()
+
+    def _kill_executor(self) -> None:
+        executors = self.machines.executors()
+        with suppress(ProcessLookupError, IndexError):  # of a driver that has just been killed
+            os.kill(self.source.choice(executors), signal.SIGKILL)
 
     def _proxy(self) -> None:
         address = self.cluster.rpc[0]
@@ -137,6 +148,7 @@ class Soak:
                 Look(
                     second,
                     _mib_of_group(self.driver.pid),
+                    sum(map(_mib, self.machines.executors())),
                     _mib(self.cluster.pid),
                     nodes,
                     sum(self.cluster.client.journal.counts().values()),
@@ -170,12 +182,19 @@ def _mib_of_group(pgid: int) -> float:
 
 def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
     """Return the figures of a soak."""
-    with testing.start() as cluster, ExitStack() as drivers:
+    with (
+        TemporaryDirectory(prefix="machines-") as folder,
+        standalone(Path(folder)) as machines,
+        testing.start() as cluster,
+        ExitStack() as drivers,
+    ):
+        os.environ["PYSPARK_SUBMIT_ARGS"] = machines.submit_args
         connection, sample = connection_of(variant, cluster.http)
         provision.LOCAL_QUEUE_TABLETS = PARTITIONS
         provision.provision(connection)
         fill_reference(connection, sample)
-        soak = Soak(variant, connection, sample, cluster, drivers, random.Random(seed))
+        source = random.Random(seed)
+        soak = Soak(variant, connection, sample, cluster, machines, drivers, source)
         soak.start()
         began = time.monotonic()
         next_fault = FAULT_SECONDS * 2
@@ -219,7 +238,7 @@ def figures(soak: Soak, verdict: oracle.Verdict, minutes: float, seed: int) -> d
         f"{verdict.lost} lost, {verdict.repeated} repeated; {faults or 'no fault'}."
     )
     head = [
-        "part", "driver, MiB", "minicluster, MiB", "nodes of the checkpoint",
+        "part", "driver, MiB", "executors, MiB", "minicluster, MiB", "nodes of the checkpoint",
         "requests per batch", "seconds per batch",
     ]  # fmt: skip
     return {"told": told, "head": head, "body": body, "lost": verdict.lost}
@@ -230,6 +249,7 @@ def _row(looks: Sequence[Look]) -> list[str]:
     batches = max(1, last.batches - first.batches)
     return [
         f"{mean(look.driver_mib for look in looks):.0f}",
+        f"{mean(look.executors_mib for look in looks):.0f}",
         f"{mean(look.cluster_mib for look in looks):.0f}",
         f"{mean(look.nodes for look in looks):.0f}",
         f"{(last.requests - first.requests) / batches:.0f}",

@@ -107,9 +107,29 @@ def test_every_case_has_a_name_of_its_own() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["ModifyRows.output", "MoveNode.checkpoint/N/state/N/N/N.delta"])
+def test_of_what_tasks_write_the_first_request_is_overtaken(name: str) -> None:
+    method, _, about = name.partition(".")
+    wanted = [f"middle:{name}", f"middle:{name}~last", f"last:{name}", "middle:ModifyRows.ledger"]
+    points = [
+        {"name": each, "place": each.partition(":")[0], "method": method,
+         "object": "ledger" if each.endswith("ledger") else about,
+         "is_write": True, "in_transaction": False, "after": ""}
+        for each in wanted
+    ]  # fmt: skip
+    found = [case for case in cases_of(VARIANTS[-1], points) if case.fault == "overtaken"]
+    assert [case.point for case in found] == [f"middle:{name}"]
+
+
+def test_what_executors_met_is_said_in_words() -> None:
+    case = f"{NAME}:worker-killed-fence"
+    text = page([*LINES, replace(HELD, case=case, of="executors", said="fence: a task")], {})
+    assert "| a worker is killed with its executor, while it writes | the fence alone | 0 |" in text
+
+
 def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
     both = [
-        {"name": f"middle:{name}", "place": "middle", "method": name, "object": "output",
+        {"name": f"middle:{name}", "place": "middle", "method": name, "object": "ledger",
          "is_write": True, "in_transaction": False, "after": after}
         for name, after in (("one", ""), ("two", "middle:one"))
     ]  # fmt: skip

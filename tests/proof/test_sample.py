@@ -18,6 +18,7 @@ VARIANT = variant_of("transactional-map-1")
 SAMPLE = (
     "middle:CommitTransaction.ledger:killed-before",
     "middle:CommitTransaction.ledger:killed-after",
+    "middle:ModifyRows.output:overtaken",
     "middle:ModifyRows.output~last:refused",
     "middle:CommitTransaction.ledger:lost-reply",
     "middle:CommitTransaction.ledger:late-begun",

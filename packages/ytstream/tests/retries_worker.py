@@ -2,10 +2,16 @@
 
     python -m packages.ytstream.tests.retries_worker FAULT CURE ...
 
-FAULT is ``write`` (one write fails) or
-``executor`` (the executors are killed while they write), CURE is ``fence`` or ``none``, or ``all``,
-whose settings the session then has. Prints a line of JSON for each cure: the failure that ended the
-query, and the rows counted after recovery and a second run.
+FAULT is one of
+
+    write       one write fails; executors are threads
+    executor    all executors are killed while they write
+    worker      a worker and its executor are killed while they write
+    fetch       the rows that one task has prepared for others are gone
+
+CURE is ``fence`` or ``none``, or ``all``, whose settings the session then has. Prints a line of
+JSON for each cure: the failure that ended the query, and the rows counted after recovery and a
+second run.
 """
 
 from __future__ import annotations
@@ -15,8 +21,12 @@ import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -26,6 +36,8 @@ from minicluster import testing
 from minicluster.client import Fault
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ON_STRIKE
+from tests.jvm import submit_args
+from tests.standalone import Standalone, standalone
 from ytstream import confs, provision
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained
@@ -54,17 +66,36 @@ def allow_retries() -> None:
     confs.GUARANTEES = {**confs.GUARANTEES, "transactional": transactional}
 
 
-def kill_executors(cluster: testing.Running, rule: Fault) -> None:
-    """Kill all executors of this process once a write is under way, then let the write finish."""
+def kill_executors(machines: Standalone) -> None:
+    """Kill all executors."""
+    for executor in machines.executors():
+        with suppress(ProcessLookupError):
+            os.kill(executor, signal.SIGKILL)
+
+
+def drop_shuffles(machines: Standalone) -> None:
+    """Remove what a task has prepared for others, once there is some."""
+    deadline = time.monotonic() + 60
+    while not machines.drop_shuffles():
+        assert time.monotonic() < deadline, "no task has prepared rows for others"
+        time.sleep(0.1)
+
+
+#: What happens in the middle of a request, by fault: the request, how many of its kind are before
+#: it, and what is done meanwhile.
+FAULTS: dict[str, tuple[str, int, Callable[[Standalone], None]]] = {
+    "executor": ("ModifyRows", 5, kill_executors),
+    "worker": ("ModifyRows", 5, Standalone.kill_worker),
+    "fetch": ("PullConsumer", 3, drop_shuffles),
+}
+
+
+def meanwhile(
+    cluster: testing.Running, rule: Fault, act: Callable[[Standalone], None], machines: Standalone
+) -> None:
+    """Act once the request is under way, then let it finish."""
     cluster.client.faults.wait(rule, timeout=120)
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes()
-            group = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
-        except (OSError, ValueError):
-            continue
-        if b"CoarseGrainedExecutorBackend" in command and group == os.getsid(0):
-            os.kill(int(folder.name), signal.SIGKILL)
+    act(machines)
     cluster.client.faults.remove(rule)
 
 
@@ -72,15 +103,26 @@ def main(fault: str, *cures: str) -> None:
     """Play the fault with each cure and print the results."""
     if "all" not in cures:
         allow_retries()
-    with testing.start() as cluster:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(testing.start())
+        machines = None
+        if fault in FAULTS:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="machines-")))
+            machines = stack.enter_context(standalone(folder))
+        # ``local[2,4]`` retries as a cluster does.
+        os.environ["PYSPARK_SUBMIT_ARGS"] = (
+            machines.submit_args if machines else submit_args("local[2,4]")
+        )
         for cure in cures:
-            print(json.dumps(play(cluster, fault, cure)))
+            print(json.dumps(play(cluster, fault, cure, machines)))
         SparkSession.active().stop()
 
 
-def play(cluster: testing.Running, fault: str, cure: str) -> dict[str, Any]:
+def play(
+    cluster: testing.Running, fault: str, cure: str, machines: Standalone | None
+) -> dict[str, Any]:
     """Return how the job ends; the first one opens the session."""
-    made = example("transactional", "map")
+    made = example("transactional", "deduplicate" if fault == "fetch" else "map")
     settings = replace(
         settings_of(made.job, f"//home/{cure}", proxy=cluster.http),
         max_rows_per_partition=1_000,
@@ -92,28 +134,32 @@ def play(cluster: testing.Running, fault: str, cure: str) -> dict[str, Any]:
     stream = Stream(connection, made.sample, session.open_session(connection))
     stream.send(2_000)
     stream.recover()
-    where = {"path": settings.output}
     faults = cluster.client.faults
-    if fault == "write":
+    if machines is None:
+        where = {"path": settings.output}
         faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=ON_STRIKE)
     else:
-        rule = faults.add(method="ModifyRows", where=where, skip=5, action="delay", seconds=60)
-        threading.Thread(target=kill_executors, args=(cluster, rule), daemon=True).start()
+        method, skip, act = FAULTS[fault]
+        where = {"path": settings.output} if method == "ModifyRows" else {}
+        rule = faults.add(method=method, where=where, skip=skip, action="delay", seconds=60)
+        given = (cluster, rule, act, machines)
+        threading.Thread(target=meanwhile, args=given, daemon=True).start()
     failure = first_run(stream)
     stream.recover()
-    stream.drain()
+    stream.close()
     outcome = stream.outcome()
     return {"failure": failure, "lost": outcome.lost, "duplicated": outcome.duplicated}
 
 
 def first_run(stream: Stream) -> str:
-    """Return the failure that ended the query, or nothing when it went through."""
+    """Return what failed the batch and so ended the query, or nothing when it went through."""
     is_drained = drained(stream.connection)
     with stream.running() as query:
         try:
             wait(is_drained, query)
         except StreamingQueryException as error:
-            return str(error)
+            # The plan follows, and names the fence.
+            return str(error).partition(" failed: ")[2].partition("\n")[0]
     return ""
 
 
