@@ -265,6 +265,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--variant", default="transactional-window-1")
     parser.add_argument("--figures", type=Path, default=FIGURES)
     given = parser.parse_args(words)
+    # Ends like Ctrl-C, so that no process outlives it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     found = run(variant_of(given.variant), given.minutes, given.seed)
     given.figures.parent.mkdir(parents=True, exist_ok=True)
     given.figures.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")

@@ -45,6 +45,7 @@ def process(variant: str, proxy: str, log: Path = LOG) -> Iterator[subprocess.Po
         started = subprocess.Popen(
             [sys.executable, "-m", "tests.proof.process", variant, proxy],
             cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # a killed one has said all it said
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
