@@ -76,6 +76,11 @@ class Soak:
     done: dict[str, int] = field(default_factory=dict)
     _rounds: int = 0
 
+    @property
+    def batches(self) -> int:
+        """How many micro-batches were done at the last look."""
+        return self.looks[-1].batches if self.looks else 0
+
     def start(self) -> None:
         """Start a driver, once the lock of one that was killed is free."""
         self.cluster.client.clock.advance(LOCK_SECONDS + 1)
@@ -197,14 +202,16 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
         soak = Soak(variant, connection, sample, cluster, machines, drivers, source)
         soak.start()
         began = time.monotonic()
-        next_fault = FAULT_SECONDS * 2
+        next_fault, batches = FAULT_SECONDS, 0
         while (second := time.monotonic() - began) < minutes * 60:
             soak.put()
             soak.look(second)
             assert soak.driver is not None
             if soak.driver.poll() is not None:
                 raise RuntimeError(f"the driver has ended with {soak.driver.returncode}: {LOG}")
-            if second > next_fault:
+            # Not before a batch is done: a driver that never comes so far shows nothing.
+            if second > next_fault and (done := soak.batches) > batches:
+                batches = done
                 soak.disturb()
                 next_fault = second + FAULT_SECONDS * (0.5 + soak.source.random())
             time.sleep(PERIOD_SECONDS)
