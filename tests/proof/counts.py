@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from tests.proof import cases
-from tests.proof.results import Line
+from tests.proof.results import CONTROL, Line
+from tests.proof.variants import LISTINGS, VARIANTS
 
 #: Columns of the table: a short name, and the faults that it counts.
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -62,13 +63,21 @@ def cell_of(lines: Iterable[Line]) -> Cell:
 def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
     """Return the cells by variant and group, in the order of the variants."""
     rows: dict[str, dict[str, Cell]] = {}
-    for variant in dict.fromkeys(line.variant for line in lines):
+    places = {variant.name: place for place, variant in enumerate((*VARIANTS, *LISTINGS))}
+    for variant in sorted({line.variant for line in lines}, key=places.__getitem__):
         own = [line for line in lines if line.variant == variant]
         rows[variant] = {
             group: cell_of(line for line in own if line.fault in faults)
             for group, faults in GROUPS.items()
         }
     return rows
+
+
+def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
+    """Return the cells of the listing by mode and group, in the order of the modes."""
+    own = [line for line in lines if line.of.startswith(CONTROL)]
+    modes = {line.variant: line.of.removeprefix(CONTROL) for line in own}
+    return {modes[variant]: row for variant, row in table(own).items()}
 
 
 def recovery(lines: Sequence[Line]) -> dict[str, tuple[float, float]]:

@@ -11,7 +11,7 @@ from minicluster.client import Entry, Fault
 from tests.proof import cases
 from tests.proof.life import Life, StalledError, end_queries, until
 from tests.proof.playing import MissedError, Play
-from tests.proof.points import WRITES, Point, named
+from tests.proof.points import Point, is_border, named
 from tests.proof.scene import Recorded, recovery
 from ytstream.recovery.lock import LOCK_SECONDS
 
@@ -68,8 +68,7 @@ def _overtaken(play: Play, point: Point, life: Recorded) -> int:
     with armed(play, point, action="delay") as rule:
         driver = play.start()
         _await(play, rule, driver)
-        before = _writes(play)
-        beside = _settled(play) - before
+        beside = _settled(play, point)
         control.save(state)
     driver.ask_to_end()
     control.faults.remove(rule)
@@ -87,19 +86,24 @@ def _overtaken(play: Play, point: Point, life: Recorded) -> int:
     return rows
 
 
-def _writes(play: Play) -> int:
-    """Return how many requests that may write have been applied."""
-    return sum(entry.method in WRITES for entry in play.scene.control.journal())
-
-
-def _settled(play: Play) -> int:
-    """Return how many there are once no more of them come."""
-    count, since = _writes(play), time.monotonic()
+def _settled(play: Play, point: Point) -> int:
+    """Return how many requests of the point's class others have sent, once no more of them come."""
+    count, since = _beside(play, point), time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:
         time.sleep(0.05)
-        if (now := _writes(play)) != count:
+        if (now := _beside(play, point)) != count:
             count, since = now, time.monotonic()
     return count
+
+
+def _beside(play: Play, point: Point) -> int:
+    """Return how many requests of the point's class are in the journal since the last border."""
+    entries, found = play.scene.control.journal(), 0
+    for entry, name in zip(entries, named(entries, play.scene.variant.root), strict=True):
+        found += (entry.method, name) == (point.method, point.object)
+        if is_border(entry, name, is_listing=play.scene.variant.is_listing):
+            found = 0
+    return found
 
 
 # -- alive: a rule of the cluster at the point

@@ -177,17 +177,16 @@ def _recovery(proof: Sequence[Line]) -> str:
 
 
 def _control(lines: Sequence[Line]) -> str:
-    modes = dict.fromkeys(line.of for line in lines if line.of.startswith(CONTROL))
-    if not modes:
+    found = counts.control(lines)
+    if not found:
         return words("NOT_YET")
+    groups = [group for group in GROUPS if any(row[group].cases for row in found.values())]
     body = []
-    for mode in modes:
-        own = [line for line in lines if line.of == mode]
-        cells = [cell_of(line for line in own if line.fault in GROUPS[name]) for name in GROUPS]
+    for mode, row in found.items():
+        own = [line for line in lines if line.of == f"{CONTROL}{mode}"]
         wrong = sum(line.verdict in ("failed", "stalled") for line in own)
-        name = mode.removeprefix(CONTROL)
-        body.append((name, *(cell.text for cell in cells), cell_of(own).text, wrong))
-    table = rows(("mode of the listing", *GROUPS, "all", "cases that break"), body)
+        body.append((mode, *(row[group].text for group in groups), cell_of(own).text, wrong))
+    table = rows(("mode of the listing", *groups, "all", "cases that break"), body)
     return "\n\n".join([words("CONTROL"), table])
 
 
@@ -283,7 +282,8 @@ def write() -> None:
     }
     PAGE.write_text(page(lines, facts), encoding="utf-8")
     proof = [line for line in lines if line.of == PROOF]
-    PICTURE.write_text(picture(counts.table(proof)), encoding="utf-8")
+    drawn = picture(counts.table(proof), counts.control(lines))
+    PICTURE.write_text(drawn, encoding="utf-8")
 
 
 def _json(path: Path, default: Any) -> Any:

@@ -22,11 +22,17 @@ _STYLE = """
 """
 
 
-def picture(rows: Mapping[str, Mapping[str, Cell]]) -> str:
-    """Return the table as SVG: the number of cases in each cell, and its colour for what came."""
+def picture(
+    rows: Mapping[str, Mapping[str, Cell]], control: Mapping[str, Mapping[str, Cell]]
+) -> str:
+    """Return the table as SVG: the number of cases in each cell, and its colour for what came.
+
+    ``control`` is what the listing of SPYT's documentation makes of the faults, by its mode.
+    """
+    total = sum(cell.cases for row in rows.values() for cell in row.values())
+    rows = {**rows, **{f"SPYT's listing, {mode}": row for mode, row in control.items()}}
     width = _LEFT + _WIDTH * len(GROUPS) + 20
     height = _TOP + _HEIGHT * len(rows) + 44
-    total = sum(cell.cases for row in rows.values() for cell in row.values())
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{total} cases by variant and fault</title>",
@@ -71,7 +77,7 @@ def _legend(y: int) -> str:
         "held": "nothing lost, nothing repeated",
         "repeats": "rows repeat, as at least once allows",
         "failed": "lost, repeated or stalled",
-        "none": "not played",
+        "none": "no case",
     }
     parts, x = [], 14
     for kind, text in said.items():

@@ -15,7 +15,7 @@ from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen, distinc
 from tests.proof.counts import GROUPS, Cell
 from tests.proof.page import page
 from tests.proof.picture import kind_of, picture
-from tests.proof.results import CURE, PROOF, Line
+from tests.proof.results import CONTROL, CURE, PROOF, Line
 from tests.proof.variants import LISTINGS, VARIANTS
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
@@ -60,11 +60,20 @@ def test_every_fault_is_in_one_column() -> None:
 
 
 def test_the_picture_is_a_document_with_a_cell_for_each_group() -> None:
-    root = ElementTree.fromstring(picture(counts.table(LINES)))
+    root = ElementTree.fromstring(picture(counts.table(LINES), {}))
     kinds = [node.get("class") for node in root.iter("{http://www.w3.org/2000/svg}rect")]
     assert kinds.count("failed") == 2  # one of them in the legend
     assert kinds.count("repeats") == 2
-    assert "prefers-color-scheme: dark" in picture({})
+    assert "prefers-color-scheme: dark" in picture({}, {})
+
+
+def test_the_picture_has_what_the_listing_makes_of_it_below() -> None:
+    case = "listing-idempotent-map-1:middle:ModifyRows.output:refused"
+    line = replace(HELD, case=case, of=f"{CONTROL}idempotent", verdict="failed", lost=3)
+    drawn = picture(counts.table(LINES), counts.control([*LINES, line]))
+    assert "SPYT's listing, idempotent" in drawn
+    assert drawn.count('class="failed"') == 3
+    assert "<title>5 cases" in drawn
 
 
 @pytest.mark.parametrize(
