@@ -11,6 +11,7 @@ import pytest
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import ON_STRIKE, StreamOf
 from ytstream import RestartableError
+from ytstream.connector.java import jvm_of
 from ytstream.demo.tables import row_count
 from ytstream.query import few
 from ytstream.query.audit import Range
@@ -197,3 +198,55 @@ def test_rows_that_are_gone_by_then_end_the_query(
     with pytest.raises(RestartableError, match=r"read other rows of //.* for 'rejected' than"):
         stream.drain()
     assert [row_count(stream.connection, name) for name in stream.settings.outputs] == [0, 0]
+
+
+@pytest.mark.parametrize(("kind", "is_selected"), [("int64", True), ("string", False)])
+def test_columns_that_the_job_does_not_read_may_be_of_any_size(
+    stream_of: StreamOf, cluster: Running, kind: str, is_selected: bool
+) -> None:
+    """The rows pass through the driver with all columns, and the size is that of declared ones."""
+    stream = stream_of("transactional", "map", 1, rejects=True)
+    (queue,) = stream.settings.queues
+    schema = [dict(column) for column in stream.client.get(f"{queue}/@schema")]
+    client: Any = stream.client
+    client.unmount_table(queue, sync=True)
+    client.alter_table(queue, schema=[*schema, {"name": "more", "type": kind}])
+    client.mount_table(queue, sync=True)
+    stream.send(300)
+    with _requests(cluster, stream.settings.queues) as found:
+        stream.drain()
+    assert bool(found["selected"]) == is_selected
+    assert _is_exact(stream)
+
+
+def test_rows_that_spyt_cannot_read_are_read_with_all_others(
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of("transactional", "map", 1, rejects=True)
+
+    def failing(*_: object) -> None:
+        jvm_of(stream.spark).java.lang.Long.parseLong("no number")
+
+    monkeypatch.setattr(few, "selected_rdd", failing)
+    stream.send(300)
+    with _requests(cluster, stream.settings.queues) as found:
+        stream.drain()
+    assert found["selected"]
+    assert _is_exact(stream)
+
+
+@pytest.mark.parametrize("most", [0, few.MOST_BYTES])
+def test_rows_whose_numbers_have_no_sum(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Spark's sum is null then (try_sum, source.py)."""
+    monkeypatch.setattr(few, "MOST_BYTES", most)
+    stream = stream_of("transactional", "map", 1, rejects=True)
+    (queue,) = stream.settings.queues
+    client: Any = stream.client
+    client.unmount_table(queue, sync=True)
+    client.reshard_table(queue, tablet_count=1, trimmed_row_counts=[1 << 62], sync=True)
+    client.mount_table(queue, sync=True)
+    stream.send(300)
+    stream.drain()
+    assert _is_exact(stream)

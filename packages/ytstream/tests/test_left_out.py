@@ -204,6 +204,33 @@ def test_a_condition_that_may_judge_a_row_in_two_ways_is_refused(
     assert "of the clocks use current_timestamp()" in said
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "date_time > cast('now' as timestamp)",
+        "date_time > to_timestamp(' Today ')",
+        "date(date_time) = 'tomorrow'",
+        "try_to_timestamp('now') < date_time",
+        "date_time < try_cast(concat('no', 'w') as timestamp)",
+    ],
+)
+def test_a_text_that_becomes_another_time_in_each_reading_is_refused(
+    stream_of: StreamOf, condition: str
+) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"ahead": condition})
+    said = refusal(stream.flow)
+    assert "has a text such as 'now', and a time that differs in its place" in said
+    assert "use current_timestamp()" in said
+
+
+@pytest.mark.parametrize("clock", ["url = 'now'", "date_time > timestamp'2024-01-01 00:00:00'"])
+def test_a_text_that_stays_one_may_be_compared(stream_of: StreamOf, clock: str) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"odd": clock})
+    stream.flow()
+
+
 @pytest.mark.parametrize("clock", ["current_timestamp()", "current_date()", "localtimestamp()"])
 def test_the_batchs_time_may_be_asked_in_each_way(stream_of: StreamOf, clock: str) -> None:
     stream = stream_of("transactional", rejects=True)

@@ -108,6 +108,10 @@ BREAKS: dict[str, tuple[Change, str]] = {
         lambda rows: rows.filter(F.col("date_time") < F.current_date()),
         "current_date is not deterministic",
     ),
+    "clock in a text": (
+        lambda rows: rows.filter("date_time < cast('now' as timestamp)"),
+        "a text such as 'now' is cast to a time: a replay has another one",
+    ),
     "computed key": (
         lambda rows: rows.withColumn("row_index", F.col("row_index") + 1),
         "row_index is computed",

@@ -87,16 +87,16 @@ def _of_no_stream(
     return plan.withNewChildren(java[f"{PYTHON_UTILS}.toSeq"](children))
 
 
-def leaves(node: Node) -> list[tuple[Node, list[str]]]:
+def leaves(node: Node) -> list[tuple[Node, dict[str, Any]]]:
     """Return what reads the rows of a plan, in order, and the columns it reads of its queue.
 
-    Columns have the names that they have there (SPYT, MetadataFields).
+    By the names that they have there (SPYT, MetadataFields), with their types in Spark's JSON.
     """
     found, position = [], {inner: f"${name}" for name, inner in POSITION.items()}
     for leaf in each(node.jvm.collectLeaves()):
         fields = json.loads(leaf.schema().json())["fields"]
-        names = (field["metadata"].get("original_name", field["name"]) for field in fields)
-        found.append((Node(leaf), [position.get(name, name) for name in names]))
+        columns = {f["metadata"].get("original_name", f["name"]): f["type"] for f in fields}
+        found.append((Node(leaf), {position.get(n, n): kind for n, kind in columns.items()}))
     return found
 
 

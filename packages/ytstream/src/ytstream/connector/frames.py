@@ -20,6 +20,17 @@ def clock_pattern(spark: SparkSession) -> Any:
     return jvm_of(spark).org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
 
 
+def has_clock_texts(rows: DataFrame) -> bool:
+    """Return whether texts such as 'now' and 'today' are cast to times in the plan of a frame.
+
+    Spark's optimizer puts the time in their place, another one in each execution
+    (SpecialDatetimeValues); the analysed plan has the text.
+    """
+    rules = jvm_of(rows.sparkSession).org.apache.spark.sql.catalyst.optimizer
+    plan = rules.ReplaceExpressions.apply(analysed(rows).jvm)
+    return not rules.SpecialDatetimeValues.apply(plan).fastEquals(plan)
+
+
 def verify_stream(rows: DataFrame, output_mode: str) -> None:
     """Raise Spark's AnalysisException for a plan that it refuses as a stream."""
     sql = jvm_of(rows.sparkSession).org.apache.spark.sql

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Settings
-from ..connector.frames import clock_pattern
+from ..connector.frames import clock_pattern, has_clock_texts
 from ..connector.plans import Expression, Node, analysed
 from ..errors import JobError
 from ..plan import SOURCES, queues
@@ -143,6 +143,8 @@ def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
             pending += inner
             if not inner:
                 yield f"{expression.function} is not deterministic: a replay has other values"
+    if has_clock_texts(rows):
+        yield "a text such as 'now' is cast to a time: a replay has another one"
 
 
 def _sources(plan: Node, settings: Settings) -> Iterator[str]:

@@ -9,10 +9,12 @@ the batch's plan gives them their reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -32,6 +34,10 @@ MOST_BYTES = 8 * 1024**2
 _NAMED = 1_000
 #: A position as one number, which a double holds: 12 bits queue, 14 tablet, 27 row.
 _QUEUES, _TABLETS, _ROWS = 1 << 12, 1 << 14, 1 << 27
+#: Types whose values have few bytes, by their names in Spark's and SPYT's JSON.
+_SHORT = (
+    "byte", "short", "integer", "long", "uint64", "float", "double", "boolean", "date", "timestamp",
+)  # fmt: skip
 _BIN = re.compile(r"\[([^,\]]+),([^,\]]+)\]")
 
 #: Queue -> partition -> rows.
@@ -81,15 +87,20 @@ def positions(found: Any, counts: Mapping[str, int], planned: Ranges) -> Positio
     return named
 
 
-def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -> dict[int, Any]:
+def selected(
+    rows: DataFrame, node: Node, places: Positions, tablets: Tablets, sized: Collection[str]
+) -> dict[int, Any]:
     """Return the rows at ``places`` as the leaves of ``node`` hold them: number of a leaf -> RDD.
 
-    The queues are read by leaves in their order. Raises RestartableError where the cluster refuses
-    that, or has not all of the rows.
+    The queues are read by leaves in their order. Of the columns ``sized`` the bytes were observed.
+    Raises RestartableError where other columns may hold any number of bytes, where the cluster
+    refuses that or has not all of the rows, and where SPYT makes no rows of them.
     """
     found = {}
     read = zip(leaves(node), places.items(), strict=True)
     for number, ((leaf, columns), (queue, named)) in enumerate(read):
+        if wide := [n for n, kind in columns.items() if n not in sized and kind not in _SHORT]:
+            raise RestartableError(f"{queue} has more columns of any size: {', '.join(wide)}")
         rowsets = tablets.rowsets(
             f"[{'], ['.join(columns)}] from [{queue}] where [$tablet_index] = {tablet} "
             f"and [$row_index] in ({', '.join(map(str, keys[start : start + _NAMED]))})"
@@ -99,5 +110,8 @@ def selected(rows: DataFrame, node: Node, places: Positions, tablets: Tablets) -
         wanted = sum(map(len, named.values()))
         if (has := sum(rowset.getRows().size() for rowset in rowsets)) != wanted:
             raise RestartableError(f"{queue} has {has} of {wanted} rows")
-        found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
+        try:
+            found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
+        except (Py4JJavaError, PySparkException) as error:
+            raise RestartableError(f"SPYT makes no rows of those of {queue}") from error
     return found

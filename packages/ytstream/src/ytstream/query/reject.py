@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
+from ..connector.frames import has_clock_texts
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
 from ..errors import JobError
@@ -113,6 +114,9 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
             f"{unsteady[0]} gives another value each time; of the clocks use current_timestamp(), "
             "which is the batch's time"
         )
+    elif has_clock_texts(chosen):
+        problem = f"{condition} has a text such as 'now', and a time that differs in its place"
+        remedy = "use current_timestamp(), which is the batch's time"
     else:
         return
     raise JobError(f"{name}: {problem}", remedy)
