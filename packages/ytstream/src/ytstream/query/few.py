@@ -28,7 +28,7 @@ from .source import INNER_POSITION
 
 #: More rejected rows than this are no few. Each row beyond costs as many comparisons (trim()).
 MOST_ROWS = 2_048
-#: Nor are rows with more bytes, as JSON: they pass through the driver.
+#: Nor are rows with more bytes, as JSON: they pass through the driver. See selected(), ``sized``.
 MOST_BYTES = 8 * 1024**2
 #: Rows that one query names.
 _NAMED = 1_000
