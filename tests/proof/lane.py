@@ -52,12 +52,14 @@ class Lane:
         adopt(self.spark, connection)
 
 
-def connection_of(variant: Variant, proxy: str) -> tuple[Connection, Sample]:
-    """Connect the variant's job to a cluster."""
+def connection_of(
+    variant: Variant, proxy: str, rows: int = PARTITION_ROWS
+) -> tuple[Connection, Sample]:
+    """Connect the variant's job to a cluster; ``rows`` of a partition in a batch at most."""
     made = made_of(variant)
     settings = replace(
         settings_of(made.job, variant.root, proxy=proxy, queues=variant.queues),
-        max_rows_per_partition=PARTITION_ROWS,
+        max_rows_per_partition=rows,
         dyn_batch_size=WRITE_ROWS,
         trigger_seconds=TRIGGER_SECONDS,
     )

@@ -1,4 +1,7 @@
-"""`python -m tests.proof.process VARIANT PROXY`: the job as a process, as `run` runs it."""
+"""`python -m tests.proof.process VARIANT PROXY ROWS`: the job as a process, as `run` runs it.
+
+ROWS is how many rows of a partition a micro-batch has at most.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ from ytstream.query.jvm import explained_jvm, leave_if_hung
 from ytstream.recovery.lock import alone
 
 
-def main(variant: str, proxy: str) -> int:
+def main(variant: str, proxy: str, rows: str) -> int:
     """Return the exit code of `run`: 0, or 1 for a refusal or failure."""
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
-    connection, _ = connection_of(variant_of(variant), proxy)
+    connection, _ = connection_of(variant_of(variant), proxy, int(rows))
     try:
         with explained_jvm(), ExitStack() as session, alone(connection):
             supervisor.run(connection, session)
@@ -30,6 +33,6 @@ def main(variant: str, proxy: str) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1], sys.argv[2])
+    code = main(*sys.argv[1:])
     leave_if_hung(code)
     raise SystemExit(code)

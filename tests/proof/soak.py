@@ -42,6 +42,8 @@ from ytstream.recovery.lock import LOCK_SECONDS
 FIGURES = ROOT / "docs" / "proof" / "soak.json"
 LOG = ROOT / "build" / "proof" / "soak.log"
 ROWS, PERIOD_SECONDS, FAULT_SECONDS = 40, 2.0, 25.0
+#: Of a partition in a batch at most: what came while no driver ran is one batch.
+BATCH_ROWS = 2_000
 _DRAIN_SECONDS = 600.0
 _PARTS = ("start", "middle", "end")
 
@@ -85,7 +87,7 @@ class Soak:
         """Start a driver, once the lock of one that was killed is free."""
         self.cluster.client.clock.advance(LOCK_SECONDS + 1)
         self.drivers.close()
-        started = process(self.variant.name, self.cluster.http, LOG)
+        started = process(self.variant.name, self.cluster.http, LOG, BATCH_ROWS)
         self.driver = self.drivers.enter_context(started)
 
     def put(self) -> None:

@@ -38,12 +38,14 @@ _OTHERWISE = ("start_transaction",)
 
 
 @contextmanager
-def process(variant: str, proxy: str, log: Path = LOG) -> Iterator[subprocess.Popen[bytes]]:
+def process(
+    variant: str, proxy: str, log: Path = LOG, rows: int = lane.PARTITION_ROWS
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start the job as a process; no process outlives the block."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         started = subprocess.Popen(
-            [sys.executable, "-m", "tests.proof.process", variant, proxy],
+            [sys.executable, "-m", "tests.proof.process", variant, proxy, str(rows)],
             cwd=ROOT,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},  # a killed one has said all it said
             stdin=subprocess.DEVNULL,
