@@ -216,15 +216,20 @@ def _twins(lines: Sequence[Line]) -> str:
     if not twins:
         return words("NOT_YET")
     proof = {line.case: line for line in lines if line.of == PROOF}
-    agree = sum(line.case in proof and proof[line.case].verdict == line.verdict for line in twins)
+    both = [
+        (line.verdict, proof[line.case].verdict)
+        for line in twins
+        if line.case in proof and "missed" not in (line.verdict, proof[line.case].verdict)
+    ]
+    agree = sum(one == other for one, other in both)
     body = (
         (variant, cell_of(line for line in twins if line.variant == variant).text)
-        for variant in dict.fromkeys(line.variant for line in twins)
+        for variant in counts.table(twins)
     )
     count = cell_of(twins)
     told = (
         f"{count.cases} cases were played a second time with real processes and a real `kill -9` "
-        f"at the same request; {agree} of {len(twins)} have the verdict of their simulated twins. "
+        f"at the same request; {agree} of {len(both)} that have a simulated twin have its verdict. "
         f"{_missed(count)}"
     )
     return "\n\n".join([told, rows(("variant", "cases · lost · repeated · stalled"), body)])
@@ -256,7 +261,7 @@ def _soak(found: dict[str, Any]) -> str:
 
 def _defects(found: Sequence[dict[str, str]]) -> str:
     if not found:
-        return "None yet."
+        return words("NO_DEFECTS")
     body = ((one["case"], one["what"], one["commit"]) for one in found)
     return rows(("case", "what was wrong", "fixed by"), body)
 

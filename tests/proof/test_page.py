@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.project import ROOT
 from tests.proof import counts, results
 from tests.proof.__main__ import main
 from tests.proof.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
@@ -165,3 +166,14 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
         main(["--only", "exactly-twice"])
     assert caught.value.code == 2
     assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_figures_of_the_results() -> None:
+    lines = results.read()
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    proof = counts.cell_of(line for line in lines if line.of == PROOF)
+    control = counts.cell_of(line for line in lines if line.of.startswith(CONTROL))
+    assert (proof.lost, proof.stalled, proof.failed) == (0, 0, 0)
+    assert f"{proof.cases:,} were played" in readme
+    assert f"same faults: {control.stalled} cases stalled, and rows were lost" in readme
+    assert control.lost

@@ -55,7 +55,6 @@ VARIANTS = (
     Variant("at_least_once", "window"),
     Variant("at_least_once", "deduplicate"),
     Variant("at_least_once", "join"),
-    Variant("at_least_once", "sessions"),
 )
 #: The control, which is started again as it is.
 LISTINGS = tuple(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -158,8 +159,9 @@ def first_run(stream: Stream) -> str:
         try:
             wait(is_drained, query)
         except StreamingQueryException as error:
-            # The plan follows, and names the fence.
-            return str(error).partition(" failed: ")[2].partition("\n")[0]
+            # Around it are lines of Python's code, and a plan that names the fence.
+            found = re.search(r"RuntimeError: batch \S+ failed: (.*)", str(error))
+            return found[1] if found else str(error)
     return ""
 
 
