@@ -256,7 +256,7 @@ def _executors(lines: Sequence[Line]) -> str:
 def _soak(found: dict[str, Any]) -> str:
     if not found:
         return words("NOT_YET")
-    return "\n\n".join([found["told"], rows(found["head"], found["body"])])
+    return "\n\n".join([found["told"], rows(found["head"], found["body"]), words("SOAK")])
 
 
 def _defects(found: Sequence[dict[str, str]]) -> str:
