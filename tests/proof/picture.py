@@ -31,7 +31,7 @@ def picture(
     """
     total = sum(cell.cases for row in rows.values() for cell in row.values())
     rows = {**rows, **{f"SPYT's listing, {mode}": row for mode, row in control.items()}}
-    width = _LEFT + _WIDTH * len(GROUPS) + 20
+    width = _LEFT + _WIDTH * len(GROUPS) + 44
     height = _TOP + _HEIGHT * len(rows) + 44
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
