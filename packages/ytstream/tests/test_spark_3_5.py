@@ -27,6 +27,7 @@ SAMPLE = (
     "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
     "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
+    "test_left_out.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
     "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
     "test_nulls.py::test_a_column_is_computed_once",
     "test_nulls.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
