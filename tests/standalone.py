@@ -94,6 +94,7 @@ def _start(name: str, folder: Path, *words: str, number: int | str = "") -> subp
         **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(folder),
+        "SPARK_LOCAL_IP": "127.0.0.1",  # their pages are for nobody else
         "SPARK_LOCAL_DIRS": str(folder),
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_MEMORY": "256m",

@@ -24,7 +24,7 @@ def has_clock_texts(rows: DataFrame) -> bool:
     """Return whether texts such as 'now' and 'today' are cast to times in the plan of a frame.
 
     Spark's optimizer puts the time in their place, another one in each execution
-    (SpecialDatetimeValues); the analysed plan has the text.
+    (SpecialDatetimeValues); the analysed plan has the text. So has one with 'epoch', which stays.
     """
     rules = jvm_of(rows.sparkSession).org.apache.spark.sql.catalyst.optimizer
     plan = rules.ReplaceExpressions.apply(analysed(rows).jvm)

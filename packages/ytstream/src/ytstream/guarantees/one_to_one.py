@@ -144,7 +144,10 @@ def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
             if not inner:
                 yield f"{expression.function} is not deterministic: a replay has other values"
     if has_clock_texts(rows):
-        yield "a text such as 'now' is cast to a time: a replay has another one"
+        yield (
+            "a text such as 'now' is cast to a time: a replay has another one (for 'epoch' write "
+            "timestamp_seconds(0))"
+        )
 
 
 def _sources(plan: Node, settings: Settings) -> Iterator[str]:

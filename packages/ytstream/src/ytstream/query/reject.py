@@ -116,7 +116,9 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         )
     elif has_clock_texts(chosen):
         problem = f"{condition} has a text such as 'now', and a time that differs in its place"
-        remedy = "use current_timestamp(), which is the batch's time"
+        remedy = (
+            "use current_timestamp(), which is the batch's time; for 'epoch' timestamp_seconds(0)"
+        )
     else:
         return
     raise JobError(f"{name}: {problem}", remedy)
