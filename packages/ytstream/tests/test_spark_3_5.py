@@ -82,4 +82,5 @@ def test_it_passes_under_spark_3_5(environments: dict[str, Path], names: tuple[s
         start_new_session=True,
     )
     assert done.returncode == 0, done.stdout[-20_000:]
-    assert f"{len(names)} passed" in done.stdout
+    # A name that is not there ends with an error. A name with parameters is several tests.
+    assert "skipped" not in done.stdout, done.stdout[-20_000:]
