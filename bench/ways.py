@@ -48,6 +48,13 @@ _BID = {
     "date_time": f"timestamp_micros(1704067200000000 + value * {_STEP_US})",
     "extra": "elt(1 + cast(value % 4 as int), null, '', 'привет', 'a quoted text')",
 }
+#: A kind whose sample has other rows: few bidders at a time, who come again after two hours.
+_OTHERS = {
+    "sessions": {
+        "bidder": "100 * (1 + value * 1050000 div 600000000 % 12) + value * 7919 % 30",
+        "date_time": "timestamp_micros(1704067200000000 + value * 1050000)",
+    },
+}
 
 
 def opened(connection: Connection, way: str) -> SparkSession:
@@ -127,6 +134,7 @@ def _noop(case: Case, size: Size, connection: Connection, spark: SparkSession) -
         "tablet_index": "value % 4",
         "row_index": "value",
         **_BID,
+        **_OTHERS.get(case.processing, {}),
     }
     events = numbers.select(*(F.expr(text).alias(name) for name, text in columns.items()))
     rows = _transformed(connection, events, spark)
