@@ -58,6 +58,20 @@ def test_all_rows_are_read_with_their_types(stream: Stream) -> None:
     assert found.dtypes == [("auction", "bigint"), ("category", "string"), ("seller", "bigint")]
 
 
+def test_the_rows_are_computed_once_and_freed(stream: Stream) -> None:
+    """A frame of Python's rows goes through Python workers each time that it is computed."""
+    runner = _runner(stream)
+    found = runner.read_reference()
+    assert found is not None
+    plan = found.filter("auction > 0")._jdf.queryExecution().executedPlan().toString()
+    assert "InMemoryTableScan" in plan
+    assert found.storageLevel.useMemory
+    newer = runner.read_reference()
+    assert newer is not None
+    assert not found.storageLevel.useMemory
+    assert newer.storageLevel.useMemory
+
+
 def test_a_row_without_a_key_is_said_and_does_no_harm(
     stream: Stream, caplog: pytest.LogCaptureFixture
 ) -> None:

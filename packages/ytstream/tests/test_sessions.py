@@ -169,7 +169,7 @@ SHOWN = [("raise",), ("fewer columns",), ("another state",), ("a fraction in the
 
 def replace_function(stream: Stream, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     """Give the job another state function, as an edit of transform.py would."""
-    made: dict[str, Any] = {"pd": pd, "random": random}
+    made: dict[str, Any] = {"pd": pd, "random": random, "sys": sys}
     code = f"def sessions(key, frames, state):\n    {body}\n"
     exec(compile(code, "/job/src/bids/transform.py", "exec"), made)
     users = stream.connection.job.transform.__globals__
@@ -232,6 +232,28 @@ def test_a_function_that_is_not_deterministic_agrees_with_its_state_in_a_transac
     assert sum(row["bids"] for row in rows) == len(stream.sent)
     bidders = {row["bidder"] for row in rows}
     assert len({(row["bidder"], row["first_bid"]) for row in rows}) == len(bidders) < len(rows)
+
+
+#: For each call: how many importers of Spark's archive there are, and whether Spark is from it.
+LISTED = f"""list(frames)
+    import pyspark
+    importers = sum("/pyspark.zip" in path for path in sys.path_importer_cache)
+    is_archived = int("/pyspark.zip" in pyspark.__file__)
+    yield pd.DataFrame([(*key, importers, is_archived, 1, 0)], columns={COLUMNS})
+"""
+
+
+@pytest.mark.spark
+def test_a_worker_does_not_list_sparks_archive_for_each_task(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each importer that is there when a task begins lists the archive (see user_state.py)."""
+    stream = stream_of("transactional", "sessions")
+    replace_function(stream, monkeypatch, LISTED)
+    stream.send(40)
+    stream.drain()
+    rows = [*stream.client.select_rows(f"first_bid, last_bid from [{stream.settings.output}]")]
+    assert {(row["first_bid"], row["last_bid"]) for row in rows} == {(0, 1)}
 
 
 @pytest.mark.spark

@@ -155,8 +155,11 @@ class QueryRunner:
 
         Raises JobError when it cannot be used and was not read before.
         """
+        former = self.reference
         try:
             self.reference = read_reference(self.spark, self.connection)
+            if former is not None:
+                former.unpersist()
         except (YtError, OSError, JobError) as error:
             if self.reference is None:
                 raise
