@@ -31,10 +31,12 @@ class Worker:
 
     def __init__(self, environment: Path, proxy: str, log: Path) -> None:
         self._log = log
+        # PySpark names its own Spark there, and another test of this process may have started it.
+        own = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
         with log.open("ab") as sink:
             self._process = subprocess.Popen(
                 [str(environment / "bin" / "python"), str(WORKER), proxy],
-                env={**os.environ, "PYSPARK_SUBMIT_ARGS": submit_args()},
+                env={**own, "PYSPARK_SUBMIT_ARGS": submit_args()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
