@@ -7,8 +7,8 @@ after each call.
 And a worker does not list Spark's own archive again for each task. At the start of each one it asks
 Python's importers to forget what they know (pyspark.worker_util.setup_spark_files; Spark 4.2 asks
 no more, SPARK-54744). Up to Python 3.12 the importers of an archive list it anew at once, one
-importer after the other (CPython, gh-103200): three quarters of the processor time of the example's
-workers. Python makes an importer that is gone when it needs it.
+importer after the other (CPython, gh-103200), which took the example's workers 42 of 146 processor
+seconds for a million rows. Python makes an importer that is gone when it needs it.
 """
 
 from __future__ import annotations
