@@ -55,8 +55,8 @@ its state.
 importer of `pyspark.zip` lists the archive anew at the start of a task (CPython gh-103200): 42 of \
 the 146 processor seconds of the listing's workers. `checked_state` spares the job that. What is \
 left goes mostly to pandas: a frame for each key and batch.
-- **Join.** Measured before the reference was kept on the executors: Python workers made it anew in \
-each batch, 3.8 to 4.0 processor seconds per million rows in every way.
+- **Join.** Measured before the reference was kept on the executors: Python workers made it anew \
+in each batch, 3.8 to 4.0 processor seconds per million rows in every way.
 """
 STARTS = """\
 A generated project, run as its owner runs it, with rows waiting. The end is the commit of the
