@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -82,5 +83,8 @@ def test_it_passes_under_spark_3_5(environments: dict[str, Path], names: tuple[s
         start_new_session=True,
     )
     assert done.returncode == 0, done.stdout[-20_000:]
-    # A name that is not there ends with an error. A name with parameters is several tests.
+    # A name with parameters is several tests.
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None, done.stdout[-20_000:]
+    assert int(passed[1]) >= len(names), done.stdout[-20_000:]
     assert "skipped" not in done.stdout, done.stdout[-20_000:]

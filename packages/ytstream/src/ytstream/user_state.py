@@ -4,15 +4,15 @@ A state that does not fit its schema ends the job. Spark stores null for a value
 and says nothing (EvaluatePython.makeFromJava): 5.0 in a bigint is lost. So the state is verified
 after each call.
 
-And a worker does not list Spark's own archive again for each task. At the start of each one it asks
-Python's importers to forget what they know (pyspark.worker_util.setup_spark_files; Spark 4.2 asks
-no more, SPARK-54744). Up to Python 3.12 the importers of an archive list it anew at once, one
-importer after the other (CPython, gh-103200), which took the example's workers 42 of 146 processor
-seconds for a million rows. Python makes an importer that is gone when it needs it.
+And a worker does not list Spark's own archive for each task. At its start Spark asks Python's
+importers to forget what they know (setup_spark_files; not Spark 4.2, SPARK-54744), and up to Python
+3.12 those of an archive list it anew at once (CPython, gh-103200): 42 of 146 processor seconds of
+the example's workers for a million rows. Python makes an importer anew when it needs it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -45,15 +45,9 @@ def checked_state(function: StateFunction) -> StateFunction:
         yield from rows
         verify(state)
 
-    def forget_archive() -> None:
-        import sys
-
-        known = sys.path_importer_cache
-        for path in [path for path in known if "/pyspark.zip" in path]:
-            known.pop(path, None)
-
     def run(key: Any, frames: Any, state: Any) -> Any:
-        forget_archive()
+        for path in [path for path in sys.path_importer_cache if "/pyspark.zip" in path]:
+            del sys.path_importer_cache[path]
         rows = function(key, frames, state)
         if isinstance(rows, Iterator):  # a generator has not begun yet
             return followed(rows, state)
