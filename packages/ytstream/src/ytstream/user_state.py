@@ -1,13 +1,12 @@
 """The user's function of the state, as Spark's Python workers call it.
 
 A state that does not fit its schema ends the job. Spark stores null for a value of another type,
-and says nothing (EvaluatePython.makeFromJava): 5.0 in a bigint is lost. So the state is verified
-after each call.
+and says nothing (EvaluatePython.makeFromJava). So the state is verified after each call.
 
-And a worker does not list Spark's own archive for each task. At its start Spark asks Python's
-importers to forget what they know (setup_spark_files; not Spark 4.2, SPARK-54744), and up to Python
-3.12 those of an archive list it anew at once (CPython, gh-103200): 42 of 146 processor seconds of
-the example's workers for a million rows. Python makes an importer anew when it needs it.
+A worker does not list Spark's own archive for each task. At its start Spark asks Python's importers
+to forget what they know (setup_spark_files; not Spark 4.2, SPARK-54744), and up to Python 3.12
+those of an archive list it anew at once (CPython, gh-103200): 42 of 146 processor seconds of the
+example's workers for a million rows. Python makes an importer anew when it needs it.
 """
 
 from __future__ import annotations
