@@ -1,7 +1,8 @@
 """Remove what rendering leaves behind, and put the runtime's wheels into vendor/."""
 
-import runpy
+import importlib
 import shutil
+import sys
 from pathlib import Path
 
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
@@ -29,8 +30,9 @@ def vendor(target: Path) -> None:
     """Build the wheels of the template's own packages; those of an earlier version go."""
     shutil.rmtree(target, ignore_errors=True)
     if RUNTIME_FROM == "wheels":
-        builder = runpy.run_path(WHEELS)
-        builder["build_all"](builder["PACKAGES"], target)
+        sys.path.insert(0, str(Path(WHEELS).parent))
+        builder = importlib.import_module(Path(WHEELS).stem)
+        builder.build_all(builder.PACKAGES, target)
 
 
 tidy(Path.cwd())

@@ -15,6 +15,7 @@ from jinja2.ext import Extension
 
 from . import (
     answers,
+    bytecode,
     commands,
     options,
     organisation,
@@ -58,6 +59,7 @@ class TemplateExtension(Extension):
             "template_commit": lambda: origin.commit(answers.TEMPLATE),
         }
         reloading.forget_the_extension()
+        environment.bytecode_cache = bytecode.cache()
         call = current_call()
         if problems := list(options.problems(call.given)):
             _refuse(call, {}, problems)

@@ -14,9 +14,7 @@ import hashlib
 import io
 import os
 import re
-import runpy
 import sys
-import tempfile
 import tomllib
 import zipfile
 from base64 import urlsafe_b64encode
@@ -29,6 +27,8 @@ TEMPLATE = Path(__file__).resolve().parents[1]
 PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream")]
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 _METADATA = re.compile(r".*\.(egg|dist)-info").fullmatch
+# As hatchling finds it.
+_VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 _DATE = (1980, 1, 1, 0, 0, 0)
 _WHEEL = (
     "Wheel-Version: 1.0\nGenerator: ytstream-template\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -38,27 +38,34 @@ _WHEEL = (
 def build_all(packages: Sequence[Path], target: Path) -> list[Path]:
     """Write a wheel of each package folder into ``target``, and SHA256SUMS; return the wheels."""
     wheels = [build(package, target) for package in packages]
-    lines = (f"{_sum(wheel)}  {wheel.name}\n" for wheel in wheels)
-    (target / "SHA256SUMS").write_text("".join(sorted(lines, key=lambda line: line[66:])))
+    sums = (f"{_sum(wheel.read_bytes())}  {wheel.name}\n" for wheel in wheels)
+    (target / "SHA256SUMS").write_text("".join(sorted(sums, key=lambda line: line[66:])))
     return wheels
 
 
 def requirements() -> str:
     """Return the packages as lines of a lock: an index has the wheels of `make dist`."""
-    with tempfile.TemporaryDirectory() as folder:
-        sums = {package.name: _sum(build(package, Path(folder))) for package in PACKAGES}
+    sums = {package.name: _sum(_wheel_of(package)[1]) for package in PACKAGES}
     return "".join(
         f"{name}=={version(name)} \\\n    --hash=sha256:{digest}\n" for name, digest in sums.items()
     )
 
 
-def _sum(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def build(package: Path, target: Path) -> Path:
     """Write the wheel of the folder ``package``, which has pyproject.toml, README.md and src/."""
+    name, data = _wheel_of(package)
     target.mkdir(parents=True, exist_ok=True)
+    wheel = target / name
+    wheel.write_bytes(data)
+    return wheel
+
+
+def _wheel_of(package: Path) -> tuple[str, bytes]:
+    """Return the wheel of a package folder: its file's name, and the bytes."""
     project = described(package)
     name = f"{project['name']}-{project['version']}"
     info = f"{name}.dist-info"
@@ -69,9 +76,7 @@ def build(package: Path, target: Path) -> Path:
         files[f"{info}/entry_points.txt"] = points.encode()
     record = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
-    wheel = target / f"{name}-py3-none-any.whl"
-    wheel.write_bytes(_archive(files))
-    return wheel
+    return f"{name}-py3-none-any.whl", _archive(files)
 
 
 def _archive(files: Mapping[str, bytes]) -> bytes:
@@ -96,7 +101,10 @@ def version(name: str) -> str:
     """Return the version of one of the packages."""
     package = TEMPLATE / "packages" / name
     file = package / _settings(package)["tool"]["hatch"]["version"]["path"]
-    return str(runpy.run_path(str(file))["__version__"])
+    found = _VERSION.search(file.read_text(encoding="utf-8"))
+    if not found:
+        raise ValueError(f'{file}: no line __version__ = "..."')
+    return found[1]
 
 
 @functools.cache
