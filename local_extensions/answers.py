@@ -103,14 +103,8 @@ def stored(given: Answers) -> dict[str, str]:
     return {**given, "queue_paths": " ".join(queues(given)), "yt_proxy": address}
 
 
-def problems(given: Answers) -> list[str]:
-    """Return all reasons why these answers do not give a working project, each on one line."""
-    options = {name: value for name, value in given.items() if not name.startswith("_")}
-    return shortened(list(found(options)))
-
-
 def found(options: Answers) -> list[Problem]:
-    """Return the problems of these answers."""
+    """Return all reasons why these answers do not give a working project."""
     # The other checks read the values and need them to be there.
     return list(_unusable(options)) or [
         *(Problem(problem, "project_slug") for problem in _slug_problems(options["project_slug"])),

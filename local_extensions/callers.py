@@ -22,12 +22,13 @@ _FUNCTIONS = {
 
 
 class Call(NamedTuple):
-    """A command, its arguments by name, the answers among them, and those of .cruft.json."""
+    """A command, its arguments by name, the answers among them, of .cruft.json and of a replay."""
 
     command: str = "cookiecutter"
     arguments: Mapping[str, Any] = {}
     given: Mapping[str, Any] = {}
     stored: Mapping[str, Any] = {}
+    replayed: Mapping[str, Any] = {}
 
 
 def current_call() -> Call:
@@ -50,4 +51,6 @@ def _call(command: str, arguments: dict[str, Any]) -> Call:
         # cruft renders the former commit first, without the answers that are given for the new
         # one. Then it adds them to those of .cruft.json, which it calls cruft_state.
         given = {name: value for name, value in given.items() if stored.get(name) == value}
-    return Call(command, arguments, given, stored)
+    # cookiecutter's `context`: what it read from the replay file, and the answers to new questions.
+    replayed = arguments["context"]["cookiecutter"] if arguments.get("replay") else {}
+    return Call(command, arguments, given, stored, replayed)

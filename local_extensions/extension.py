@@ -42,7 +42,6 @@ class TemplateExtension(Extension):
             "python": text.python,
             "markdown": text.markdown,
             "slug": answers.slug,
-            "problems": lambda given: "\n".join(answers.problems(given)),
             "checked": checked,
             "after_the_pair": after_the_pair,
         }
@@ -63,6 +62,21 @@ class TemplateExtension(Extension):
         call = current_call()
         if problems := list(options.problems(call.given)):
             _refuse(call, {}, problems)
+        _check_replayed(call)
+
+
+def _check_replayed(call: Call) -> None:
+    """Refuse answers that come from a replay file and would not give a working project.
+
+    They are not asked for, so ``checked`` does not see them. Where the file lacks an option,
+    cookiecutter asks for it first, and makes another extension before it writes.
+
+    Raises what ``_refuse`` raises.
+    """
+    answered = options.public(call.replayed)
+    is_whole = answered and options.offered().keys() <= answered.keys()
+    if is_whole and (problems := answers.found(answered)):
+        _refuse(call, answered, problems)
 
 
 def checked(given: dict[str, Any]) -> str:
@@ -76,8 +90,7 @@ def checked(given: dict[str, Any]) -> str:
     others.
     """
     call = current_call()
-    answered = {name: value for name, value in given.items() if not name.startswith("_")}
-    stored = answers.stored({**answered, **organisation.values(call)})
+    stored = answers.stored({**options.public(given), **organisation.values(call)})
     if problems := answers.found(stored):
         _refuse(call, stored, problems)
     given.update(stored)
@@ -92,7 +105,7 @@ def after_the_pair(default: str, given: dict[str, Any]) -> str:
 
     Raises what ``_refuse`` raises, for a guarantee that does not go with the processing.
     """
-    answered = {name: value for name, value in given.items() if not name.startswith("_")}
+    answered = options.public(given)
     if problems := list(answers.pair_problems(answered)):
         _refuse(current_call(), answered, problems)
     return default

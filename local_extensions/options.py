@@ -18,8 +18,12 @@ _OPTIONS = Path(__file__).resolve().parent.parent / "cookiecutter.json"
 
 def offered() -> dict[str, Any]:
     """Return the options: a list of choices, or a default."""
-    declared = json.loads(_OPTIONS.read_text(encoding="utf-8"))
-    return {name: value for name, value in declared.items() if not name.startswith("_")}
+    return public(json.loads(_OPTIONS.read_text(encoding="utf-8")))
+
+
+def public(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a context, without cookiecutter's variables and the template's own."""
+    return {name: value for name, value in context.items() if not name.startswith("_")}
 
 
 def problems(given: Mapping[str, Any]) -> Iterator[Problem]:

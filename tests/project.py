@@ -9,7 +9,7 @@ from typing import Any
 
 from cookiecutter.main import cookiecutter
 
-from local_extensions.answers import problems
+from local_extensions.answers import Answers, found, shortened
 from local_extensions.commands import typed
 from local_extensions.versions import SPARK_VERSIONS
 
@@ -26,6 +26,13 @@ DEFAULTS = {
     "project_slug": "bids-stream",
     "queue_paths": "//home/ytstream/bids",
 }
+
+
+def problems(answers: Answers) -> list[str]:
+    """Return why these answers are refused, each reason on one line."""
+    return shortened(found(answers))
+
+
 QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
 Variant = tuple[str, str, str]
 #: All pairs of guarantee and processing that are offered, with one and with two queues.

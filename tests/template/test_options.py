@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from local_extensions import answers
 from tests.conftest import Generate
-from tests.project import CONTEXT, DEFAULTS, OPTIONS, generate
+from tests.project import CONTEXT, DEFAULTS, OPTIONS, generate, problems
 
 # The public contract: order, and the values in their order. A value may not be offered yet.
 CONTRACT: dict[str, list[str] | None] = {
@@ -65,7 +65,7 @@ def test_the_check_runs_before_anything_else_is_derived() -> None:
 
 
 def test_the_defaults_are_accepted() -> None:
-    assert answers.problems(DEFAULTS) == []
+    assert problems(DEFAULTS) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_slug_is_computed_from_the_name(name: str, slug: str) -> None:
 
 @given(st.text())
 def test_the_computed_slug_is_always_accepted(name: str) -> None:
-    assert answers.problems({**DEFAULTS, "project_slug": answers.slug(name)}) == []
+    assert problems({**DEFAULTS, "project_slug": answers.slug(name)}) == []
 
 
 def test_queues_are_stored_sorted_with_one_space_between(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions import answers, commands
+from local_extensions import commands
 from local_extensions.callers import Call
 from packages.ytstream.tests.examples import PAIRS
 from tests.conftest import Generate
-from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, user_config
+from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
 from tests.project import generate as make
 
 NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
@@ -115,7 +115,7 @@ TEXTS = [
 def test_a_bad_answer_is_refused_on_one_line(
     given: Mapping[str, str], what: str, remedy: str
 ) -> None:
-    (problem,) = answers.problems({**DEFAULTS, **given})
+    (problem,) = problems({**DEFAULTS, **given})
     assert what in problem
     assert remedy in problem
     assert problem.isprintable()
@@ -123,38 +123,38 @@ def test_a_bad_answer_is_refused_on_one_line(
 
 @pytest.mark.parametrize("given", ACCEPTED, ids=repr)
 def test_a_good_answer_is_not_refused(given: Mapping[str, str]) -> None:
-    assert answers.problems({**DEFAULTS, **given}) == []
+    assert problems({**DEFAULTS, **given}) == []
 
 
 @pytest.mark.parametrize("option", ["project_name", "description", "author"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_free_text_is_not_refused(option: str, text: str) -> None:
-    assert answers.problems({**DEFAULTS, option: text}) == []
+    assert problems({**DEFAULTS, option: text}) == []
 
 
 def test_of_many_problems_with_one_option_the_first_are_told() -> None:
     many = " ".join(f"/home/{number}" for number in range(2000))
-    problems = answers.problems({**DEFAULTS, "queue_paths": many, "cypress_root": "b"})
-    assert problems[-1] == "queue_paths: 1995 more"
-    assert len(problems) == 7
+    found = problems({**DEFAULTS, "queue_paths": many, "cypress_root": "b"})
+    assert found[-1] == "queue_paths: 1995 more"
+    assert len(found) == 7
 
 
 def test_all_problems_are_told_at_once() -> None:
     bad = {"project_slug": "json", "queue_paths": "a", "cypress_root": "b", "yt_proxy": "c d"}
-    problems = answers.problems({**DEFAULTS, **bad})
-    assert [re.match(r"\w+", problem)[0] for problem in problems] == list(bad)  # type: ignore[index]
+    found = problems({**DEFAULTS, **bad})
+    assert [re.match(r"\w+", problem)[0] for problem in found] == list(bad)  # type: ignore[index]
 
 
 def test_no_package_may_hide_an_installed_module() -> None:
     for module in filter(str.isidentifier, packages_distributions()):
         given = {**DEFAULTS, "project_slug": module.lower()}
-        assert answers.problems(given), f"{module} is installed: add it to answers._MODULES"
+        assert problems(given), f"{module} is installed: add it to answers._MODULES"
 
 
 @pytest.mark.parametrize("processing", NOT_IDEMPOTENT)
 def test_idempotent_goes_with_map_only(processing: str) -> None:
     given = {**DEFAULTS, "guarantee": "idempotent", "processing": processing}
-    (problem,) = answers.problems(given)
+    (problem,) = problems(given)
     assert f"map only, not with {processing}: " in problem
     assert problem.endswith(f"transactional is exactly once for {processing} too")
 
@@ -162,7 +162,7 @@ def test_idempotent_goes_with_map_only(processing: str) -> None:
 def test_a_total_needs_the_transaction() -> None:
     """Its key is the user's own: older totals written late would stay."""
     given = {**DEFAULTS, "guarantee": "at_least_once", "processing": "aggregate"}
-    (problem,) = answers.problems(given)
+    (problem,) = problems(given)
     assert problem.startswith(
         "processing aggregate goes with guarantee transactional only, not with at_least_once: an "
         "output with a key of your own needs the transaction; without it a paused driver, or a "
@@ -199,8 +199,8 @@ def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> 
     assert {name: stored[name] for name in given} == given
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run cookiecutter's command line, into ``folder / "out"``."""
+def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run cookiecutter's command line, into ``folder / "out"``, with this typed."""
     (folder / "out").mkdir()
     return subprocess.run(
         [
@@ -211,6 +211,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             "--config-file",
             user_config(folder),
         ],
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -251,8 +252,23 @@ def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
     replay.write_text(replay.read_text().replace("//home/ytstream/bids", "//home/ytstream//bids"))
     done = run(tmp_path, str(ROOT), "--replay-file", str(replay))
     assert done.returncode == 1
-    assert 'Error: queue_paths: "//home/ytstream//bids" is not a plain Cypress path' in done.stderr
+    problem, kept = done.stderr.splitlines()
+    assert problem.startswith('Error: queue_paths: "//home/ytstream//bids" is not a plain Cypress')
+    assert kept.startswith("to keep the other answers, type: cookiecutter ")
+    assert kept.endswith(" runtime_from=wheels queue_paths=...")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_a_replay_file_lacks_is_asked_before_the_rest_is_checked(tmp_path: Path) -> None:
+    (first := tmp_path / "first").mkdir()
+    make(first)
+    (replay,) = (first / "replay").iterdir()
+    held = json.loads(replay.read_text(encoding="utf-8"))
+    del held["cookiecutter"]["author"]
+    replay.write_text(json.dumps(held), encoding="utf-8")
+    done = run(tmp_path, str(ROOT), "--replay-file", str(replay), stdin="Team\n")
+    assert done.returncode == 0, done.stderr
+    assert "Team" in (tmp_path / "out" / "bids-stream" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
