@@ -119,7 +119,8 @@ def _sources(folder: Path) -> Iterator[tuple[str, bytes]]:
         folders[:] = [name for name in folders if name not in CACHES and not _METADATA(name)]
         kept += [os.path.join(parent, name).removeprefix(f"{folder}{os.sep}") for name in names]
     for path in sorted(kept, key=lambda path: path.split(os.sep)):
-        yield path, (folder / path).read_bytes()
+        with open(os.path.join(folder, path), "rb") as file:
+            yield path, file.read()
 
 
 def _metadata(project: Mapping[str, Any], package: Path) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from yt import yson
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 
 PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
+# By JVM. py4j asks for every part of a name, and the JVM searches each of Spark's jars for it.
+_FOUND: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def jvm_of(spark: SparkSession) -> Any:
@@ -26,17 +29,16 @@ def jvm_of(spark: SparkSession) -> Any:
 
 @dataclass
 class Java:
-    """Names in the JVM, each looked up once: py4j asks the JVM for every part of a name."""
+    """Names in the JVM, each looked up once."""
 
     jvm: Any
-    _found: dict[str, Any] = field(default_factory=dict)
     _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         """Return a class, or a static method of one."""
-        if name not in self._found:
-            self._found[name] = reduce(getattr, name.split("."), self.jvm)
-        return self._found[name]
+        if name not in (found := _FOUND.setdefault(self.jvm, {})):
+            found[name] = reduce(getattr, name.split("."), self.jvm)
+        return found[name]
 
     def node(self, value: object) -> Any:
         """Return a Python value as a YSON tree of Java's."""
