@@ -18,9 +18,9 @@ from tests.crash_matrix.cases import (
 from tests.crash_matrix.play import play, project_of, staged
 from tests.jvm import submit_args
 
-#: One of a batch, one of a start. Of commits that are applied late and of kills beside a static
-#: output, packages/ytstream/tests has samples without a second process: test_older_drivers.py and
-#: test_snapshots.py.
+#: One of a batch, and in `make journeys` one of a start. Of commits that are applied late and of
+#: kills beside a static output, packages/ytstream/tests has samples without a second process:
+#: test_older_drivers.py and test_snapshots.py.
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
 
 
@@ -48,7 +48,7 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.journey)])
 def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
     (case,) = chosen(name)

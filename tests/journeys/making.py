@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from tests.jvm import submit_args
 from tests.project import ROOT
 
+LINT_TEST_DEMO = ("lint", "test", "demo")
 
-def lint_test_demo(project: Path, environment: Path) -> dict[str, str]:
-    """Run ``make lint test demo``; fail when it fails; return the figures of the RESULT line."""
+
+def result_of(project: Path, environment: Path, targets: Sequence[str]) -> dict[str, str]:
+    """Run ``make`` with the targets, ``demo`` as the last one; return the figures of its RESULT."""
     # Not the options of the make that runs the tests.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    words = ["make", "lint", "test", "demo", "UV=", f"VENV={environment}"]
+    words = ["make", *targets, "UV=", f"VENV={environment}"]
     said = _run(words, project, inherited)
     return dict(word.split("=") for word in said.splitlines()[-1].split()[1:])
 

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Generate
-from tests.journeys.making import edit, lint_test_demo, run
+from tests.journeys.making import LINT_TEST_DEMO, edit, result_of, run
 from tests.journeys.whole import TABLETS
 from tests.project import ROOT
 from ytstream.columns import REJECTED_COLUMNS, resolved, type_name
@@ -142,7 +142,7 @@ def test_the_users_expected_rows_are_those_of_pandas(job: Edge) -> None:
 @a_job
 def test_its_lint_tests_and_demo_pass(make: Any, installed: Mapping[str, Path], job: Edge) -> None:
     started = time.monotonic()
-    result = lint_test_demo(make(job), installed[job.spark])
+    result = result_of(make(job), installed[job.spark], LINT_TEST_DEMO)
     print(f"{job.name}: {time.monotonic() - started:.0f} s", result)
     assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
     assert int(result["rows_out"]) > 0

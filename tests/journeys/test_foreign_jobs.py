@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import pytest
 
 from packages.ytstream.tests import all_types
 from tests.conftest import Generate
-from tests.journeys.making import edit, lint_test_demo, module
+from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
 from tests.project import OPTIONS, ROOT
 from ytstream.columns import resolved, type_name
 
@@ -59,12 +60,6 @@ SMALLER = {
 }
 
 
-def _sampled(job: Foreign) -> object:
-    """One job stands for all in `make test`: the one with columns of every type."""
-    marks = [] if job is JOBS[0] else [pytest.mark.journey]
-    return pytest.param(job, id=f"{job.name}-{job.processing}", marks=marks)
-
-
 def test_there_is_a_job_for_each_kind_of_processing() -> None:
     assert {job.processing for job in JOBS} == {*OPTIONS["processing"]}
 
@@ -80,9 +75,25 @@ def test_one_job_has_columns_of_every_type_in_its_queue_and_in_its_output() -> N
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("job", [*map(_sampled, JOBS)])
+@pytest.mark.journey
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: f"{job.name}-{job.processing}")
 def test_its_lint_tests_and_demo_pass(
     generate: Generate, installed: dict[str, Path], job: Foreign
+) -> None:
+    _make(LINT_TEST_DEMO, generate, installed, job)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_demo_with_columns_of_every_type_passes(
+    generate: Generate, installed: dict[str, Path]
+) -> None:
+    """One job stands for all in `make test`."""
+    _make(["demo"], generate, installed, JOBS[0])
+
+
+def _make(
+    targets: Sequence[str], generate: Generate, installed: dict[str, Path], job: Foreign
 ) -> None:
     project = generate(
         project_name=job.name,
@@ -99,7 +110,7 @@ def test_its_lint_tests_and_demo_pass(
     data = _data(job)
     shutil.copy(data, project / "sample" / data.name)
 
-    result = lint_test_demo(project, installed[job.spark])
+    result = result_of(project, installed[job.spark], targets)
     assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
     assert int(result["rows_out"]) > 0
     assert (result["lost"], result["kills"], result["restarts"]) == ("0", "1", "1")

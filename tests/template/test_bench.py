@@ -257,6 +257,7 @@ def test_the_ways_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.journey
 def test_a_tiny_run_measures_every_way(tmp_path: Path) -> None:
     assert command.main(["--tiny", "--into", str(tmp_path), "transactional-map"]) == 0
     found = stored.read(tmp_path, "transactional-map")

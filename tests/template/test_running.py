@@ -38,34 +38,29 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 
-#: In `make test`: one with Spark 3.5. The runtime's own tests run every guarantee and kind; a
-#: transactional map with Spark 4.1 is in tests/journeys, with foreign data.
-SAMPLE = [("transactional", "window")]
-
-
 def answers_of(variant: Variant) -> dict[str, str]:
     """Return the answers for one of KILLED, which take the Spark versions in turn."""
     spark = SPARK_VERSIONS[KILLED.index(variant) % len(SPARK_VERSIONS)]
     return variant_answers(variant) | {"spark_version": spark}
 
 
-def _sampled(variant: Variant) -> object:
-    marks = [] if variant[:2] in SAMPLE else [pytest.mark.journey]
-    return pytest.param(variant, id="-".join(variant), marks=marks)
-
-
-def test_the_sample_has_the_older_spark_and_several_queues() -> None:
-    (sampled,) = (variant for variant in KILLED if variant[:2] in SAMPLE)
-    assert sampled[2] == "multi"
-    assert answers_of(sampled)["spark_version"] == "3.5"
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize("variant", KILLED, ids="-".join)
+def test_its_own_tests_pass(tmp_path: Path, installed: dict[str, Path], variant: Variant) -> None:
+    answers = answers_of(variant)
+    _run_its_tests(generate(tmp_path, **answers), installed[answers["spark_version"]])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("variant", [*map(_sampled, KILLED)])
-def test_its_own_tests_pass(tmp_path: Path, installed: dict[str, Path], variant: Variant) -> None:
-    answers = answers_of(variant)
-    _run_its_tests(generate(tmp_path, **answers), installed[answers["spark_version"]])
+def test_its_own_tests_but_the_kill_pass_under_spark_3_5(
+    tmp_path: Path, installed: dict[str, Path]
+) -> None:
+    """One project stands for all in `make test`, where a demo kills another (tests/journeys)."""
+    answers = variant_answers(("transactional", "window", "multi")) | {"spark_version": "3.5"}
+    _run_its_tests(generate(tmp_path, **answers), installed["3.5"], "-k", "not survives_a_kill")
 
 
 #: Edits that add a static output beside the first one, with outputs() of docs/operations.md.
@@ -191,7 +186,7 @@ OTHER_TIMES: dict[str, dict[str, dict[str, str]]] = {
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "processing",
-    ["window", *(pytest.param(name, marks=pytest.mark.journey) for name in [*OTHER_TIMES][1:])],
+    [pytest.param(name, marks=pytest.mark.journey) for name in OTHER_TIMES],
 )
 def test_test_transform_fits_other_times_and_names(
     tmp_path: Path, environments: dict[str, Path], processing: str

@@ -110,7 +110,7 @@ def _is_exact(stream: Stream) -> bool:
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
     [
-        ("transactional", "map", 1),
+        pytest.param("transactional", "map", 1, marks=pytest.mark.journey),
         ("idempotent", "map", 3),
         pytest.param("at_least_once", "map", 2, marks=pytest.mark.journey),
         pytest.param("transactional", "window", 2, marks=pytest.mark.journey),

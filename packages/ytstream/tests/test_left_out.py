@@ -37,7 +37,7 @@ pytestmark = pytest.mark.spark
 #: Each kind with state, and guarantees and numbers of queues in turn.
 KINDS = [
     ("transactional", "window", 2),
-    ("transactional", "aggregate", 1),
+    pytest.param("transactional", "aggregate", 1, marks=pytest.mark.journey),
     pytest.param("transactional", "deduplicate", 1, marks=pytest.mark.journey),
     pytest.param("at_least_once", "sessions", 1, marks=pytest.mark.journey),
     pytest.param("at_least_once", "deduplicate", 2, marks=pytest.mark.journey),
@@ -319,7 +319,10 @@ def _batches(stream: Stream) -> Sequence[Any]:
 
 @pytest.mark.parametrize(
     ("guarantee", "processing"),
-    [("transactional", "window"), ("at_least_once", "deduplicate")],
+    [
+        ("transactional", "window"),
+        pytest.param("at_least_once", "deduplicate", marks=pytest.mark.journey),
+    ],
 )
 def test_late_rows_are_in_the_ledger_and_end_the_job(
     stream_of: StreamOf, guarantee: str, processing: str

@@ -485,7 +485,7 @@ def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: 
     assert _replayed(stream).startswith(f"{rejected} rows went into the outputs; 0 stay")
 
 
-@pytest.mark.parametrize("queues", [1, 2])
+@pytest.mark.parametrize("queues", [pytest.param(1, marks=pytest.mark.journey), 2])
 @pytest.mark.parametrize("is_cured", [True, False])
 def test_a_replay_replaces_no_row_of_a_recreated_queue(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_cured: bool, queues: int

@@ -114,7 +114,7 @@ def test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources(
     [
         ("at_least_once", "window"),
         ("transactional", "deduplicate"),
-        ("transactional", "aggregate"),
+        pytest.param("transactional", "aggregate", marks=pytest.mark.journey),
         pytest.param("transactional", "sessions", marks=pytest.mark.journey),
     ],
 )

@@ -19,7 +19,6 @@ SAMPLE = (
     "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
     "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
     "test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",
-    "test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
     "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
     "test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
@@ -29,15 +28,16 @@ SAMPLE = (
     "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
     "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
     "test_left_out.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
-    "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
     "test_nulls.py::test_a_column_is_computed_once",
     "test_nulls.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
-    "test_retries.py::test_a_write_fails_once",
-    "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
 #: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
 MORE = (
+    "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
+    "test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
+    "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
+    "test_retries.py::test_a_write_fails_once",
     "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
     "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",

@@ -173,7 +173,7 @@ def _moved_back(driver: Driver) -> None:
     [
         ("at_least_once", "map", _first),
         ("transactional", "window", _died_in_a_batch),
-        ("transactional", "window", _trimmed),
+        pytest.param("transactional", "window", _trimmed, marks=pytest.mark.journey),
         ("transactional", "window", _joined),
         ("transactional", "map", _moved_back),
     ],

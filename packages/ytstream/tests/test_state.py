@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 #: Each kind of state and each guarantee that has any, in turn.
 PAIRS = [
     ("transactional", "window"),
-    ("at_least_once", "deduplicate"),
+    pytest.param("at_least_once", "deduplicate", marks=pytest.mark.journey),
     pytest.param("at_least_once", "sessions", marks=pytest.mark.journey),
 ]
 for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
