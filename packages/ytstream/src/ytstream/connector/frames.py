@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-_CATALYST = "org.apache.spark.sql.catalyst"
-
 
 def clock_pattern(spark: SparkSession) -> Any:
     """Return the pattern of expressions with a clock in them."""
-    return Java(jvm_of(spark))[f"{_CATALYST}.trees.TreePattern.CURRENT_LIKE"]()
+    return Java(jvm_of(spark))["org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE"]()
 
 
 def has_clock_texts(rows: DataFrame) -> bool:
@@ -28,17 +26,16 @@ def has_clock_texts(rows: DataFrame) -> bool:
     Spark's optimizer puts the time in their place, another one in each execution
     (SpecialDatetimeValues); the analysed plan has the text. So has one with 'epoch', which stays.
     """
-    java, rules = Java(jvm_of(rows.sparkSession)), f"{_CATALYST}.optimizer"
+    java, rules = Java(jvm_of(rows.sparkSession)), "org.apache.spark.sql.catalyst.optimizer"
     plan = java[f"{rules}.ReplaceExpressions.apply"](analysed(rows).jvm)
     return not java[f"{rules}.SpecialDatetimeValues.apply"](plan).fastEquals(plan)
 
 
 def verify_stream(rows: DataFrame, output_mode: str) -> None:
     """Raise Spark's AnalysisException for a plan that it refuses as a stream."""
-    java = Java(jvm_of(rows.sparkSession))
-    mode = java[f"org.apache.spark.sql.streaming.OutputMode.{output_mode.title()}"]()
-    checker = java[f"{_CATALYST}.analysis.UnsupportedOperationChecker.checkForStreaming"]
-    checker(analysed(rows).jvm, mode)
+    java, sql = Java(jvm_of(rows.sparkSession)), "org.apache.spark.sql"
+    checker = java[f"{sql}.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming"]
+    checker(analysed(rows).jvm, java[f"{sql}.streaming.OutputMode.{output_mode.title()}"]())
 
 
 def start_unverified(writer: DataStreamWriter, spark: SparkSession) -> StreamingQuery:

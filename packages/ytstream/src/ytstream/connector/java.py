@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
-# By JVM. py4j asks for every part of a name, and the JVM searches each of Spark's jars for it.
 _FOUND: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -29,7 +28,7 @@ def jvm_of(spark: SparkSession) -> Any:
 
 @dataclass
 class Java:
-    """Names in the JVM, each looked up once."""
+    """Names in the JVM, each looked up once: py4j asks for every part, in each of Spark's jars."""
 
     jvm: Any
     _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
