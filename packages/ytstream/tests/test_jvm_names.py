@@ -1,0 +1,28 @@
+"""Names in the JVM."""
+
+from __future__ import annotations
+
+from ytstream.connector.java import Java
+
+
+class Jvm:
+    """Answers as py4j's view of a JVM does, and notes what it was asked for."""
+
+    def __init__(self, asked: list[str], name: str = "") -> None:
+        self._asked = asked
+        self._name = name
+
+    def __getattr__(self, name: str) -> Jvm:
+        whole = f"{self._name}.{name}".removeprefix(".")
+        self._asked.append(whole)
+        return Jvm(self._asked, whole)
+
+
+def test_a_name_is_looked_up_once_in_a_jvm_whoever_asks() -> None:
+    asked: list[str] = []
+    jvm = Jvm(asked)
+    for _ in range(2):
+        Java(jvm)["java.util.ArrayList"]
+    assert asked == ["java", "java.util", "java.util.ArrayList"]
+    Java(Jvm(asked))["java.util.ArrayList"]
+    assert len(asked) == 6
