@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
@@ -41,8 +42,8 @@ class Lane:
         """Empty the cluster, make the variant's objects, and give the session its settings."""
         testing.empty(self.cluster, self._empty)
         connection, sample = connection_of(variant, self.cluster.http)
-        provision.LOCAL_QUEUE_TABLETS = PARTITIONS
-        provision.provision(connection)
+        with patch.object(provision, "LOCAL_QUEUE_TABLETS", PARTITIONS):
+            provision.provision(connection)
         fill_reference(connection, sample)
         self.adopt(connection)
         return connection, sample
