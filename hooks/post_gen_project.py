@@ -30,6 +30,8 @@ def vendor(target: Path) -> None:
     """Build the wheels of the template's own packages; those of an earlier version go."""
     shutil.rmtree(target, ignore_errors=True)
     if RUNTIME_FROM == "wheels":
+        # cruft checks another commit out into the same folder within a second: see `reloading`.
+        sys.dont_write_bytecode = True
         sys.path.insert(0, str(Path(WHEELS).parent))
         builder = importlib.import_module(Path(WHEELS).stem)
         builder.build_all(builder.PACKAGES, target)

@@ -224,3 +224,20 @@ def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert shown.count(str(venv)) == 2
+
+
+def test_the_hook_builds_them_and_leaves_no_bytecode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """cruft's next commit would be rendered with it: same folder, same second."""
+    (extension := tmp_path / "local_extensions").mkdir()
+    (project := tmp_path / "project").mkdir()
+    shutil.copy(wheels.__file__, extension)
+    (tmp_path / "packages").symlink_to(ROOT / "packages")
+    hook = (ROOT / "hooks/post_gen_project.py").read_text(encoding="utf-8")
+    hook = hook.replace("{{ wheels_builder | python }}", str(extension / "wheels.py"))
+    (tmp_path / "hook.py").write_text(hook.replace("{{ cookiecutter.runtime_from }}", "wheels"))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    subprocess.run([sys.executable, tmp_path / "hook.py"], cwd=project, check=True)
+    assert len([*(project / "vendor").glob("*.whl")]) == len(wheels.PACKAGES)
+    assert [file.name for file in extension.iterdir()] == ["wheels.py"]
