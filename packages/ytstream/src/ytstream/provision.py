@@ -6,7 +6,7 @@ One list of findings serves `check` and `run`, which refuse, and `provision`, wh
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import yt.type_info as ti
@@ -40,6 +40,12 @@ _KINDS = {
     "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
     "map_node": ("type", "map_node", "folder"),
 }
+_OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
+_ASKED = ("path", "schema", "tablet_state", "tablet_count", MARKER, *_OF_KINDS)
+#: Path -> _ASKED of its object, without those that it does not have: one request for each object.
+Look = Callable[[str], Mapping[str, Any]]
+TabletCounts = Mapping[str, int]
+
 #: Object -> its name in tables.py; every other table is one of OUTPUTS.
 _NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
 
@@ -86,15 +92,18 @@ def provision(connection: Connection) -> list[str]:
     May be repeated: existing objects are left alone. Raises JobError for objects that differ.
     """
     done: list[str] = []
+    found = list(findings(connection))
     # In rounds: a table that was just created is not mounted yet.
-    while repairs := [(found, found.repair) for found in findings(connection) if found.repair]:
+    while repairs := [(finding, finding.repair) for finding in found if finding.repair]:
         for finding, repair in repairs:
             repair()
             done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
             if finding.near is not None:
                 done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
+        found = list(findings(connection))
     made = "; what it has done:\n" + "\n".join(done) + "\nand what it left alone" if done else ""
-    require(connection, f"provisioning left alone what it may not change{made}")
+    if found:
+        require(connection, f"provisioning left alone what it may not change{made}")
     return done
 
 
@@ -153,7 +162,8 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
     waivers = [*connection.guarantee.acceptable, marks.SHARED, *late]
     yield from _unknown_waivers(settings, waivers)
-    inspect = partial(_inspect, client, settings)
+    look: Look = cache(lambda path: facts(client, path, _ASKED) or {})
+    inspect = partial(_inspect, client, settings, look)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()
     parts = ("table", columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
@@ -164,7 +174,8 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
         for queue in settings.queues:
             yield from _registration(client, settings.consumer, queue)
     if declared:
-        yield from _outputs(connection, None if queues else queue_tablets(client, settings))
+        counts = {path: int(look(path)["tablet_count"]) for path in settings.queues if not queues}
+        yield from _outputs(connection, look, counts)
     if declared and settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
@@ -173,19 +184,20 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     )
 
 
-def _outputs(connection: Connection, tablets: Mapping[str, int] | None) -> Iterator[Finding]:
-    client, settings, job = connection.client, connection.settings, connection.job
-    inspect = partial(_inspect, client, settings)
+def _outputs(connection: Connection, look: Look, tablets: TabletCounts) -> Iterator[Finding]:
+    settings, job = connection.settings, connection.job
+    inspect = partial(_inspect, connection.client, settings, look)
     for name, path in settings.outputs.items():
-        if problem := marks.foreign(connection, name, client.get_attribute(path, MARKER, None)):
+        if problem := marks.foreign(connection, name, look(path).get(MARKER)):
             yield Finding(f"output {path}", *problem)
-    if tablets is not None:  # the number of tablets that an output needs depends on the queues'
+    if tablets:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(connection, name, tablets))
-            yield from _aggregates(client, name, settings.outputs[name])
+            there = look(path := settings.outputs[name])
+            yield from _aggregates(name, path, there.get("schema", ()))
             # With a key, rows go by it and not at random.
-            if not key_of(job.output_columns[name]):
-                yield from _sizing(connection, settings.outputs[name], tablets)
+            if "tablet_count" in there and not key_of(job.output_columns[name]):
+                yield from _sizing(connection, path, int(there["tablet_count"]), tablets)
     folder = {"account": settings.account, "primary_medium": settings.medium}
     for name in job.static:
         yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
@@ -215,14 +227,14 @@ def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
 
 
-def _inspect(client: Client, settings: Settings, wanted: Wanted) -> Iterator[Finding]:
+def _inspect(client: Client, settings: Settings, look: Look, wanted: Wanted) -> Iterator[Finding]:
     label = f"{wanted.name} {wanted.path}"
     attribute, value, kind = _KINDS[wanted.type]
-    found = facts(client, wanted.path, ("path", attribute, "schema", "tablet_state"))
-    if found is None and wanted.is_ours:
+    found = look(wanted.path)
+    if not found and wanted.is_ours:
         create = partial(_create, client, settings, wanted)
         yield Finding(label, "missing", "created", create, _near(client, settings, wanted))
-    elif found is None:
+    elif not found:
         remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
         yield Finding(label, "missing", remedy, near=_near(client, settings, wanted))
     elif found["path"] != wanted.path:
@@ -273,9 +285,9 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
         yield Finding(label, line, remedy)
 
 
-def _aggregates(client: Client, name: str, path: str) -> Iterator[Finding]:
+def _aggregates(name: str, path: str, schema: Any) -> Iterator[Finding]:
     """Yield columns with an aggregate function, which may add a repeated row to the first one."""
-    for column in client.get_attribute(path, "schema", ()):
+    for column in schema:
         if function := column.get("aggregate"):
             yield Finding(
                 f"{name} {path}",
@@ -294,12 +306,11 @@ def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator
         yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
 
 
-def _sizing(connection: Connection, path: str, tablets: Mapping[str, int]) -> Iterator[Finding]:
-    client, settings = connection.client, connection.settings
-    count = client.get_attribute(path, "tablet_count", None)
-    if count is None:
-        return
-    if problem := connection.guarantee.sizing_problem(settings, tablets, int(count)):
+def _sizing(
+    connection: Connection, path: str, count: int, tablets: TabletCounts
+) -> Iterator[Finding]:
+    settings = connection.settings
+    if problem := connection.guarantee.sizing_problem(settings, tablets, count):
         remedy = "lower max_rows_per_partition or dyn_batch_size"
         rows = settings.max_rows_per_partition * sum(tablets.values())
         write = settings.dyn_batch_size or connection.guarantee.write_batch(settings, tablets)
