@@ -103,9 +103,10 @@ dist: ## the wheels of packages/, as an organisation uploads them to its index, 
 # A test that hangs fails, with the lines where its threads are, and the others run on.
 LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
-# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
-test: setup installed-tools test-quick ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey"
+# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill. In one run with
+# those of test-quick: tests that wait for a cluster's clock leave their core to the others.
+test: setup installed-tools ## the tests, linters included, on both Spark versions
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/operations
@@ -122,7 +123,7 @@ outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one
 operations: setup ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
 	@$(BIN)/pytest tests/operations -k "$(ONLY)"
 
-# Three, since many tests wait for a cluster's clock. A worker's tests share its clusters.
+# A worker's tests share its clusters.
 test-quick: setup-4.1 installed-tools ## what runs without Spark
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow and not spark and not journey"
 

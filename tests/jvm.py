@@ -14,6 +14,12 @@ LASTING = (
 #: A JVM that lives for minutes alone has no use for its second compiler, either.
 OPTIONS = f"-XX:TieredStopAtLevel=1 {LASTING}"
 
+#: For tests that share a session: compiling a query for its few rows takes longer than to interpret
+#: it (Spark: SQLConf, codegen). Whatever starts a Spark of its own compiles, as users' jobs do.
+INTERPRETED = (
+    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+)
+
 
 def submit_args(master: str = "local[2]", options: str = OPTIONS) -> str:
     """Return PYSPARK_SUBMIT_ARGS for a process whose Spark runs at ``master``."""

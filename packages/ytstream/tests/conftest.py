@@ -9,15 +9,17 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
+import yt.wrapper.common
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import Driver
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ConnectionOf, DriverOf, StreamOf, adopt
-from tests.jvm import submit_args
+from tests.jvm import INTERPRETED, submit_args
 from ytstream import provision
 from ytstream.cluster import Client, connect
 from ytstream.demo.tables import fill_reference
@@ -25,6 +27,12 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
 from ytstream.tablets import Tablets
 from ytstream.testing.stream import Stream
+
+
+# ytsaurus-client looks for a module with its version in all of sys.path, before each request.
+yt.wrapper.common.get_version = cache(yt.wrapper.common.get_version)
+# The proxies of whoever runs the tests are not for a cluster on this machine; so it looks for none.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +46,10 @@ def cluster() -> Iterator[minicluster.Running]:
 def client(cluster: minicluster.Running) -> Client:
     """Connect a ytsaurus-client to the minicluster."""
     job = example("transactional", "map").job
-    return connect(settings_of(job, "//home/none", proxy=cluster.http))
+    connected = connect(settings_of(job, "//home/none", proxy=cluster.http))
+    # It asks for them before each heavy request. The minicluster has one.
+    connected.config["proxy"]["enable_proxy_discovery"] = False  # type: ignore[attr-defined]
+    return connected
 
 
 @pytest.fixture
@@ -85,7 +96,7 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{INTERPRETED} {submit_args()}")
     return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 
