@@ -103,10 +103,9 @@ dist: ## the wheels of packages/, as an organisation uploads them to its index, 
 # A test that hangs fails, with the lines where its threads are, and the others run on.
 LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
-# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill. In one run with
-# those of test-quick: tests that wait for a cluster's clock leave their core to the others.
-test: setup installed-tools ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not journey"
+# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
+test: setup installed-tools test-quick ## the tests, linters included, on both Spark versions
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/operations

@@ -11,13 +11,16 @@ LASTING = (
     "-XX:-UseParallelGC -XX:+UseSerialGC "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-#: A JVM that lives for minutes alone has no use for its second compiler, either.
-OPTIONS = f"-XX:TieredStopAtLevel=1 {LASTING}"
+#: A JVM that lives for minutes alone has no use for its second compiler, either. Without it the JVM
+#: keeps a fifth of the room for compiled code, and sweeps that.
+OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m {LASTING}"
 
 #: For tests that share a session: compiling a query for its few rows takes longer than to interpret
-#: it (Spark: SQLConf, codegen). Whatever starts a Spark of its own compiles, as users' jobs do.
-INTERPRETED = (
-    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+#: it (Spark: SQLConf, codegen), and snappy, which SPYT sets, looks for its version in all jars
+#: before each broadcast. Whatever starts a Spark of its own has neither, as users' jobs.
+SHARED = (
+    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN "
+    "--conf spark.io.compression.codec=lz4"
 )
 
 

@@ -13,13 +13,15 @@ from functools import cache
 
 import pytest
 import yt.wrapper.common
+import yt.wrapper.default_config
+from py4j.java_gateway import JavaClass, JVMView
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import Driver
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ConnectionOf, DriverOf, StreamOf, adopt
-from tests.jvm import INTERPRETED, submit_args
+from tests.jvm import SHARED, submit_args
 from ytstream import provision
 from ytstream.cluster import Client, connect
 from ytstream.demo.tables import fill_reference
@@ -28,11 +30,28 @@ from ytstream.job import Connection
 from ytstream.tablets import Tablets
 from ytstream.testing.stream import Stream
 
-
 # ytsaurus-client looks for a module with its version in all of sys.path, before each request.
 yt.wrapper.common.get_version = cache(yt.wrapper.common.get_version)
+# And it resolves all types of its configuration for each client, of which a transaction makes one.
+yt.wrapper.default_config.get_type_hints = cache(yt.wrapper.default_config.get_type_hints)
 # The proxies of whoever runs the tests are not for a cluster on this machine; so it looks for none.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
+
+
+def _remember_classes() -> None:
+    """Let py4j ask the JVM for a class once, which looks for it in all jars, not at each use."""
+    look_up = JVMView.__getattr__
+
+    def look_up_once(view: JVMView, name: str) -> object:
+        found = look_up(view, name)
+        if isinstance(found, JavaClass):
+            setattr(view, name, found)
+        return found
+
+    JVMView.__getattr__ = look_up_once
+
+
+_remember_classes()
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +115,7 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{INTERPRETED} {submit_args()}")
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{SHARED} {submit_args()}")
     return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 

@@ -354,7 +354,8 @@ def project(tmp_path: Path, cluster: Running, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
     monkeypatch.setenv("YT_PROXY", cluster.http)
-    monkeypatch.delenv("YT_TOKEN", raising=False)
+    for name in ("YT_TOKEN", "YT_SECURE_VAULT_YT_TOKEN"):  # a session of other tests sets both
+        monkeypatch.delenv(name, raising=False)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield tmp_path
     for number, handler in handlers.items():
