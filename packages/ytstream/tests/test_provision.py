@@ -71,6 +71,20 @@ def test_provision_makes_everything_and_can_be_repeated(
         assert path in check(connection)
 
 
+def test_each_object_is_looked_at_once(provisioned_of: ConnectionOf, cluster: Running) -> None:
+    # On a far cluster a start waits for each request.
+    connection = provisioned_of("transactional", "join", 2)
+    since = len(cluster.client.journal())
+    assert provision(connection) == []
+    asked = [
+        entry.args["path"] for entry in cluster.client.journal()[since:] if entry.method == "get"
+    ]
+    settings = connection.settings
+    objects = {*settings.queues, *settings.outputs.values(), settings.consumer, settings.ledger}
+    objects |= {settings.checkpoint, str(settings.reference)}
+    assert sorted(asked) == sorted(f"{path}/@" for path in objects)
+
+
 @pytest.mark.parametrize(
     ("guarantee", "queues", "pivots"),
     [
