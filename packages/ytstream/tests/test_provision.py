@@ -71,7 +71,7 @@ def test_provision_makes_everything_and_can_be_repeated(
         assert path in check(connection)
 
 
-def test_each_object_is_looked_at_once(provisioned_of: ConnectionOf, cluster: Running) -> None:
+def test_nothing_is_asked_twice(provisioned_of: ConnectionOf, cluster: Running) -> None:
     # On a far cluster a start waits for each request.
     connection = provisioned_of("transactional", "join", 2)
     since = len(cluster.client.journal())
