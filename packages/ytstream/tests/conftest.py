@@ -115,8 +115,10 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{SHARED} {submit_args()}")
-    return session.open_tablets(_of_a_transactional_job(client, cluster))
+    others = os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    with pytest.MonkeyPatch.context() as here:  # not in a process that a later test starts
+        here.setenv("PYSPARK_SUBMIT_ARGS", f"{SHARED} {others}")
+        return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 
 @pytest.fixture

@@ -1,7 +1,13 @@
-"""Names in the JVM."""
+"""Names in the JVM, and what the tests' own JVM leaves to others."""
 
 from __future__ import annotations
 
+import os
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.jvm import SHARED
 from ytstream.connector.java import Java
 
 
@@ -26,3 +32,10 @@ def test_a_name_is_looked_up_once_in_a_jvm_whoever_asks() -> None:
     assert asked == ["java", "java.util", "java.util.ArrayList"]
     Java(Jvm(asked))["java.util.ArrayList"]
     assert len(asked) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_the_shared_session_saves_no_other_process_inherits(spark: SparkSession) -> None:
+    assert spark.version
+    assert SHARED not in os.environ["PYSPARK_SUBMIT_ARGS"]
