@@ -95,6 +95,7 @@ PINS = (
     Pin("uv", "0.13.9", "template", "`make locks`: resolves for every platform, with hashes"),
     Pin("pytest-xdist", "3.8.0", "template", "the tests without Spark run on all cores"),
     Pin("hypothesis", "6.170.15", "template", "filters are tested on generated text"),
+    Pin("import-linter", "2.17", "template", "the layers of the packages, checked by `make lint`"),
     Pin("markdown-it-py", "4.3.0", "template", "reads back what the markdown filter wrote"),
     Pin("PyYAML", "6.0.3", "template", "reads back what the yaml filter wrote"),
     Pin("types-PyYAML", "6.0.12.20261113", "template", "its types"),
