@@ -92,9 +92,7 @@ def _run(connection: Connection, given: argparse.Namespace) -> None:
 def _stop(connection: Connection, given: argparse.Namespace) -> None:
     """Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it."""
     if given.dry_run:
-        from .operating import drain  # not on a cluster
-
-        print(drain.rehearse_stop(connection))
+        print(stopping.rehearse(connection))
         return
     try:
         print(stopping.stop(connection, print))

@@ -13,6 +13,11 @@ query/supervisor.py for what stops this job) and ``spark.sql.streaming.adaptiveE
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+#: What SPYT looks for where [spark] names no other path: the global
+#: configuration, the releases, the Spark distributions.
+SPYT_CONF, SPYT_RELEASES = "//home/spark/conf/global", "//home/spark/conf"
+SPARK_DISTRIBUTIONS = "//home/spark/distrib"
+
 
 class Size(NamedTuple):
     """A size of driver or executors: its name under [submit], Spark's key, the default."""

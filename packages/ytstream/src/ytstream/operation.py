@@ -16,7 +16,6 @@ from yt.wrapper.driver import make_request
 from yt.wrapper.operation_commands import get_operation_url
 
 from .cluster import Client, first_line
-from .ledger import Head
 
 #: Of an operation or a job that does not change any more (YTsaurus, NScheduler::EOperationState).
 FINAL = ("completed", "failed", "aborted")
@@ -126,20 +125,20 @@ def reason(failure: Mapping[str, Any]) -> str:
                                  if key in failure}))  # fmt: skip
 
 
-def of_job(client: Client, alias: str, ledger: str, head: Head | None) -> Operation | None:
-    """Return the job's newest operation: by its alias, else by the head's owner.
+def of_job(client: Client, alias: str, ledger: str, owner: str | None) -> Operation | None:
+    """Return the job's newest operation: by its alias, else by the owner in the ledger's head.
 
     An alias of the user's own may have become another job's.
     """
     found = get(client, alias=alias)
     if found is not None and found.note.get("ledger") == ledger:
         return found
-    return of_owner(client, head)
+    return of_owner(client, owner)
 
 
-def of_owner(client: Client, head: Head | None) -> Operation | None:
+def of_owner(client: Client, owner: str | None) -> Operation | None:
     """Return the operation of the process that has raised the epoch last."""
-    id_ = id_in(head.owner) if head is not None else None
+    id_ = id_in(owner) if owner is not None else None
     return get(client, id_) if id_ is not None else None
 
 

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any
 
-import yt.type_info as ti
 from yt.common import YtError
 from yt.wrapper.schema import TableSchema
 
@@ -23,15 +22,9 @@ from .job import REJECTED, Connection
 from .recovery import marks
 from .recovery.snapshot import MARKER
 from .resharding import by_count
-from .schema import differences, split_by_position, table_schema
+from .schema import SERVICE_COLUMNS, differences, split_by_position, table_schema
 from .table import counted, table
 
-#: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
-#: (YTsaurus documentation, "Queues").
-SERVICE_COLUMNS = (
-    Column("$timestamp", ti.Uint64, required=False),
-    Column("$cumulative_data_weight", ti.Int64, required=False),
-)
 LOCAL_QUEUE_TABLETS = 4
 
 #: Type -> the attribute that shows it, its value then, and the name of the kind.

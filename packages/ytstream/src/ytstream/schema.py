@@ -13,6 +13,13 @@ from .columns import Column, type_name
 if TYPE_CHECKING:  # provision and submit need no Spark
     from pyspark.sql.types import DataType
 
+#: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
+#: (YTsaurus documentation, "Queues").
+SERVICE_COLUMNS = (
+    Column("$timestamp", ti.Uint64, required=False),
+    Column("$cumulative_data_weight", ti.Int64, required=False),
+)
+
 
 def table_schema(columns: Sequence[Column]) -> Any:
     """Return a strict ytsaurus-client TableSchema, with unique keys where there are keys."""

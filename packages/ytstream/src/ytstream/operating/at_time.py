@@ -16,8 +16,8 @@ from ..errors import JobError
 from ..job import Connection
 from ..ledger import Head
 from ..positions import Queue
-from ..provision import SERVICE_COLUMNS
 from ..recovery import snapshot
+from ..schema import SERVICE_COLUMNS
 from . import history
 
 _TIMESTAMP = SERVICE_COLUMNS[0].name

@@ -36,18 +36,6 @@ def rehearse(connection: Connection) -> str:
     )  # fmt: skip
 
 
-def rehearse_stop(connection: Connection) -> str:
-    """Return whom `stop` would ask; changes nothing."""
-    lock = InstanceLock(connection.client, connection.settings.consumer)
-    found = stopping.of_job(connection)
-    lines = [
-        f"{owner} would be asked to finish its batch and end" for _, owner, _ in lock.holders()
-    ] or ["the job does not run"]
-    if found is not None and not found.is_final:
-        lines.append(f"operation {found.id}, which is {found.state}, would end")
-    return "\n".join([*lines, "nothing was changed"])
-
-
 def drain(connection: Connection, say: Callable[[str], None]) -> str:
     """Wait until the job has read what is in its queues now, and stop it; return how it ended.
 

@@ -8,7 +8,7 @@ from ..cluster import Client
 from ..errors import JobError
 from ..job import Connection
 from ..operation import DRIVER, EXECUTOR, Operation, Run
-from ..recovery.snapshot import read_head
+from ..recovery.snapshot import owner_of, read_head
 
 _POLL_SECONDS = 3.0
 
@@ -17,7 +17,7 @@ def job_operation(connection: Connection) -> Operation:
     """Return the job's newest operation. Raises JobError where there is none."""
     client, settings = connection.client, connection.settings
     head = read_head(settings.ledger, client.select_rows)
-    found = operation.of_job(client, settings.alias, settings.ledger, head)
+    found = operation.of_job(client, settings.alias, settings.ledger, owner_of(head))
     if found is None:
         raise JobError(
             f"no operation of this job: none has the alias {settings.alias}, and the ledger names "

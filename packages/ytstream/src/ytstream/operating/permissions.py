@@ -12,9 +12,9 @@ from yt.common import YtError
 
 from ..cluster import Client
 from ..config import Settings
+from ..confs import SPARK_DISTRIBUTIONS, SPYT_CONF
 from ..errors import JobError
 from ..job import Connection, Job
-from ..submitting.look import DISTRIBUTIONS, GLOBAL
 from ..table import counted, table
 
 JOB, OPERATOR, REHEARSAL = "job", "operator", "rehearsal"
@@ -51,7 +51,7 @@ def of_submit(job: Job, settings: Settings) -> list[Right]:
     found.append(Right("write", "the ledger's folder", near, "shipped files, records of versions"))
     if settings.submit.stderr_table is not None:
         found.append(Right("write", "stderr_table", settings.submit.stderr_table, "its stderr"))
-    for path in (GLOBAL, DISTRIBUTIONS):
+    for path in (SPYT_CONF, SPARK_DISTRIBUTIONS):
         found.append(Right("read", "SPYT", path, "spark-submit and the driver read it"))
     return _once(found)
 

@@ -66,6 +66,11 @@ def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapsho
     )
 
 
+def owner_of(head: Head | None) -> str | None:
+    """Return which process has raised the epoch last; None before the first."""
+    return head.owner if head is not None else None
+
+
 def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None:
     """Return the head row. Raises JobError for one that is not ours; with ``repair`` a new one."""
     return ledger.head_of(path, iter(select(ledger.head_query(path))), repair=repair)

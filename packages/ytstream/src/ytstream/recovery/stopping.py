@@ -19,7 +19,7 @@ from ..job import Connection
 from ..operation import Operation
 from .epoch import Epoch
 from .lock import InstanceLock
-from .snapshot import read_head
+from .snapshot import owner_of, read_head
 
 _POLL_SECONDS = 0.5
 #: How long an operation may take to end after its driver: SPYT gives executors 10 s.
@@ -44,12 +44,24 @@ def stop(connection: Connection, say: Callable[[str], None], seconds: float = ma
     return f"{line}\n{_await_end(connection, found, say)}"
 
 
+def rehearse(connection: Connection) -> str:
+    """Return whom `stop` would ask; changes nothing."""
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    found = of_job(connection)
+    lines = [
+        f"{owner} would be asked to finish its batch and end" for _, owner, _ in lock.holders()
+    ] or ["the job does not run"]
+    if found is not None and not found.is_final:
+        lines.append(f"operation {found.id}, which is {found.state}, would end")
+    return "\n".join([*lines, "nothing was changed"])
+
+
 def of_job(connection: Connection) -> Operation | None:
     """Return the job's newest operation; None where the cluster runs none."""
     client, settings = connection.client, connection.settings
     with suppress(YtError):
         head = read_head(settings.ledger, client.select_rows)
-        return operation.of_job(client, settings.alias, settings.ledger, head)
+        return operation.of_job(client, settings.alias, settings.ledger, owner_of(head))
     return None
 
 

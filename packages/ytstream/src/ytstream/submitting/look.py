@@ -11,10 +11,11 @@ from typing import Any
 from .. import operation, provision
 from ..addresses import is_loopback
 from ..cluster import Client, explained, facts
+from ..confs import SPARK_DISTRIBUTIONS, SPYT_CONF, SPYT_RELEASES
 from ..errors import JobError, OutageError, RestartableError
 from ..java import require_java
 from ..recovery.lock import InstanceLock
-from ..recovery.snapshot import read_head
+from ..recovery.snapshot import owner_of, read_head
 from ..shipped import verify_imports
 from .plan import ENVIRONMENT, Plan, release_folder, spark_version
 
@@ -22,8 +23,6 @@ from .plan import ENVIRONMENT, Plan, release_folder, spark_version
 Problem = tuple[str, str]
 Look = Callable[[Plan], Iterator[Problem]]
 
-GLOBAL, _RELEASES = "//home/spark/conf/global", "//home/spark/conf"
-DISTRIBUTIONS = "//home/spark/distrib"
 _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the template says for what)"
 _LEAST_PYTHON = (3, 11)
 
@@ -96,10 +95,11 @@ def _python(plan: Plan) -> Iterator[Problem]:
 def _spyt(plan: Plan) -> Iterator[Problem]:
     """Look for SPYT's global configuration, its release, and the Spark distribution."""
     client, confs = plan.connection.client, plan.settings.spark_confs
-    path = confs.get("spark.ytsaurus.config.global.path", GLOBAL)
+    path = confs.get("spark.ytsaurus.config.global.path", SPYT_CONF)
     if not client.exists(path) or "environment" not in client.get(path):
         yield f"{path} is missing, or has no `environment`", f"SPYT reads it: {_ADMINISTRATORS}"
-    releases = confs.get("spark.ytsaurus.config.releases.path", f"{_RELEASES}/{release_folder()}")
+    folder = f"{SPYT_RELEASES}/{release_folder()}"
+    releases = confs.get("spark.ytsaurus.config.releases.path", folder)
     version = plan.settings.spyt_version
     name = confs.get("spark.ytsaurus.config.launch.file", "spark-launch-conf")
     release = f"{releases}/{version}/{name}"
@@ -111,7 +111,7 @@ def _spyt(plan: Plan) -> Iterator[Problem]:
         for file in client.get(release).get("file_paths", []):
             if not client.exists(str(file)):
                 yield f"SPYT {version} is not complete: no {file}", _ADMINISTRATORS
-    distributions = confs.get("spark.ytsaurus.distributives.path", DISTRIBUTIONS)
+    distributions = confs.get("spark.ytsaurus.distributives.path", SPARK_DISTRIBUTIONS)
     spark = spark_version(plan.settings)
     folder = "/".join([distributions, *spark.split(".")[:3]])
     files = [*map(str, client.list(folder))] if client.exists(folder) else []
@@ -217,7 +217,7 @@ def running(plan: Plan) -> Iterator[Problem]:
     head = (
         read_head(settings.ledger, client.select_rows) if client.exists(settings.ledger) else None
     )
-    other = operation.of_owner(client, head)
+    other = operation.of_owner(client, owner_of(head))
     if other is not None and not other.is_final:
         yield f"the job runs already: operation {other.id}", stop
         return
