@@ -23,7 +23,7 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "float": ("float", [1.5, -0.25, 0.0]),
     "double": ("double", [0.1, -1e300, 0.0]),
     "bool": ("bool", [True, False, True]),
-    "string": ("string", ["a", "", "привет"]),
+    "string": ("string", ["привет", "", b"\x00\xff\x1f\x8b"]),
     "utf8": ("utf8", ["a", "", 'a "quoted" \\ text']),
     "json": ("json", ['{"a": [1, null]}', "[]", "5"]),
     "date": ("date", [0, 19_723, 49_672]),
@@ -34,8 +34,17 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "datetime64": ("datetime64", [-1, 0, START // 1_000_000]),
     "timestamp64": ("timestamp64", [-1, 0, START + 1]),
     "interval64": ("interval64", [-1, 0, 10**12]),
-    "any": ("any", [{"a": [1, "b"]}, [], "text"]),
+    "any": ("any", [{"a": [1, b"\xff"]}, [], "text"]),
     "list": (ti.List[ti.Utf8], [["a", ""], [], ["ы"]]),
+    "strings": (ti.List[ti.String], [["a", b"\xff"], [], [b"\x80" * 100]]),
+    "bytes_by_bytes": (
+        ti.Dict[ti.String, ti.Optional[ti.String]],
+        [[[b"\xfe", b"\xff"]], [], [["ы", None]]],
+    ),
+    "struct_of_bytes": (
+        ti.Struct["a" : ti.Int64, "b" : ti.Optional[ti.String]],
+        [{"a": 1, "b": b"\xff"}, {"a": -1, "b": None}, {"a": 0, "b": ""}],
+    ),
     "struct": (
         ti.Struct["a" : ti.Int64, "b" : ti.Optional[ti.Utf8]],
         [{"a": 1, "b": "x"}, {"a": -1, "b": None}, {"a": 0, "b": ""}],

@@ -16,6 +16,7 @@ from packages.ytstream.tests.helpers import ConnectionOf, StreamOf, refusal, run
 from packages.ytstream.tests.test_repair import _ledger
 from packages.ytstream.tests.test_status import _command, _send
 from ytstream import provision
+from ytstream.demo.sample import untyped
 from ytstream.demo.tables import fill_reference, produce
 from ytstream.job import Connection
 from ytstream.operating import capture, taken
@@ -77,10 +78,14 @@ def test_the_batch_after_the_last_one_is_the_one_that_failed(
 
 def test_rows_of_any_text_come_back_as_they_were(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
-        {"a": "ж\n\"'", "b": None, "c": 2**63, "d": 1.5, "e": [{"f": True}]}
+        {"a": "ж\n\"'", "b": None, "c": 2**63, "d": 1.5, "e": [{"f": True}]},
+        {"a": b"\x00\xff\x1f\x8b", "b": b"", "e": [{"f": b"\xfe"}]},
     ]
     capture.write(tmp_path / "rows.yson", rows)
-    assert capture.read(tmp_path / "rows.yson") == rows
+    read = capture.read(tmp_path / "rows.yson")
+    assert untyped(read) == untyped(rows)
+    capture.write(tmp_path / "again.yson", read)  # as the client gives them
+    assert (tmp_path / "again.yson").read_bytes() == (tmp_path / "rows.yson").read_bytes()
     (tmp_path / "rows.yson").write_text("{a=")
     assert "cannot be read" in refusal(lambda: capture.read(tmp_path / "rows.yson"))
 

@@ -23,6 +23,7 @@ FLOORS = (
         "log",
         "pairs",
         "positions",
+        "strings",
         "table",
         "version",
     ),

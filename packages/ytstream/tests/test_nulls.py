@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, refusal
 from packages.ytstream.tests.static_outputs import make_static
-from ytstream.columns import Column
+from ytstream.columns import Column, resolved
 from ytstream.connector.plans import execution_of
 from ytstream.query import nulls
 from ytstream.testing.stream import Stream
@@ -109,6 +109,16 @@ def test_a_column_is_computed_once(spark: SparkSession) -> None:
     columns = (Column("id", "int64"), Column("more", "int64", required=True))
     plan = execution_of(nulls.verified(rows, "output", columns)).executedPlan().toString()
     assert plan.count("BatchEvalPython") == 1
+
+
+def test_bytes_that_are_not_text_are_shown_by_their_beginning(spark: SparkSession) -> None:
+    columns = resolved("", [Column("id", "string", key=True), Column("n", "int64", required=True)])
+    for value, shown in (("00FF1F8B", "0x00FF1F8B (4 bytes)"), ("D18B", "ы"), ("", "")):
+        rows = spark.sql(f"select cast(x'{value}' as string) as id, cast(null as bigint) as n")
+        with pytest.raises(Exception, match="null in a required column") as caught:
+            nulls.verified(rows, "output", columns).collect()
+        said = nulls.explained(caught.value, "batch 1-0")
+        assert f'which is required: {{"id":"{shown}"}}\n' in str(said)
 
 
 def test_an_error_of_another_kind_stays() -> None:

@@ -28,7 +28,7 @@ def test_values_of_every_type_go_to_spark_and_back(
     job = all_types.job("map")
     connection = replace(connection_of("transactional", "map"), job=job)
     rows = [{**row, "at": all_types.START} for row in all_types.rows()]
-    result = events_frame(spark, connection, rows).collect()
+    result = events_frame(spark, connection, rows)
     assert counted_rows(connection, result) == counted(rows, job.output_columns["output"])
 
 

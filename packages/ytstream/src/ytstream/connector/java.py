@@ -45,10 +45,15 @@ class Java:
         return self["tech.ytsaurus.ysontree.YTreeTextSerializer.deserialize"](text)
 
     def value(self, node: Any) -> Any:
-        """Return a YSON tree of Java's, or a list of them, as a Python value."""
+        """Return a YSON tree of Java's, or a list of them, as a Python value.
+
+        A string is a str where its bytes are UTF-8, else bytes.
+        """
         tree = self["tech.ytsaurus.ysontree.YTree.node"](node)
-        text = self["tech.ytsaurus.ysontree.YTreeTextSerializer.serialize"](tree)
-        return yson.yson_to_json(yson.loads(text.encode()))
+        # Not as text, where U+FFFD replaces bytes that are not UTF-8 (YTreeTextSerializer).
+        stream = self["java.io.ByteArrayOutputStream"]()
+        self["tech.ytsaurus.ysontree.YTreeBinarySerializer.serialize"](tree, stream)
+        return yson.yson_to_json(yson.loads(stream.toByteArray()), use_byte_strings=True)
 
     def schema(self, columns: Sequence[Column]) -> Any:
         """Return the schema of a table with these columns."""

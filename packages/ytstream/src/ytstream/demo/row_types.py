@@ -10,6 +10,7 @@ from typing import Any
 
 from ..columns import Column, type_name
 from ..errors import JobError
+from ..strings import shown
 
 Fits = Callable[[Any], bool]
 
@@ -58,7 +59,7 @@ def verify(
             if value is None and column.required:
                 problems.append(f"{name} is required and has no value")
             elif value is not None and not fits(value):
-                problems.append(f"{name} = {value!r}, wanted {str(column.type).lower()}")
+                problems.append(f"{name} = {shown(value)}, wanted {str(column.type).lower()}")
         if problems:
             raise JobError(
                 f"{where}, row {number}: {'; '.join(problems)}", f"correct {file} or tables.py"

@@ -13,6 +13,7 @@ from typing import Any
 
 import yt.type_info as ti
 
+from .. import strings
 from ..columns import Column, type_name
 from ..errors import JobError
 from ..job import REJECTED, Job
@@ -117,9 +118,10 @@ class Sample:
         # By the reckoning of rows() itself: expected() would keep them out.
         found = times.microseconds(made[0][str(self.event_time)], self._kind(job))
         if found is None or found < _FUTURE - _DAY:
+            first = strings.shown(made[0][str(self.event_time)])
             raise JobError(
                 f"rows() in sample/rows.py does not begin at its start_us: {self.event_time} of "
-                f"the first row is {made[0][str(self.event_time)]!r}, with start_us={_FUTURE}",
+                f"the first row is {first}, with start_us={_FUTURE}",
                 "add start_us to the times of the rows, counted from the first one",
             )
         return made
@@ -151,8 +153,8 @@ class Sample:
             time_us = times.microseconds(value, kind)
             if time_us is None:
                 raise JobError(
-                    f"EVENT_TIME in sample/rows.py is {self.event_time!r}, and {value!r} in it is "
-                    "no time",
+                    f"EVENT_TIME in sample/rows.py is {self.event_time!r}, and "
+                    f"{strings.shown(value)} in it is no time",
                     "name a column of times, of seconds, milliseconds, microseconds or "
                     "nanoseconds since 1970, or of texts such as 2024-01-01T00:00:00Z",
                 )
@@ -254,13 +256,16 @@ def untyped(value: Any) -> Any:
 
     YSON's own types compare by their attributes, too.
     """
-    if value is None or isinstance(value, bool | bytes):
+    if value is None or isinstance(value, bool):
         return value
-    for kind in (int, float, str):
+    if strings.is_string(value):
+        return strings.canonical(value)
+    for kind in (int, float):
         if isinstance(value, kind):
             return _NAN if value != value else kind(value)
     if isinstance(value, Mapping):
-        return tuple((str(name), untyped(item)) for name, item in sorted(value.items()))
+        pairs = sorted((strings.as_bytes(name), item) for name, item in value.items())
+        return tuple((strings.canonical(name), untyped(item)) for name, item in pairs)
     if isinstance(value, Sequence):
         return tuple(map(untyped, value))
     return bool(value) if type(value).__name__ == "YsonBoolean" else value

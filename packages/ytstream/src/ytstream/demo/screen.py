@@ -17,6 +17,7 @@ from minicluster import testing
 
 from ..columns import key_of
 from ..job import REJECTED, Job
+from ..strings import shown
 from ..table import counted
 from .history import table_of
 from .kept_out import kept_out
@@ -93,7 +94,7 @@ def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | N
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
         for position, column in enumerate(compared(job, output)):
-            cells = [escape(repr(row[position])) if row else "" for row in (missing, unexpected)]
+            cells = [escape(shown(row[position])) if row else "" for row in (missing, unexpected)]
             style = "bold" if cells[0] != cells[1] else None
             table.add_row(column.name, *cells, style=style)
         table.add_section()

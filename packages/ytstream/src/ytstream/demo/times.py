@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from ..strings import canonical, is_string
+
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 
@@ -21,9 +23,9 @@ UNITS = {
 
 def microseconds(value: Any, kind: str) -> int | None:
     """Return the time that a column of the type ``kind`` holds; None for what is no time."""
-    if isinstance(value, str):
+    if is_string(value):
         try:
-            found = datetime.fromisoformat(value)
+            found = datetime.fromisoformat(str(canonical(value)))
         except ValueError:
             return None
         found = found if found.tzinfo else found.replace(tzinfo=UTC)
@@ -36,7 +38,7 @@ def microseconds(value: Any, kind: str) -> int | None:
 
 def moved(value: Any, kind: str, time_us: int) -> Any:
     """Return ``time_us`` in the type and unit of ``value``; None for a text: it has many forms."""
-    if isinstance(value, str):
+    if is_string(value):
         return None
     times, parts = _unit(value, kind)
     found = time_us * parts

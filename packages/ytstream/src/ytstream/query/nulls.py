@@ -34,7 +34,9 @@ def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFra
     is_null = {name: F.col(f"`{name}`").isNull() for name in names}
     column = F.coalesce(*(F.when(null, F.lit(name)) for name, null in is_null.items()))
     key = key_of(columns)
-    row = row_json.plain(StructType([f for f in rows.schema if not key or f.name in key]))
+    strings = {column.name for column in columns if "string" in str(column.type).lower()}
+    shown = StructType([field for field in rows.schema if not key or field.name in key])
+    row = row_json.readable(shown, strings)
     said = F.concat(F.lit(f"{_BEGIN}{output!r}, column "), column, F.lit(", row "))
     failed = F.raise_error(F.concat(said, F.substring(row, 1, _SHOWN), F.lit(_END)))
     first, any_null = F.col(f"`{names[0]}`"), reduce(Expression.__or__, is_null.values())

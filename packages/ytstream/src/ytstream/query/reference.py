@@ -13,10 +13,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from .. import strings
 from ..cluster import Client
 from ..columns import Column, type_name
 from ..errors import JobError
 from ..log import say, warn
+from . import string_columns
 
 #: Spark's type for each type of the cluster that is read.
 _TYPES: Mapping[str, str] = {
@@ -39,7 +41,7 @@ def read(
     """Return the table's rows as they are now, with ``columns``, to be kept once computed.
 
     ``unpersist()`` frees them. Raises JobError for a type that is not read, more than ``most_rows``
-    rows, a repeated key and a text that is not UTF-8.
+    rows and a repeated key.
     """
     kinds = {column.name: type_name(column.type) for column in columns}
     if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:
@@ -58,27 +60,16 @@ def read(
     nameless = _without_key(path, columns, found)
     (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
     schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
-    for row in found:
-        if odd := [name for name, kind in kinds.items() if not _is_text(row[name], kind)]:
-            shown = {name: row[name] for name in kinds if name not in odd}
-            raise JobError(
-                f"the reference {path} has a text that is not UTF-8, in column {odd[0]} of the row "
-                f"with {shown}",
-                "correct that row, or leave the column out of REFERENCE",
-            )
     rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
-    return spark.createDataFrame(rows, schema).cache()
-
-
-def _is_text(value: Any, kind: str) -> bool:
-    """Return whether a value of Spark's type string is one: others come as bytes of their own."""
-    return value is None or _TYPES[kind] != "string" or isinstance(value, str)
+    return string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
 
 
 def _plain(value: Any, kind: str) -> Any:
     """Return what createDataFrame takes: Python's own types, not those of YSON."""
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if strings.is_string(value):
+        return string_columns.to_python(strings.as_bytes(value))
     if kind in _UNITS:
         time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value * _UNITS[kind])
         return time.date() if kind == "date" else time
@@ -93,7 +84,7 @@ def _without_key(path: str, columns: Sequence[Column], found: Sequence[Mapping[s
     if repeated:
         raise JobError(
             f"the reference {path} has {len(repeated)} keys ({', '.join(key)}) more than once, for "
-            f"example {repeated[0]}",
+            f"example ({', '.join(map(strings.shown, repeated[0]))})",
             "mark the table's whole key in REFERENCE (key=True), or make the rows unique",
         )
     nameless = sum(count for values, count in keys.items() if None in values)

@@ -1,12 +1,14 @@
 """A row of the queues as JSON, and the row again.
 
-JSON cannot hold every row: texts that are not UTF-8, and rows whose JSON a table does not take. It
-then says so under a name that no column can have, and no row is made of it again.
+A column with bytes that are not UTF-8 is named in a list under "$base64", and each string in it is
+written in base64: {"$base64":["payload"],"id":"a","payload":"AP8fiw=="}. Strings of other columns
+are texts. JSON cannot hold a row whose JSON a table does not take. It then says so under a name
+that no column can have, and no row is made of it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import reduce
 
 from pyspark.sql import Column as Expression
@@ -14,8 +16,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
+from .string_columns import each, has_string
+
 #: Why no row can be made of the JSON; absent where one can. No column's name begins with $.
 INEXACT = "$inexact"
+#: The columns whose strings are in base64; absent where all strings are texts.
+BASE64 = "$base64"
 #: The longest value in a dynamic table (YTsaurus, client/table_client/public.h).
 LONGEST = 16 * 1024**2
 #: A longer JSON is cut to this many characters.
@@ -24,6 +30,8 @@ BEGINNING = 1_000
 _OPTIONS: Mapping[str, str] = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 #: Where from_json puts a text that it cannot read; without it such a row is one of nulls.
 _DAMAGED = "$damaged"
+#: Bytes that a reader sees of a string that is not text.
+_SHOWN_BYTES = 16
 #: What Java reads where bytes are not UTF-8.
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
@@ -35,28 +43,50 @@ def written(columns: StructType) -> Expression:
     text = F.to_json(row, {**_OPTIONS})
     again = F.from_json(text, plain, {**_OPTIONS})
     # Of the other types JSON keeps every value.
-    same = (
-        ~F.to_json(F.struct(row.getField(field.name))).contains(_REPLACED)
+    is_text = {
+        field.name: ~F.to_json(F.struct(row.getField(field.name))).contains(_REPLACED)
         if _has(MapType, field.dataType)  # cannot be compared
         else again.getField(field.name).eqNullSafe(row.getField(field.name))
         for field in plain
-        if _has(StringType, field.dataType)
-    )
+        if has_string(field.dataType)
+    }
+    if is_text:
+        every = reduce(Expression.__and__, is_text.values())
+        text = F.when(every, text).otherwise(_with_base64(row, plain, is_text))
     beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
-    return (
-        F.when(F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning))
-        .when(
-            ~reduce(Expression.__and__, same, F.lit(True)),
-            _inexact("a text is not UTF-8", *(row.getField(n).alias(n) for n in plain.names)),
-        )
-        .otherwise(text)
-    )
+    return F.when(
+        F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning)
+    ).otherwise(text)
 
 
 def plain(columns: StructType) -> Expression:
-    """Return the columns of a row as JSON for a reader: null where Spark has no JSON of it."""
+    """Return the columns of a row as JSON, roughly: null where Spark has no JSON of it."""
     names = (F.col(f"`{name}`") for name in columns.names)
     return F.to_json(F.struct(*names).cast(_plain(columns)), {**_OPTIONS})
+
+
+def readable(columns: StructType, strings: Collection[str]) -> Expression:
+    """Return the columns of a row as JSON for a reader, who cannot make a row of it again.
+
+    ``strings`` are those with strings that need not be text: if one is not, its first bytes and its
+    length are in its place.
+    """
+    plain = _plain(columns)
+    row = F.struct(*(F.col(f"`{name}`") for name in columns.names)).cast(plain)
+    values = (
+        each(row.getField(f.name), f.dataType, _beginning).alias(f.name)
+        if f.name in strings
+        else row.getField(f.name).alias(f.name)
+        for f in plain
+    )
+    return F.to_json(F.struct(*values), {**_OPTIONS})
+
+
+def _beginning(text: Expression) -> Expression:
+    """Return a text, or of other bytes the first ones in hexadecimal."""
+    beginning = F.hex(F.substring(text.cast("binary"), 1, _SHOWN_BYTES))
+    said = F.format_string("0x%s (%d bytes)", beginning, F.octet_length(text))
+    return F.when(_json(text).contains(_REPLACED), said).otherwise(text)
 
 
 def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> DataFrame:
@@ -64,22 +94,64 @@ def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> Dat
 
     A row whose JSON is inexact or damaged is left out.
     """
-    signs = [StructField(name, StringType()) for name in (INEXACT, _DAMAGED)]
-    schema = StructType([*_plain(columns), *signs])
+    plain, signs = _plain(columns), [StructField(n, StringType()) for n in (INEXACT, _DAMAGED)]
+    schema = StructType([*plain, *signs, StructField(BASE64, ArrayType(StringType()))])
     options = {**_OPTIONS, "columnNameOfCorruptRecord": _DAMAGED}
     parsed = rows.select(*others, column, F.from_json(column, schema, options).alias("$parsed"))
     found = F.col("`$parsed`")
+    listed = found.getField(BASE64)
+    values = {field.name: found.getField(field.name) for field in plain}
     is_whole = [found.getField(sign.name).isNull() for sign in signs]
+    for field in plain:
+        if has_string(field.dataType):
+            value, is_base64 = values[field.name], F.array_contains(listed, field.name)
+            bytes_ = each(value, field.dataType, _from_base64)
+            values[field.name] = F.when(is_base64, bytes_).otherwise(value)
+            same = _json(each(bytes_, field.dataType, _to_base64)).eqNullSafe(_json(value))
+            is_whole.append(F.when(is_base64, same).otherwise(True))
     is_object = F.trim(column).startswith("{")  # null and [] give a row of nulls as well
     return parsed.filter(reduce(Expression.__and__, is_whole, is_object)).select(
-        *others,
-        *(found.getField(f.name).cast(_nullable(f.dataType)).alias(f.name) for f in columns),
+        *others, *(values[f.name].cast(_nullable(f.dataType)).alias(f.name) for f in columns)
     )
 
 
 def is_inexact(text: str) -> bool:
     """Return whether ``text``, the JSON of a row, says that no row can be made of it."""
     return text.startswith(f'{{"{INEXACT}"')
+
+
+def _with_base64(
+    row: Expression, columns: StructType, is_text: Mapping[str, Expression]
+) -> Expression:
+    """Return a row as JSON, with base64 in its columns that are not text."""
+    listed = (F.when(~is_text[name], name) for name in is_text)
+    values = []
+    for field in columns:
+        value = row.getField(field.name)
+        if field.name in is_text:
+            in_base64 = each(value, field.dataType, _to_base64)
+            value = F.when(is_text[field.name], value).otherwise(in_base64)
+        values.append(value.alias(field.name))
+    names = F.array_compact(F.array(*listed)).alias(BASE64)
+    return F.to_json(F.struct(names, *values), {**_OPTIONS})
+
+
+def _to_base64(text: Expression) -> Expression:
+    """Return base64 in one line: Spark's has lines of 76 characters (Base64, chunkBase64)."""
+    return F.translate(F.base64(text.cast("binary")), "\r\n", "")
+
+
+def _from_base64(text: Expression) -> Expression:
+    """Return the bytes as a string; of what is not base64 the text, whose base64 differs from it.
+
+    Not null, which cannot be the key of a map.
+    """
+    return F.coalesce(F.try_to_binary(text, F.lit("base64")).cast("string"), text)
+
+
+def _json(value: Expression) -> Expression:
+    """Return a value as a text that can be compared: maps cannot."""
+    return F.to_json(F.struct(value.alias("value")))
 
 
 def _inexact(why: str, *columns: Expression) -> Expression:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from ..columns import key_of
 from ..job import Connection
 from ..ledger import batch_name
-from ..query import nulls
+from ..query import nulls, string_columns
 from ..query.outputs import Frames, Outputs
 from ..query.reject import passed
 from .frames import events_frame, tagged
@@ -44,7 +44,7 @@ def stream_outputs(
                     columns = key_of(connection.job.output_columns[name])
                     key = [column for column in columns if column in frame.columns]
                     schemas[name] = frame.schema
-                    for at, row in enumerate(frame.collect()):
+                    for at, row in enumerate(string_columns.crossing(frame).collect()):
                         place = [str(row[column]) for column in key] if key else [number, at]
                         rows.setdefault(name, {})[tuple(place)] = row
         except Exception as error:
@@ -56,7 +56,7 @@ def stream_outputs(
     except StreamingQueryException as error:
         raise failures[0] if failures else error from None
     return {
-        name: spark.createDataFrame([*rows.get(name, {}).values()], schema)
+        name: string_columns.crossed(spark.createDataFrame([*rows.get(name, {}).values()], schema))
         for name, schema in schemas.items()
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..demo.sample import Counted, untyped
 from ..demo.tables import compare
+from ..strings import shown
 from ..table import counted, table
 
 Row = Mapping[str, Any]
@@ -118,5 +119,5 @@ def _alike(row: Row, other: Row, columns: Sequence[str]) -> int:
 
 
 def _cell(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+    text = shown(value)
+    return text if isinstance(value, bytes) or len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import yt.type_info as ti
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -18,7 +18,7 @@ from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejecte
 from ..demo.tables import Outcome, compare
 from ..errors import JobError
 from ..job import REJECTED, Connection
-from ..query import reject
+from ..query import reject, string_columns
 from ..query.outputs import Frames, Outputs, verify_columns
 from ..query.source import INNER_POSITION
 from .stream import assert_exact
@@ -133,20 +133,21 @@ def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output:
         result = reject.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(reject.REASON, REASON)
     try:
-        rows = result.collect()
+        found = counted_rows(connection, result, output)
     except ValueError as error:  # PySpark makes a datetime of each date and time
         raise JobError(
             f"{output!r} has a date or time that Python cannot show: {error}",
             "keep such rows out with REJECT, or make the value null in transform.py: a table holds "
             "dates and times between 1970 and 2105",
         ) from error
-    return compare(wanted, counted_rows(connection, rows, output))
+    return compare(wanted, found)
 
 
-def counted_rows(connection: Connection, rows: Iterable[Row], output: str = "output") -> Counted:
+def counted_rows(connection: Connection, result: DataFrame, output: str = "output") -> Counted:
     """Return how often each row of the output is there, without the guarantee's position."""
     columns = compared(connection.job, output)
     back = {column.name: conversion(column.type).from_spark for column in columns}
+    rows = string_columns.crossing(result).collect()
     return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
 
 
@@ -155,7 +156,7 @@ def _frame(
 ) -> DataFrame:
     ways = {column.name: conversion(column.type) for column in columns}
     values = [tuple(way.to_spark(row.get(name)) for name, way in ways.items()) for row in rows]
-    return spark.createDataFrame(values, _schema(columns))
+    return string_columns.crossed(spark.createDataFrame(values, _schema(columns)))
 
 
 def _schema(columns: Sequence[Column]) -> StructType:

@@ -1,7 +1,8 @@
 """One representation of a value: YTsaurus', as rows are inserted and selected, to and from Spark's.
 
 Times are numbers: days of a date, seconds of a datetime, microseconds of a timestamp or interval.
-A struct is a dict by name, a dict a list of pairs, a tuple a list (YTsaurus, "Data types").
+A struct is a dict by name, a dict a list of pairs, a tuple a list (YTsaurus, "Data types"). Strings
+are bytes: on their way to and from Spark each byte is a character (query/string_columns.py).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any, NamedTuple
 import spyt.types as spyt
 from pyspark.sql import types as spark
 
+from .. import strings
 from ..columns import type_name
 from ..errors import JobError
+from ..query import string_columns
 
 _DAY_0 = date(1970, 1, 1)
 _SECOND_0 = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,9 +32,14 @@ class Conversion(NamedTuple):
     from_spark: Callable[[Any], Any]
 
 
-def _text(value: Any) -> str:
-    """Return a text, also of the bytes that Spark's BinaryType holds."""
-    return value.decode() if isinstance(value, bytes | bytearray) else str(value)
+def _to_spark(value: Any) -> str:
+    return string_columns.to_python(strings.as_bytes(value))
+
+
+def _from_spark(value: Any) -> str | bytes:
+    """Return a string, also of the bytes that Spark's BinaryType holds."""
+    found = string_columns.from_python(value) if isinstance(value, str) else value
+    return strings.canonical(found)
 
 
 def _number(type_: spark.DataType, wrap: Callable[[int], Any]) -> Conversion:
@@ -40,7 +48,9 @@ def _number(type_: spark.DataType, wrap: Callable[[int], Any]) -> Conversion:
 
 
 _SCALARS: dict[str, Conversion] = {
-    **{name: Conversion(spark.StringType(), _text, _text) for name in ("utf8", "json", "string")},
+    **dict.fromkeys(
+        ("utf8", "json", "string"), Conversion(spark.StringType(), _to_spark, _from_spark)
+    ),
     "bool": Conversion(spark.BooleanType(), bool, bool),
     "int8": Conversion(spark.ByteType(), int, int),
     **{name: Conversion(spark.ShortType(), int, int) for name in ("int16", "uint8")},
