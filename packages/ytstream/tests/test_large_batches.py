@@ -142,6 +142,8 @@ def test_keys_of_spark_are_those_of_the_table(spark: SparkSession) -> None:
     )
     wanted = resharding.key([1_704_067_200_000_000, 19_723, "ы", b"\xff", -1, True, None])
     assert overflow._keys(rows, columns, 1.0) == [wanted]
+    same_for_python = spark.sql("select cast(s as string) s from values (x'fe'), (x'ff') as t(s)")
+    assert overflow._keys(same_for_python, ["s"], 1.0) == [((1, b"\xfe"),), ((1, b"\xff"),)]
     many = spark.range(10_000)
     assert 0 < len(overflow._keys(many, ["id"], 0.1)) < 2_000
 

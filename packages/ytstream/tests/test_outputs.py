@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from packages.ytstream.tests.driver import Driver
+from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import (
     ON_STRIKE,
     StreamOf,
@@ -26,6 +27,7 @@ from ytstream.demo.sample import Row
 from ytstream.job import REJECTED, Job
 from ytstream.operating.replay import replay
 from ytstream.plan import observed_name
+from ytstream.query import outputs
 from ytstream.query.audit import Metrics, Ranges, audit
 from ytstream.query.left_out import FEW
 from ytstream.query.spark_errors import explained_spark
@@ -315,6 +317,15 @@ def test_a_key_that_is_there_twice_in_a_batch_is_refused(stream_of: StreamOf) ->
     with pytest.raises(JobError, match=r"have the key auction=\d+ of 'newest'"):
         stream.drain()
     assert not stream.found()
+
+
+def test_a_key_in_bytes_is_shown_as_bytes(spark: SparkSession) -> None:
+    job = example("transactional", "map").job
+    job = replace(job, outputs={**job.outputs, "newest": [Column("payload", "string", key=True)]})
+    query = "select cast(payload as string) as payload from values (x'{}'), (x'{}') as t(payload)"
+    outputs._verify_unique(job, "newest", spark.sql(query.format("FE", "FF")))
+    with pytest.raises(JobError, match=r"have the key payload=b'\\xff' \(1 byte\) of 'newest'"):
+        outputs._verify_unique(job, "newest", spark.sql(query.format("FF", "FF")))
 
 
 def test_latest_lets_one_row_of_each_key_through(stream_of: StreamOf) -> None:

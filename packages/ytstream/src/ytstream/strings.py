@@ -13,6 +13,8 @@ from typing import Any
 from yt import yson
 from yt.yson.yson_types import YsonStringProxy
 
+from .table import counted
+
 #: Bytes that a screen shows of a value.
 _SHOWN = 16
 
@@ -51,4 +53,4 @@ def shown(value: Any) -> str:
         return f"{value!r}"
     found = as_bytes(value)
     rest = "..." if len(found) > _SHOWN else ""
-    return f"{found[:_SHOWN]!r}{rest} ({len(found)} bytes)"
+    return f"{found[:_SHOWN]!r}{rest} ({counted(len(found), 'byte')})"

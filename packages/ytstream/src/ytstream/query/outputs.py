@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .. import strings
 from ..columns import Column, key_of
 from ..connector.frames import free
 from ..errors import JobError
@@ -18,7 +19,7 @@ from ..job import REJECTED, Connection, Job
 from ..plan import is_unique_by
 from ..schema import unwritable
 from ..user_errors import place
-from . import nulls
+from . import nulls, string_columns
 
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
@@ -174,14 +175,22 @@ def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
     key, spark = key_of(job.output_columns[name]), rows.sparkSession
     # In as many parts as there are cores: a stream has no adaptive plan on Spark 3.5.
     parted = rows.select(*key).repartition(spark.sparkContext.defaultParallelism, *key)
-    twice = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1").head(1)
+    repeated = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1")
+    twice = string_columns.crossing(repeated).head(1)
     if twice:
-        values = ", ".join(f"{column}={twice[0][column]!r}" for column in key)
+        values = ", ".join(f"{column}={_shown(twice[0][column])}" for column in key)
         raise JobError(
             f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
             "of them would stay is chance",
             _for_one_row(job, name),
         )
+
+
+def _shown(value: object) -> str:
+    """Return a value of ``crossing`` for a message."""
+    if isinstance(value, str):
+        value = strings.canonical(string_columns.from_python(value))
+    return strings.shown(value)
 
 
 def _for_one_row(job: Job, name: str) -> str:

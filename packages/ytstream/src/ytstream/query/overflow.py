@@ -168,10 +168,12 @@ def _keys(rows: DataFrame, columns: Sequence[str], part: float) -> list[sizing.K
 
 
 def _number(rows: DataFrame, column: str) -> Expression:
-    """Return a column with its times as YTsaurus stores them, independent of time zones."""
+    """Return a column as YTsaurus stores it: times independent of time zones, strings as bytes."""
     kind, value = rows.schema[column].dataType.typeName(), F.col(column)
     if kind in ("timestamp", "timestamp_ntz"):
         value = F.unix_micros(value.cast("timestamp"))
     elif kind == "date":
         value = F.unix_date(value)
+    elif kind == "string":  # Python gets U+FFFD for bytes that are not UTF-8
+        value = value.cast("binary")
     return value.alias(column)
