@@ -253,6 +253,19 @@ def test_a_wrong_column_is_named_with_its_list(columns: list[Any], said: str) ->
     assert said in text
 
 
+@pytest.mark.parametrize("name", ["QUEUE", "REFERENCE", "OUTPUTS['output']"])
+def test_a_table_with_more_columns_than_a_row_has_values_is_refused(name: str) -> None:
+    wide = [Column("c0", "int64", key=name == "REFERENCE")]
+    wide += [Column(f"c{number}", "int64") for number in range(1, 1_025)]
+    tables = {
+        "QUEUE": {"queue": wide},
+        "REFERENCE": {"processing": "join", "reference": wide},
+        "OUTPUTS['output']": {"outputs": {"output": wide}},
+    }
+    text = _refused(_job(**tables[name]))
+    assert f"{name} has 1025 columns; a row of a YTsaurus table has at most 1024 values" in text
+
+
 def test_a_wrong_column_of_queue_and_reference_is_named_too() -> None:
     assert "tables.py, QUEUE[1]" in _refused(_job(queue=[PLAIN, PLAIN]))
     wrong = [Column("auction", "int64", key=True), ("name",)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -103,6 +104,41 @@ def test_a_string_is_at_most_16_megabytes_long(client: Any, table: str) -> None:
             client.insert_rows(table, [{"k": 1, "v": longest + b"x"}], update=update)
         assert caught.value.contains_code(codes.STRING_TOO_LONG)
     assert lookup(client, table, 1)[0]["v"] == longest.decode()
+
+
+def test_nan_is_not_a_key(client: Any, root: str) -> None:
+    """Source: server source, client/table_client/unversioned_row.cpp (ValidateDynamicValue)"""
+    columns = [{"name": "k", "type": "double", "sort_order": "ascending"}, *KEYED[1:]]
+    table = make_table(client, f"{root}/doubles", columns)
+    for change in (
+        lambda: client.insert_rows(table, [{"k": 1.0, "v": "a"}, {"k": math.nan, "v": "b"}]),
+        lambda: client.delete_rows(table, [{"k": math.nan}]),
+        lambda: list(client.lookup_rows(table, [{"k": math.nan}])),
+    ):
+        with pytest.raises(yt.YtError) as caught:
+            change()
+        assert caught.value.contains_code(codes.KEY_CANNOT_BE_NAN)
+    client.insert_rows(table, [{"k": math.inf, "v": "a"}, {"k": 1.0, "v": "b"}])
+    assert [row["k"] for row in client.select_rows(f"* from [{table}]")] == [1.0, math.inf]
+
+
+@pytest.mark.parametrize("keys", [0, 1])
+def test_a_row_has_1024_values_at_most(client: Any, root: str, keys: int) -> None:
+    """Source: server source, client/table_client/unversioned_row.cpp (ValidateRowValueCount);
+    in an ordered table the driver sends `$tablet_index` with each row."""
+    most = 1024 if keys else 1023
+    for count in (most, most + 1):
+        columns: list[Row] = [{"name": f"c{number}", "type": "int64"} for number in range(count)]
+        if keys:
+            columns[0]["sort_order"] = "ascending"
+        table = make_table(client, f"{root}/wide-{count}", columns)
+        row = {column["name"]: 1 for column in columns}
+        if count == most:
+            client.insert_rows(table, [row])
+            continue
+        with pytest.raises(yt.YtError, match="Too many values in row") as caught:
+            client.insert_rows(table, [row])
+        assert caught.value.contains_code(codes.TOO_MANY_VALUES_IN_ROW)
 
 
 def test_the_last_of_two_rows_with_one_key_stays(client: Any, table: str) -> None:

@@ -14,6 +14,10 @@ from .pairs import KEYED
 from .schema import never_written
 from .table import counted
 
+#: The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
+#: MaxValuesPerRow).
+MOST_COLUMNS = 1_024
+
 
 def verify(job: Job) -> None:
     """Raise JobError unless job.py fits this runtime and its own tables; needs no cluster."""
@@ -88,6 +92,14 @@ def _of_columns(job: Job) -> Iterator[str]:
         yield "REFERENCE has no key column"
     if key_of(job.queue_columns):
         yield "a column of QUEUE cannot be a key: it is ordered"
+    tables = {"QUEUE": job.queue_columns, "REFERENCE": job.reference_columns}
+    tables |= {f"OUTPUTS[{name!r}]": columns for name, columns in job.output_columns.items()}
+    for name, columns in tables.items():
+        if len(columns) > MOST_COLUMNS:
+            yield (
+                f"{name} has {len(columns)} columns; a row of a YTsaurus table has at most "
+                f"{MOST_COLUMNS} values: put some of them into one column, e.g. of type any"
+            )
     for name, columns in job.output_columns.items():
         if all(column.key for column in columns):
             yield f"OUTPUTS[{name!r}] has key columns alone"

@@ -28,6 +28,7 @@ _TABLET = -1
 _SYSTEM = -2
 
 # client/table_client/public.h
+KEY_CANNOT_BE_NAN = 325
 STRING_LENGTH_LIMIT_EXCEEDED = 326
 
 _LOW = 0xFFFF_FFFF
@@ -79,11 +80,15 @@ class RowReader:
         count = len(indexes)
         if not self._mapping[:count] == [*indexes] == [*range(count)]:
             return None
+        if count > wire.MAX_VALUES_PER_ROW:
+            return None
         result = []
         for index in indexes:
             column = self.schema.columns[index]
             if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
                 return None
+            if column.sort_order and column.wire_type == wire.DOUBLE:
+                return None  # it may be NaN
             result.append(
                 Expected(
                     index | column.wire_type << 16,
@@ -224,6 +229,7 @@ class RowReader:
         plain = self.plain(row, wire.words_of(row), 0)
         if plain is not None:
             return WRITE, None, plain[1]
+        wire.require_value_count(len(self._stored))
         tablet, pieces = self._pieces(row, optional_keys=True)
         for index in self._stored:
             if index not in pieces:
@@ -285,6 +291,8 @@ class RowReader:
                 if chunk[3] & wire.AGGREGATE:
                     raise not_supported("aggregate values")
                 check_value(column, kind, value)
+                if index < keys:
+                    require_number(value)
                 if isinstance(value, bytes) and len(value) > wire.MAX_VALUE_LENGTH:
                     raise _too_long(kind, len(value))
                 pieces[index] = wire.renumbered(chunk, index)
@@ -293,6 +301,12 @@ class RowReader:
             if index not in pieces and (column.required or not optional_keys):
                 raise YtError(1, f'Missing key column "{column.name}"')
         return tablet, pieces
+
+
+def require_number(value: Any) -> None:
+    """Raise YtError for NaN, which cannot be a key (unversioned_row.cpp, ValidateDynamicValue)."""
+    if isinstance(value, float) and value != value:
+        raise YtError(KEY_CANNOT_BE_NAN, 'Key of type "double" cannot be NaN')
 
 
 def _too_long(kind: int, length: int) -> YtError:

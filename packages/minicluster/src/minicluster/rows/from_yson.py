@@ -10,7 +10,7 @@ from yt import yson
 
 from ..errors import YtError
 from . import wire
-from .from_wire import TABLET_INDEX, WRITE, Key, Modification, RowReader
+from .from_wire import TABLET_INDEX, WRITE, Key, Modification, RowReader, require_number
 from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
 
 Item = Mapping[str, Any]
@@ -35,7 +35,9 @@ class ItemReader:
         self._columns: list[tuple[str, Encoder, bytes | None]] = [
             (
                 column.name,
-                encoder(index, column),
+                _key_encoder(encoder(index, column))
+                if column.sort_order
+                else encoder(index, column),
                 None
                 if column.required or column.sort_order
                 else wire.encode_value(index, wire.NULL, None),
@@ -43,6 +45,9 @@ class ItemReader:
             for index, column in stored
         ]
         names = {column.name for _, column in stored}
+        # The driver adds a null for each column that an item lacks, "$tablet_index" among them
+        # (client/driver/table_commands.cpp, SetTreatMissingAsNull): seen with the RPC driver.
+        self._width = len(stored) + (0 if schema.sorted else 1)
         self._names = names if schema.sorted else names | {TABLET_INDEX}
         self._count = len(stored).to_bytes(8, "little")
 
@@ -54,6 +59,7 @@ class ItemReader:
         """Return the modifications by items. Raises YtError for an item that is refused."""
         if kind != WRITE:
             return [self._general(kind, item) for item in items]
+        wire.require_value_count(self._width)
         plain, general = self._plain, self._general
         return [plain(item) or general(kind, item) for item in items]
 
@@ -226,6 +232,14 @@ def _integer_encoder(index: int, kind: int, low: int, high: int, general: Encode
         plain = type(value)
         is_plain = plain is int or (plain is yson.YsonUint64 and not value.attributes)
         return pack(header, value) if is_plain and low <= value <= high else general(value)
+
+    return encode_one
+
+
+def _key_encoder(encode_value: Encoder) -> Encoder:
+    def encode_one(value: Any) -> bytes:
+        require_number(value)
+        return encode_value(value)
 
     return encode_one
 

@@ -44,6 +44,7 @@ FIXED = frozenset({INT64, UINT64, DOUBLE, BOOLEAN})
 
 # Limits of the real server on a row of a dynamic table (client/table_client/public.h).
 MAX_VALUES_PER_ROW = 1024
+TOO_MANY_VALUES_IN_ROW = 321
 MAX_VALUE_LENGTH = 16 << 20
 """Of a string, an any or a composite, in bytes."""
 
@@ -96,8 +97,9 @@ def row_end(words: Sequence[int], position: int) -> int:
         position += 1
         if count == MISSING_ROW:
             return position
-        if count > MAX_VALUES_PER_ROW:
-            raise malformed(f"{count} values in a row, limit {MAX_VALUES_PER_ROW}")
+        if count > len(words):
+            raise malformed(f"{count} values in a row")
+        require_value_count(count)
         for _ in range(count):
             header = words[position]
             kind = header >> 16 & 0xFF
@@ -146,6 +148,15 @@ def join(rows: Sequence[bytes | None]) -> bytes:
     """Return the rowset of these rows, as `split` takes it."""
     missing = _WORD.pack(MISSING_ROW)
     return _WORD.pack(len(rows)) + b"".join([missing if row is None else row for row in rows])
+
+
+def require_value_count(count: int) -> None:
+    """Raise YtError for more values than a row may have (ValidateRowValueCount)."""
+    if count > MAX_VALUES_PER_ROW:
+        raise YtError(
+            TOO_MANY_VALUES_IN_ROW,
+            f"Too many values in row: actual {count}, limit {MAX_VALUES_PER_ROW}",
+        )
 
 
 def values(row: bytes, limit: int = MAX_VALUES_PER_ROW) -> list[tuple[int, int, Value]]:
