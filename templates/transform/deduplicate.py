@@ -14,6 +14,8 @@ AHEAD = "5 seconds"
 #: current_timestamp() is the time in the batch's entry of the offset log, the same when the batch
 #: runs again. The functions try_cast and try_to_timestamp give null for a text that is no number or
 #: time; cast would end the job.
+#: A regular expression is written r'...' in it, e.g. r"url RLIKE r'^https?://\S+'": without the
+#: inner r, Spark's SQL removes the backslashes.
 REJECT = {
     "without event time": "date_time IS NULL",
     "from the future": f"date_time > current_timestamp() + INTERVAL {AHEAD}",

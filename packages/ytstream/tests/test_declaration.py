@@ -257,7 +257,7 @@ def test_a_wrong_column_is_named_with_its_list(columns: list[Any], said: str) ->
 def test_a_table_with_more_columns_than_a_row_has_values_is_refused(name: str) -> None:
     wide = [Column("c0", "int64", key=name == "REFERENCE")]
     wide += [Column(f"c{number}", "int64") for number in range(1, 1_025)]
-    tables = {
+    tables: dict[str, dict[str, Any]] = {
         "QUEUE": {"queue": wide},
         "REFERENCE": {"processing": "join", "reference": wide},
         "OUTPUTS['output']": {"outputs": {"output": wide}},

@@ -103,7 +103,7 @@ def test_a_value_of_the_wrong_kind_is_refused(changes: dict[str, Any], said: str
         (Column("$timestamp", "uint64"), "not a column name"),
         (Column("x" * 300, "utf8"), "not a column name"),
         (Column("Event_ID", "utf8"), "duplicate column name"),
-        (Column("x", ti.Optional[ti.Utf8]), "is nullable"),
+        (Column("x", ti.Optional[ti.Utf8]), "may be null"),
     ],
 )
 def test_a_column_that_no_table_can_have_is_refused(column: Column, said: str) -> None:

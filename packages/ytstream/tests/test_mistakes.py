@@ -90,7 +90,7 @@ SAMPLED = "correct sample/rows.py or tables.py"
 # fmt: off
 MISTAKES = (
     Mistake("no bracket", TRANSFORM, "events.select(", "events.select((",
-            "transform.py:23: '(' was never closed", LINE),
+            "transform.py:25: '(' was never closed", LINE),
     Mistake("no colon", TABLES, "OUTPUTS = {", "if True\nOUTPUTS = {", "tables.py:27: expected ':'",
             LINE),
     Mistake("no comma", JOB, "queue=QUEUE,", "queue=QUEUE",
@@ -175,8 +175,8 @@ MISTAKES = (
             "and dicts are sent as plain integers and refused by the table: declare and cast "
             "them to int64 or a string", DECLARED),
     Mistake("nullable type", TABLES, '"price", "int64"', '"price", ti.Optional[ti.Int64]',
-            "tables.py, QUEUE[3], column price: Optional<Int64> is nullable",
-            "name the type in it; required=False"),
+            "tables.py, QUEUE[3], column price: ti.Optional[ti.Int64] may be null",
+            "name the type inside it, and leave required=True out: the column may then be null"),
     Mistake("column twice", TABLES, 'Column("bidder"', 'Column("Auction"',
             "tables.py, QUEUE[2], column Auction: duplicate column name",
             "rename one of the columns"),
@@ -237,9 +237,11 @@ MISTAKES = (
             "[submit]",
             command="check"),
     Mistake("text for a number", ROWS, '"bidder": 1 + source.randrange(10_000)', '"bidder": "x"',
-            "rows() in sample/rows.py, row 0: bidder = 'x', wanted int64", SAMPLED, command="rows"),
+            "rows() in sample/rows.py, row 0: bidder = 'x', tables.py says int64",
+            SAMPLED, command="rows"),
     Mistake("number too large", ROWS, '"bidder": 1', '"bidder": 2**63',
-            "rows() in sample/rows.py, row 0: bidder = 9223372036854783925, wanted int64", SAMPLED,
+            "rows() in sample/rows.py, row 0: bidder = 9223372036854783925, tables.py says int64",
+            SAMPLED,
             command="rows"),
     Mistake("no value", ROWS, '"bidder": 1', '"bidder": None and 1',
             "rows() in sample/rows.py, row 0: bidder is required and has no value", SAMPLED,
@@ -275,7 +277,8 @@ WRONG_EXPECTED = (
     ('"price_eur": ', '"price": ',
      ", row 0: there is no 'price_eur'\n  -> give every column of OUTPUTS in tables.py"),
     (" * 908 // 1000", " * 908 / 1000",
-     ", row 0: price_eur = 961441.248, wanted int64\n  -> correct sample/expected.py or tables.py"),
+     ", row 0: price_eur = 961441.248, tables.py says int64\n"
+     "  -> correct sample/expected.py or tables.py"),
 )
 
 PLANNED = "correct transform.py or tables.py; nothing was started"
@@ -290,7 +293,7 @@ WRONG_TRANSFORM = (
     (_SELECT, "return 5\n    return events.select(",
      "transform() returns 5, wanted a DataFrame", "return the rows"),
     (_SELECT, "1 / 0\n    return events.select(",
-     "transform() failed: ZeroDivisionError: division by zero (transform.py:23)",
+     "transform() failed: ZeroDivisionError: division by zero (transform.py:25)",
      "correct transform.py"),
     ("events: DataFrame", "events: DataFrame, more: DataFrame",
      "transform() failed: TypeError: transform() missing 1 required positional argument: 'more'",
@@ -307,23 +310,23 @@ WRONG_TRANSFORM = (
      "date_time, extra", PLANNED),
     ("price_eur.alias", "(F.col('price') * 0.908).alias",
      "transform() and OUTPUTS['output'] in tables.py disagree:\n"
-     "  column price_eur: transform() gives double, the table has int64: cast it, e.g. "
-     ".cast(...), or change tables.py", PLANNED),
+     "  column price_eur: transform() gives Spark's double, the table has int64: "
+     'cast it, .cast("long"), or change tables.py', PLANNED),
     ("price_eur.alias", "F.lit(None).alias",
      "transform() and OUTPUTS['output'] in tables.py disagree:\n"
-     "  column price_eur: transform() gives void, the table has int64: cast it, e.g. "
-     ".cast(...), or change tables.py", PLANNED),
+     "  column price_eur: transform() gives null and no type, the table has int64: "
+     'cast it, .cast("long"), or change tables.py', PLANNED),
     ('"bidder"', '"buyer"',
      "the job cannot continue: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function "
      "parameter with name `buyer` cannot be resolved. Did you mean one of the following? [`url`, "
-     "`bidder`, `extra`, `price`, `auction`]. SQLSTATE: 42703; (transform.py:23)", SPARKS),
+     "`bidder`, `extra`, `price`, `auction`]. SQLSTATE: 42703; (transform.py:25)", SPARKS),
     ("price *", "price * *",
      "the job cannot continue: [PARSE_SYNTAX_ERROR] Syntax error at or near '908'. SQLSTATE: 42601 "
-     "(line 1, pos 10) (transform.py:23)", SPARKS),
+     "(line 1, pos 10) (transform.py:25)", SPARKS),
     (_SELECT, "events.count()\n    return events.select(",
      "the job cannot continue: Queries with streaming sources must be executed with "
      "writeStream.start(), or from a streaming table or flow definition within a Spark "
-     "Declarative Pipeline.; (transform.py:23)", SPARKS),
+     "Declarative Pipeline.; (transform.py:25)", SPARKS),
     ("events.select", "events.orderBy('price').select",
      "the job cannot continue: Sorting is not supported on streaming DataFrames/Datasets, unless "
      "it is on aggregated DataFrame/Dataset in Complete output mode;", SPARKS),
@@ -399,6 +402,21 @@ def test_a_mistake_gets_one_message(
     assert code == 1
 
 
+def test_check_remarks_on_a_backslash_that_spark_removes(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = project / TRANSFORM
+    escaped = file.read_text(encoding="utf-8").replace("'([0-9]+)[?]'", r"'(\\d+)[?]'")
+    file.write_text(escaped, encoding="utf-8")
+    assert run("provision") == 0
+    monkeypatch.setattr(session, "opened", lambda _: sys.exit("Spark is not started"))
+    with pytest.raises(SystemExit, match="Spark is not started"):
+        run("check")
+    said = capsys.readouterr().out
+    assert r"remark: REJECT['the URL is of another auction']: Spark takes the backslash in " in said
+    assert said.count("remark: REJECT") == 1
+
+
 def test_a_command_that_does_not_exist_is_wrong_usage(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -470,7 +488,9 @@ def test_a_job_is_looked_at_and_stopped_though_its_tables_were_edited_since(
     assert "the job does not run" in capsys.readouterr().out
     assert run("run") == 1
     said = capsys.readouterr().err
-    assert "the job cannot start:\nqueue //home/edited/bids: column more: missing" in said
+    assert (
+        "the job cannot start:\nqueue //home/edited/bids: column more: the table lacks it" in said
+    )
 
 
 def test_a_job_is_stopped_though_a_queue_is_not_mounted(

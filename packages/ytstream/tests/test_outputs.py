@@ -382,7 +382,7 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
 WRONG_CONDITIONS = {
     "a syntax error": ("price <", "PARSE_SYNTAX_ERROR"),
     "an unknown column": ("prize < 0", "prize"),
-    "no boolean": ("price + 1", "is of type bigint, wanted a boolean"),
+    "no boolean": ("price + 1", "gives Spark's bigint, and not true or false"),
     "an aggregate": ("count(*) > 1", "looks at more than one row"),
     "explode": ("explode(array(true, false))", "looks at more than one row"),
     "a subquery": ("price > (select 1)", "looks at more than one row"),
@@ -397,6 +397,14 @@ def test_a_condition_that_is_none_is_refused(stream_of: StreamOf, kind: str) -> 
     text = refusal(stream.flow)
     assert 'REJECT["it\'s wrong"] in transform.py' in text
     assert said in text
+
+
+def test_a_raw_literal_keeps_the_backslashes_of_a_regular_expression(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"no id": r"NOT event_id RLIKE r'^\d+-\d+$'"})
+    stream.send(FEW)
+    stream.drain()
+    assert _rows_of(stream, REJECTED) == 0
 
 
 def test_a_condition_that_differs_in_a_replay_is_refused_under_idempotent(

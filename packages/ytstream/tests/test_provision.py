@@ -290,8 +290,8 @@ def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> N
     schema = [{"name": "something_else", "type": "int64"}]
     client.create("table", path, attributes={"dynamic": True, "schema": schema})
     text = _not_provisioned(provisioned)
-    assert "column something_else: not in tables.py" in text
-    assert "missing" in text
+    assert "column something_else: the table has it, tables.py does not" in text
+    assert "column event_id: the table lacks it, tables.py has it" in text
     assert "correct OUTPUTS in tables.py" in text
     assert [column["name"] for column in client.get(f"{path}/@schema")] == ["something_else"]
 
@@ -310,7 +310,7 @@ def test_a_queue_may_have_more_columns_and_the_output_may_not(provisioned: Conne
     require(replace(provisioned, job=fewer))
     output = [column for column in job.output_columns["output"] if column.name != "extra"]
     changed = replace(provisioned, job=replace(job, outputs={"output": output}))
-    assert "column extra: not in tables.py" in _required(changed)
+    assert "column extra: the table has it, tables.py does not" in _required(changed)
 
 
 def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ConnectionOf) -> None:
@@ -324,7 +324,7 @@ def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ConnectionO
     client.remove(output)
     client.create("table", output, attributes={"dynamic": True, "schema": schema})
     client.mount_table(output, sync=True)
-    assert "key columns: is none, wanted" in _not_provisioned(connection)
+    assert "the table's key columns are none, those of tables.py " in _not_provisioned(connection)
 
 
 def test_too_few_tablets_are_refused_with_the_number_that_would_do(
@@ -393,7 +393,9 @@ def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: Conne
     client.create("table", path, attributes={"dynamic": True, "schema": schema})
     client.mount_table(path, sync=True)
     text = _not_provisioned(provisioned)
-    assert f"ledger {path}: column ended: missing" in text
+    assert (
+        f"ledger {path}: column ended: the table lacks it, this version of ytstream has it" in text
+    )
     assert "it is of another layout: name another table, or run the version that made it" in text
     assert "ended" not in {column["name"] for column in client.get(f"{path}/@schema")}
 
@@ -478,7 +480,7 @@ def test_a_second_queue_asks_for_another_rejected_and_says_what_was_made(
     said = _not_provisioned(two)
     made, _, left = said.partition("what it left alone")
     assert f"queue {two.settings.queues[1]}: missing; created" in made
-    assert "column queue_id: missing" in left
+    assert "column queue_id: the table lacks it" in left
     assert "name a new table under [outputs], then `provision` and `migrate`" in left
 
 

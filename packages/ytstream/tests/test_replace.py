@@ -351,7 +351,7 @@ def _other_partitions(site: Site) -> Connection:
         ("map", _new_queue, "would be new to the job: the running version could not come back"),
         ("map", _other_output, "stop the job, run `migrate`"),
         ("map", _other_checkpoint, "and that of the running version is"),
-        ("map", _other_key, "output: key columns: "),
+        ("map", _other_key, "output: the table's key columns are "),
         ("map", _missing_table, "-totals: missing"),
         ("window", _other_partitions, "the job's shuffle_partitions is 3"),
     ],

@@ -20,6 +20,7 @@ from packages.ytstream.tests import all_types
 from packages.ytstream.tests.examples import PAIRS, Example, example
 from packages.ytstream.tests.helpers import refusal
 from ytstream import REJECTED, Column
+from ytstream.columns import spelled
 from ytstream.demo import row_types
 from ytstream.demo.kept_out import kept_out
 from ytstream.demo.sample import Sample, compared, counted
@@ -289,5 +290,7 @@ def test_the_values_of_every_type_fit_their_columns(column: Column) -> None:
 )
 def test_a_value_that_does_not_fit_is_named(type_: Any, value: Any) -> None:
     said = refusal(lambda: row_types.verify("REFERENCE", [Column("x", type_)], [{"x": value}]))
-    assert said.startswith(f"REFERENCE, row 0: x = {shown(value)}, wanted {str(type_).lower()}\n")
+    assert said.startswith(
+        f"REFERENCE, row 0: x = {shown(value)}, tables.py says {spelled(type_)}\n"
+    )
     assert said.endswith("-> correct sample/rows.py or tables.py")

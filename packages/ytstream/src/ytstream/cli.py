@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
 from yt.common import YtError
 
-from . import capacity, log, own_operation, provision, shipped, toml_file, user_errors
+from . import capacity, conditions, log, own_operation, provision, shipped, toml_file, user_errors
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -54,8 +55,11 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
     from .query import packages, pipeline, session, supervisor
 
     print(provision.check(connection))
-    dropped = retention.remarks(connection.client, connection.settings)
-    for remark in (*dropped, *capacity.remarks(connection)):
+    for remark in chain(
+        retention.remarks(connection.client, connection.settings),
+        capacity.remarks(connection),
+        conditions.remarks(connection.job.reject, connection.settings.spark_confs),
+    ):
         print(f"remark: {remark}")
     for note in before_start.preview(connection):
         print(f"at the next start: {note}")

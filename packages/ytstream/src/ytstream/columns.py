@@ -20,6 +20,9 @@ NAMED_TYPES: Mapping[str, Any] = {name.lower(): getattr(ti, name) for name in _T
     "any": ti.Yson,
 }
 
+#: The first name of each type.
+_NAMES = {type_: name for name, type_ in reversed([*NAMED_TYPES.items()])}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -72,7 +75,7 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
             )
         if column.key and not _is_comparable(column.type):
             raise JobError(
-                f"{where}: a key cannot be of type {column.type}",
+                f"{where}: a key cannot be of type {spelled(column.type)}",
                 "use a number, a text, a boolean or a time as the key",
             )
         result.append(column)
@@ -112,6 +115,26 @@ def type_name(type_: Any) -> str:
     return str(type_.name).lower()
 
 
+def spelled(type_: Any) -> str:
+    """Return a yt.type_info type as tables.py writes it: ``int64``, ``ti.List[ti.Utf8]`` ..."""
+    return _NAMES.get(type_) or _spelled(type_)
+
+
+def _spelled(type_: Any) -> str:
+    """Return a type as it is written inside another one."""
+    inner: list[str] = []
+    for each in ("item", "key", "value"):
+        inner += [_spelled(part)] if (part := getattr(type_, each, None)) is not None else []
+    for part in getattr(type_, "items", ()):
+        named = isinstance(part, tuple)
+        inner.append(f'"{part[0]}": {_spelled(part[1])}' if named else _spelled(part))
+    if tag := getattr(type_, "tag", None):
+        inner.append(f'"{tag}"')
+    if type_name(type_) == "decimal":
+        return f"ti.Decimal({type_.precision}, {type_.scale})"
+    return f"ti.{type_.name}[{', '.join(inner)}]" if inner else f"ti.{type_.name}"
+
+
 def _column(where: str, entry: Any) -> Column:
     column = Column(*entry) if isinstance(entry, tuple) and len(entry) == 3 else entry
     if not (
@@ -126,7 +149,10 @@ def _column(where: str, entry: Any) -> Column:
         )
     type_ = NAMED_TYPES.get(column.type) if isinstance(column.type, str) else column.type
     if type_ is not None and ti.is_valid_type(type_) and type_name(type_) in ("optional", "null"):
-        raise JobError(f"{where}: {type_} is nullable", "name the type in it; required=False")
+        raise JobError(
+            f"{where}: {spelled(type_)} may be null",
+            "name the type inside it, and leave required=True out: the column may then be null",
+        )
     if type_ is None or not ti.is_valid_type(type_):
         raise JobError(
             f"{where}: there is no type {column.type!r}",

@@ -274,7 +274,8 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
         remedy += " those of REJECTED, with `queue_id` once there are several queues"
     elif wanted.is_ours:
         remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
-    for line in differences(table_schema(wanted.columns), found, ignore=ignore):
+    by = "this version of ytstream" if wanted.name == "ledger" else "tables.py"
+    for line in differences(table_schema(wanted.columns), found, ignore=ignore, said_by=by):
         yield Finding(label, line, remedy)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yt.type_info as ti
 from yt.wrapper.schema import TableSchema
 
-from .columns import Column, type_name
+from .columns import Column, spelled, type_name
 
 if TYPE_CHECKING:  # provision and submit need no Spark
     from pyspark.sql.types import DataType
@@ -53,23 +53,52 @@ def _pivot_keys(tablets: Mapping[str, int]) -> list[list[object]]:
     return [[], *keys[1:]]
 
 
-def differences(wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset()) -> list[str]:
-    """Return how ``found`` differs from ``wanted`` (TableSchemas), without columns ``ignore``."""
+def differences(
+    wanted: Any, found: Any, *, ignore: frozenset[str] = frozenset(), said_by: str = "tables.py"
+) -> list[str]:
+    """Return how ``found`` differs from ``wanted`` (TableSchemas), without columns ``ignore``.
+
+    ``said_by`` names what ``wanted`` was made of.
+    """
     want = {c.name: c for c in wanted.columns if c.name not in ignore}
     have = {c.name: c for c in found.columns if c.name not in ignore}
-    lines = [f"column {name}: missing" for name in want if name not in have]
-    lines += [f"column {name}: not in tables.py" for name in have if name not in want]
-    pairs = [
-        ("key columns", _key(wanted), _key(found)),
-        ("unique_keys", bool(wanted.unique_keys), bool(found.unique_keys)),
-        *((f"column {c}", want[c].type, have[c].type) for c in want.keys() & have.keys()),
+    lines = [
+        f"column {name}: the table lacks it, {said_by} has it" for name in want.keys() - have.keys()
     ]
-    lines += [f"{what}: is {b}, wanted {a}" for what, a, b in pairs if str(a) != str(b)]
+    lines += [
+        f"column {name}: the table has it, {said_by} does not" for name in have.keys() - want.keys()
+    ]
+    for name in want.keys() & have.keys():
+        if line := _difference(want[name].type, have[name].type, said_by):
+            lines.append(f"column {name}: {line}")
+    if (a := _key(wanted)) != (b := _key(found)):
+        lines.append(f"the table's key columns are {b}, those of {said_by} {a}")
+    elif wanted.unique_keys and not found.unique_keys:
+        lines.append("the table's keys are not unique (unique_keys is false), and they have to be")
     return sorted(lines)
 
 
+def _difference(wanted: Any, found: Any, said_by: str) -> str | None:
+    """Return how the types of a column differ, in the words of tables.py; None if they do not."""
+    inner, has = _required(wanted), _required(found)
+    if str(inner) != str(has):
+        return f"the table has {spelled(has)}, {said_by} says {spelled(inner)}"
+    if str(wanted) == str(found):
+        return None
+    if inner is wanted:
+        return f"the table may hold null, {said_by} says required=True: remove that"
+    return f"the table requires a value, {said_by} lacks required=True: add that"
+
+
+def _required(type_: Any) -> Any:
+    return type_.item if type_name(type_) == "optional" else type_
+
+
 def _key(schema: Any) -> str:
-    return ", ".join(f"{c.name} {c.sort_order}" for c in schema.columns if c.sort_order) or "none"
+    """Return the key columns; only one that is not ascending is said to be sorted otherwise."""
+    keys = [(c.name, c.sort_order) for c in schema.columns if c.sort_order]
+    order = (name if way == "ascending" else f"{name} ({way})" for name, way in keys)
+    return ", ".join(order) or "none"
 
 
 #: By type name: the Spark types that SPYT's sink writes into that column such that they come back
@@ -103,12 +132,18 @@ _WRITABLE: Mapping[str, Sequence[str]] = {
     **{name: [name] for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
 }
 
+_TIMES = ("date", "timestamp")
+#: Names of types that Spark's cast() knows.
+_CASTABLE = frozenset(
+    ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary")
+).union(_TIMES)
+
+
 #: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
 _UNWRITABLE: Mapping[str, str] = {
     "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
     "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
 }
-_TIMES = ("date", "timestamp")
 _NO_TIMES_INSIDE = (
     "dates and times inside lists, structs and dicts are sent as plain integers and refused by the "
     "table: declare and cast them to int64 or a string"
@@ -119,7 +154,7 @@ def never_written(column: Column) -> str | None:
     """Return why SPYT's sink writes nothing into a column of that type; None when it does."""
     for depth, kind in _kinds(column.type):
         if kind not in _WRITABLE:
-            problem = _UNWRITABLE.get(kind, f"SPYT's sink cannot write type {column.type}")
+            problem = _UNWRITABLE.get(kind, f"SPYT's sink cannot write {spelled(column.type)}")
         elif depth and kind in _TIMES:
             problem = _NO_TIMES_INSIDE
         else:
@@ -140,12 +175,18 @@ def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
         yield from _kinds(part, depth + (kind != "optional"))
 
 
-def unwritable(column: Column, data_type: DataType) -> str | None:
-    """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can."""
+def unwritable(column: Column, data_type: DataType, maker: str = "transform()") -> str | None:
+    """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can.
+
+    ``maker`` is the function that gives the rows.
+    """
     kind = type_name(column.type)
-    if data_type.typeName() in _WRITABLE[kind]:
+    if (given := data_type.typeName()) in (fitting := _WRITABLE[kind]):
         return None
+    gives = "null and no type" if given == "void" else f"Spark's {data_type.simpleString()}"
+    castable = [name for name in fitting if name in _CASTABLE]
+    remedy = f'cast it, .cast("{castable[-1]}")' if castable else "give it that type"
     return (
-        f"column {column.name}: transform() gives {data_type.simpleString()}, the table has "
-        f"{kind}: cast it, e.g. .cast(...), or change tables.py"
+        f"column {column.name}: {maker} gives {gives}, the table has "
+        f"{spelled(column.type)}: {remedy}, or change tables.py"
     )

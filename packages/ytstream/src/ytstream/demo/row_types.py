@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..columns import Column, type_name
+from ..columns import Column, spelled, type_name
 from ..errors import JobError
 from ..strings import shown
 
@@ -59,7 +59,7 @@ def verify(
             if value is None and column.required:
                 problems.append(f"{name} is required and has no value")
             elif value is not None and not fits(value):
-                problems.append(f"{name} = {shown(value)}, wanted {str(column.type).lower()}")
+                problems.append(f"{name} = {shown(value)}, tables.py says {spelled(column.type)}")
         if problems:
             raise JobError(
                 f"{where}, row {number}: {'; '.join(problems)}", f"correct {file} or tables.py"

@@ -148,7 +148,7 @@ def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], make
     problems = [f"column {name}: not returned by {maker}" for name in missing]
     problems += [f"column {name}: returned by {maker}, not in OUTPUTS" for name in extra]
     shared = table.keys() & found.keys()
-    problems += filter(None, (unwritable(table[name], found[name]) for name in shared))
+    problems += filter(None, (unwritable(table[name], found[name], maker) for name in shared))
     if len(found) != len(rows.columns):
         problems.append(f"duplicate column name: {', '.join(rows.columns)}")
     if problems:

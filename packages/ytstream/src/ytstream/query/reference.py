@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from .. import strings
 from ..cluster import Client
-from ..columns import Column, type_name
+from ..columns import Column, spelled, type_name
 from ..errors import JobError
 from ..log import say, warn
 from . import string_columns
@@ -44,7 +44,8 @@ def read(
     rows and a repeated key.
     """
     kinds = {column.name: type_name(column.type) for column in columns}
-    if unread := [f"{name} ({kind})" for name, kind in kinds.items() if kind not in _TYPES]:
+    unread = [f"{c.name} ({spelled(c.type)})" for c in columns if kinds[c.name] not in _TYPES]
+    if unread:
         raise JobError(
             f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",

@@ -105,7 +105,8 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
     ]
     remedy = "write a condition on the columns of one row"
     if not isinstance(kind, BooleanType):
-        problem = f"{condition} is of type {kind.simpleString()}, wanted a boolean"
+        problem = f"{condition} gives Spark's {kind.simpleString()}, and not true or false"
+        remedy = "compare it with something, e.g. price <= 0"
     elif not is_of_rows or plan.subqueries:
         problem = f"{condition} looks at more than one row"
     elif unsteady := [*_unsteady(plan.expressions[0])]:

@@ -15,7 +15,7 @@ import spyt.types as spyt
 from pyspark.sql import types as spark
 
 from .. import strings
-from ..columns import type_name
+from ..columns import spelled, type_name
 from ..errors import JobError
 from ..query import string_columns
 
@@ -113,7 +113,7 @@ def conversion(type_: Any) -> Conversion:
     if kind in ("struct", "tuple"):
         return _nullable(_record(type_, is_struct=kind == "struct"))
     raise JobError(
-        f"no sample row or unit test can have a column of type {type_}",
+        f"no sample row or unit test can have a column of type {spelled(type_)}",
         "use another type, or try the column on the minicluster with `make demo`",
     )
 
