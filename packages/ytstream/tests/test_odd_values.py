@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +13,19 @@ from pyspark.sql import functions as F
 
 from packages.ytstream.tests.helpers import StreamOf, refusal
 from ytstream.testing.batches import stream_outputs
-from ytstream.testing.frames import assert_rows, events_frame, reference_frame
+from ytstream.testing.frames import assert_outputs, assert_rows, events_frame, reference_frame
 
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this process have the local time of Berlin."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
@@ -28,6 +40,18 @@ def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
     frames = stream_outputs(stream.spark, stream.connection, tmp_path, rows[:5], rows[5:])
     found = [row.event_id for row in frames["output"].collect()]
     assert (found.count(None), found.count(other["event_id"]), len(found)) == (3, 1, 4)
+
+
+@pytest.mark.parametrize("processing", ["sessions", "window"])
+def test_the_hour_that_comes_twice_is_compared_exactly(
+    stream_of: StreamOf, tmp_path: Path, in_berlin: None, processing: str
+) -> None:
+    stream = stream_of("transactional", processing)
+    connection, sample = stream.connection, stream.sample
+    rows = sample.make(4_000, start_us=1_698_537_600_000_000)  # 2023-10-29, 2:00 for the first time
+    rows += sample.closing(connection.job, rows)[:1]
+    frames = stream_outputs(stream.spark, connection, tmp_path, rows)
+    assert_outputs(connection, sample, rows, frames)
 
 
 def test_a_null_key_joins_no_row_of_the_reference(stream_of: StreamOf, spark: SparkSession) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 import yt.type_info as ti
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, types
 
 from packages.ytstream.tests import all_types
 from packages.ytstream.tests.examples import example
@@ -19,6 +21,7 @@ from ytstream.demo.sample import counted
 from ytstream.demo.screen import differences
 from ytstream.demo.tables import compare
 from ytstream.testing.frames import counted_rows, events_frame
+from ytstream.testing.values import with_zone
 
 
 @pytest.mark.spark
@@ -30,6 +33,21 @@ def test_values_of_every_type_go_to_spark_and_back(
     rows = [{**row, "at": all_types.START} for row in all_types.rows()]
     result = events_frame(spark, connection, rows)
     assert counted_rows(connection, result) == counted(rows, job.output_columns["output"])
+
+
+def test_a_local_time_keeps_which_of_two_equal_ones_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = types.TimestampType()
+    kind = types.StructType().add("one", at).add("all", types.ArrayType(types.MapType(at, at)))
+    first, second = 1_698_539_400, 1_698_543_000  # 2:30 in Berlin, and an hour later 2:30 again
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        one, two = map(datetime.fromtimestamp, (first, second))
+        found = with_zone(kind, types.Row(one=two, all=[{one: two}, None]))
+        assert kind.toInternal(found) == (
+            second * 1_000_000, [{first * 1_000_000: second * 1_000_000}, None]
+        )  # fmt: skip
+    time.tzset()
 
 
 def test_floats_are_equal_within_a_tolerance_at_any_depth() -> None:

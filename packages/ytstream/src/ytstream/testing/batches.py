@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
@@ -19,6 +19,7 @@ from ..query import nulls, string_columns
 from ..query.outputs import Frames, Outputs
 from ..query.reject import passed
 from .frames import events_frame, tagged
+from .values import with_zone
 
 
 def stream_outputs(
@@ -34,7 +35,7 @@ def stream_outputs(
     """
     outputs = Outputs(connection)
     schemas: dict[str, StructType] = {}
-    rows: dict[str, dict[object, Row]] = {}
+    rows: dict[str, dict[object, tuple[Any, ...]]] = {}
     failures: list[Exception] = []
 
     def write(batch: DataFrame, number: int) -> None:
@@ -46,7 +47,7 @@ def stream_outputs(
                     schemas[name] = frame.schema
                     for at, row in enumerate(string_columns.crossing(frame).collect()):
                         place = [str(row[column]) for column in key] if key else [number, at]
-                        rows.setdefault(name, {})[tuple(place)] = row
+                        rows.setdefault(name, {})[tuple(place)] = with_zone(frame.schema, row)
         except Exception as error:
             failures.append(nulls.explained(error, f"batch {batch_name(1, number)}") or error)
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own

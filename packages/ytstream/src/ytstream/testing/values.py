@@ -82,6 +82,27 @@ _SCALARS: dict[str, Conversion] = {
 }
 
 
+def with_zone(type_: spark.DataType, value: Any) -> Any:
+    """Return a value that Spark has given, as createDataFrame takes it back; a row as a tuple.
+
+    PySpark gives local times, and does not read which of two equal ones it gave in the hour that
+    comes twice when daylight saving time ends (TimestampType.toInternal, time.mktime).
+    """
+    if value is None:
+        return None
+    if isinstance(type_, spark.TimestampType):
+        return value.astimezone(UTC)
+    if isinstance(type_, spark.ArrayType):
+        return [with_zone(type_.elementType, item) for item in value]
+    if isinstance(type_, spark.MapType):
+        key, item = type_.keyType, type_.valueType
+        return {with_zone(key, k): with_zone(item, v) for k, v in value.items()}
+    if isinstance(type_, spark.StructType):
+        parts = zip(type_, value, strict=True)
+        return tuple(with_zone(field.dataType, part) for field, part in parts)
+    return value
+
+
 def conversion(type_: Any) -> Conversion:
     """Return the conversion of a yt.type_info type; null passes through every one.
 
