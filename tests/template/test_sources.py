@@ -73,7 +73,7 @@ def test_python_parses_and_has_jinja_in_strings_only(path: Path) -> None:
 @pytest.mark.parametrize("path", STUBS, ids=relative)
 def test_a_stub_is_one_include_without_a_line_end(path: Path) -> None:
     # The included file ends with the line's end; the formatter refuses a second one.
-    assert re.fullmatch(r'\{% include "[^\n]+" %\}', path.read_text(encoding="utf-8"))
+    assert re.fullmatch(r"\{% include [^\n]+ %\}", path.read_text(encoding="utf-8"))
 
 
 def test_what_imports_the_package_has_no_other_jinja() -> None:
@@ -116,9 +116,12 @@ def test_every_included_file_is_there_for_every_choice() -> None:
         for stub in STUBS:
             text = stub.read_text(encoding="utf-8").removeprefix("{% include ")
             source = loader.compile_expression(text.removesuffix(" %}"))(cookiecutter=answers)
-            assert (ROOT / "templates" / str(source)).is_file() or not rendered(
-                stub.name, answers
-            ), (source, answers)
+            found = [
+                one
+                for one in ([source] if isinstance(source, str) else source)
+                if (ROOT / "templates" / one).is_file()
+            ]
+            assert found or not rendered(stub.name, answers), (source, answers)
 
 
 def rendered(name: str, answers: dict[str, str]) -> str:

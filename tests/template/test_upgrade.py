@@ -95,9 +95,9 @@ def change(template: Path) -> None:
     )
     edit(project / "Makefile", "COUNT=N       how many", "COUNT=N       as many")
     for name in ("job", "tables", "transform"):
-        file = template / f"templates/{name}/map.py"
+        file = template / f"templates/map/{name}.py"
         file.write_text(file.read_text() + "\n# of the template\n")
-    edit(template / "templates/sample/plain.py", '"rejected": expected', '"refused": expected')
+    edit(template / "templates/shared/sample.py", '"rejected": expected', '"refused": expected')
     git(template, "commit", "--quiet", "--all", "--message", "a change of each kind")
 
 

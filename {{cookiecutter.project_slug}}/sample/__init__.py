@@ -1,1 +1,1 @@
-{% include "sample/" ~ ("join" if cookiecutter.processing == "join" else "plain") ~ ".py" %}
+{% include [cookiecutter.processing ~ "/sample.py", "shared/sample.py"] %}

@@ -1,1 +1,1 @@
-{% include "sample_expected/" ~ cookiecutter.processing ~ ".py" %}
+{% include cookiecutter.processing ~ "/expected.py" %}

@@ -1,1 +1,1 @@
-{% include "sample_rows/" ~ cookiecutter.__rows ~ ".py" %}
+{% include [cookiecutter.processing ~ "/rows.py", "shared/rows.py"] %}

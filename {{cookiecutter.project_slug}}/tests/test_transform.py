@@ -1,1 +1,1 @@
-{% include "test_transform/" ~ cookiecutter.processing ~ ".py" %}
+{% include cookiecutter.processing ~ "/test_transform.py" %}

@@ -28,7 +28,6 @@ PAIRS = (
     *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
 )
 
-_SAMPLE_ROWS = {"aggregate": "map"}
 #: One row in so many is odd: none is.
 _NONE = 10**18
 
@@ -51,13 +50,13 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
     package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
-    tables = _load(package, "tables", f"tables/{processing}{keyed}.py")
-    transform = _load(package, "transform", f"transform/{processing}{keyed}.py")
+    tables = _load(package, "tables", f"{processing}/tables{keyed}.py")
+    transform = _load(package, "transform", f"{processing}/transform{keyed}.py")
     # In this order: expected.py may import rows.py.
-    rows = _load(package, "rows", f"sample_rows/{_SAMPLE_ROWS.get(processing, processing)}.py")
+    rows = _load(package, "rows", _own_or_shared(processing, "rows.py"))
     if not rejects:
         rows.ODD = _NONE
-    expected = _load(package, "expected", f"sample_expected/{processing}.py")
+    expected = _load(package, "expected", f"{processing}/expected.py")
     job = Job(
         name=f"{processing}-of-bids",
         processing=processing,
@@ -102,6 +101,12 @@ def _package(name: str) -> str:
     package.__path__ = []
     sys.modules[name] = package
     return name
+
+
+def _own_or_shared(processing: str, name: str) -> str:
+    """Return the file that the project's include takes: the processing's, else the shared one."""
+    own = f"{processing}/{name}"
+    return own if (TEMPLATES / own).is_file() else f"shared/{name}"
 
 
 def _load(package: str, name: str, path: str) -> Any:

@@ -38,12 +38,12 @@ MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__pa
 #: File of the job -> file of the template. None of them but job.py has Jinja in it.
 FILES = {
     "src/bids/__main__.py": MAIN,
-    "src/bids/job.py": TEMPLATES / "job/map.py",
-    "src/bids/tables.py": TEMPLATES / "tables/map.py",
-    "src/bids/transform.py": TEMPLATES / "transform/map.py",
-    "sample/__init__.py": TEMPLATES / "sample/plain.py",
-    "sample/rows.py": TEMPLATES / "sample_rows/map.py",
-    "sample/expected.py": TEMPLATES / "sample_expected/map.py",
+    "src/bids/job.py": TEMPLATES / "map/job.py",
+    "src/bids/tables.py": TEMPLATES / "map/tables.py",
+    "src/bids/transform.py": TEMPLATES / "map/transform.py",
+    "sample/__init__.py": TEMPLATES / "shared/sample.py",
+    "sample/rows.py": TEMPLATES / "shared/rows.py",
+    "sample/expected.py": TEMPLATES / "map/expected.py",
 }
 ANSWERS = {"project_slug": "bids", "processing": "map", "guarantee": "transactional"}
 CONFIG = """\

@@ -1,1 +1,1 @@
-{% include "job/" ~ cookiecutter.__job ~ ".py" %}
+{% include [cookiecutter.processing ~ "/job.py", "shared/job.py"] %}

@@ -1,1 +1,1 @@
-{% include "tables/" ~ cookiecutter.__tables ~ ".py" %}
+{% include cookiecutter.processing ~ "/tables" ~ cookiecutter.__keyed ~ ".py" %}

@@ -1,1 +1,1 @@
-{% include "transform/" ~ cookiecutter.processing ~ cookiecutter.__keyed ~ ".py" %}
+{% include cookiecutter.processing ~ "/transform" ~ cookiecutter.__keyed ~ ".py" %}
