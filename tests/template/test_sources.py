@@ -116,12 +116,10 @@ def test_every_included_file_is_there_for_every_choice() -> None:
         for stub in STUBS:
             text = stub.read_text(encoding="utf-8").removeprefix("{% include ")
             source = loader.compile_expression(text.removesuffix(" %}"))(cookiecutter=answers)
-            found = [
-                one
-                for one in ([source] if isinstance(source, str) else source)
-                if (ROOT / "templates" / one).is_file()
-            ]
-            assert found or not rendered(stub.name, answers), (source, answers)
+            assert isinstance(source, str | list)
+            names = [source] if isinstance(source, str) else source
+            found = [name for name in names if (ROOT / "templates" / name).is_file()]
+            assert found or not rendered(stub.name, answers), (names, answers)
 
 
 def rendered(name: str, answers: dict[str, str]) -> str:
