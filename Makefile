@@ -95,7 +95,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	@echo "Made $$(echo $(DEMO)/*) from the template."
 	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
 	@echo "build/environment-$(SPARK) has the packages of $(VENV_$(SPARK)): pip finds them there."
-	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$(abspath build/environment-$(SPARK))"
+	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$$PWD/build/environment-$(SPARK)"
 
 dist: ## the wheels of packages/, as an organisation uploads them to its index, in dist/
 	@rm -rf dist && $(find-python); "$$python" local_extensions/wheels.py dist
@@ -167,5 +167,8 @@ locks: installed-4.1 ## templates/locks anew from versions.py: what is installed
 	@$(BIN)/python -m tools.locks
 
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)
+include templates/make/environment.mk
+# Another Spark's, as a rule; the generated Makefile has its own.
+unexport PYTHONPATH
 include templates/make/prerequisites.mk
 include templates/make/packages.mk

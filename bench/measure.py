@@ -177,7 +177,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.driver", *map(str, words)],
             cwd=ROOT,
-            env={**os.environ, "PYSPARK_SUBMIT_ARGS": submitted},
+            env={**os.environ, "YTSTREAM_SUBMIT_ARGS": submitted},
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=subprocess.STDOUT,

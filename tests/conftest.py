@@ -11,9 +11,13 @@ import pytest
 
 from tests import project
 from tools.overlay import overlay
+from ytstream.environment import leave_clusters
 
 Generate = Callable[..., Path]
 
+# A cluster in the environment is not these tests', but for the conformance suite on one.
+if not os.environ.get("YT_CONFORMANCE_PROXY"):
+    leave_clusters()
 
 #: The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
 #: Spark session of their own: none other may run in their process yet.

@@ -25,5 +25,5 @@ SHARED = (
 
 
 def submit_args(master: str = "local[2]", options: str = OPTIONS) -> str:
-    """Return PYSPARK_SUBMIT_ARGS for a process whose Spark runs at ``master``."""
+    """Return YTSTREAM_SUBMIT_ARGS for a process whose Spark runs at ``master``."""
     return f"--driver-java-options '{options}' --master {master} pyspark-shell"

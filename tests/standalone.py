@@ -36,7 +36,7 @@ class Standalone:
 
     @property
     def submit_args(self) -> str:
-        """PYSPARK_SUBMIT_ARGS of a driver that has its executors there."""
+        """YTSTREAM_SUBMIT_ARGS of a driver that has its executors there."""
         options = {
             "spark.executor.memory": "1g",
             "spark.executor.cores": "1",

@@ -73,7 +73,7 @@ def write(name: str, svg: str) -> None:
 
 def main(browsers: list[str]) -> int:
     """Write the pictures."""
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with tempfile.TemporaryDirectory() as name, live(Path(name)) as job:
         folder, begin = Path(name), time.monotonic()
         with job.producer(ROWS, EVERY):

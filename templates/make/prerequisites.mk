@@ -1,5 +1,9 @@
-# What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this. Java 21 is
-# accepted, because SPYT and Spark 4.1 support it; what is installed and tested with is $(JAVA).
+# What has to be on the machine already. Spark looks at JAVA_HOME before PATH, and so does this.
+# Java 21 is accepted, because SPYT and Spark 4.1 support it: some systems have only one of the two.
+JAVAS := $(JAVA) 21
+GET_JAVA := Debian 12, Ubuntu: apt install openjdk-$(JAVA)-jre-headless. Debian 13: apt install openjdk-21-jre-headless. \
+  Fedora: dnf install java-21-openjdk-headless. macOS: brew install openjdk@21, then \
+  export JAVA_HOME=\"\$$(brew --prefix openjdk@21)\".
 prerequisites: git java
 
 git:
@@ -9,12 +13,13 @@ java:
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
 	said=$$("$$java" -version 2>&1); code=$$?; \
 	version=$$(echo "$$said" | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	case "$$said" in *"Unable to locate a Java Runtime"*) code=127;; esac; \
 	case "$$code" in 0|126|127) ;; *) \
 	  echo "'$$java' does not start, it ends with code $$code:" \
 	    "$$(echo "$$said" | sed 's/Picked up \([A-Z_]*\): .*/Options are in \1./' | awk '{ printf "%s ", $$0 }')" >&2; exit 1;; esac; \
-	case "$$version" in $(JAVA)|21) ;; *) \
-	  echo "Java $(JAVA) or 21 is missing: '$$java' is $${version:+version }$${version:-not there}." \
-	    "Debian: apt install openjdk-$(JAVA)-jre-headless. macOS: brew install openjdk@$(JAVA)." \
+	case " $(JAVAS) " in *" $${version:-none} "*) ;; *) \
+	  echo "Java $(firstword $(JAVAS)) or $(lastword $(JAVAS)) is missing: '$$java' is $${version:+version }$${version:-not there}." \
+	    "$(GET_JAVA)" \
 	    "Several may live side by side: set JAVA_HOME." >&2; exit 1;; esac
 
 # Sets $python to the first of these that is Python 3.11 or later and can make environments.

@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     # Ends like Ctrl-C, so that no driver outlives it: one of them may be paused.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
     table.columns[0].overflow = "fold"

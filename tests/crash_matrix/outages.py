@@ -176,7 +176,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="a part of the names of the cases to play")
     parser.add_argument("--minutes", type=float, default=10, help="of the outage of everything")
     given = parser.parse_args(words)
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     LOGS.mkdir(parents=True, exist_ok=True)
     table = Table("case", "seconds", "lost", "duplicated", "result", title="outages and stops")
     failed = 0

@@ -50,7 +50,7 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.journey)])
 def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     (case,) = chosen(name)
     with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
         result = play(case, stage)

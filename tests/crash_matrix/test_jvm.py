@@ -83,7 +83,7 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: tuple[Moment, ...]
 ) -> None:
     """Kill it in the lives of drivers that follow each other."""
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     with staged(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as stage:
         stage.fill()
         for moment in moments:

@@ -35,7 +35,7 @@ def _run(words: list[str], project: Path, environment: Mapping[str, str]) -> str
     done = subprocess.run(
         words,
         cwd=project,
-        env={**environment, "PYSPARK_SUBMIT_ARGS": submit_args()},
+        env={**environment, "YTSTREAM_SUBMIT_ARGS": submit_args()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

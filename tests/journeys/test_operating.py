@@ -41,7 +41,7 @@ ROWS = 80
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """A job that no driver runs yet."""
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     with live(tmp_path) as found:
         yield found
 

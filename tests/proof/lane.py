@@ -78,7 +78,7 @@ def opened() -> Iterator[Lane]:
     """Start a minicluster and a JVM for the length of the block."""
     from ytstream.query import session
 
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:
         empty = str(Path(folder, "empty.state"))
         cluster.client.save(empty)

@@ -21,7 +21,7 @@ from ytstream.recovery.lock import alone
 
 def main(variant: str, proxy: str, rows: str) -> int:
     """Return the exit code of `run`: 0, or 1 for a refusal or failure."""
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     connection, _ = connection_of(variant_of(variant), proxy, int(rows))
     try:
         with explained_jvm(), ExitStack() as session, alone(connection):

@@ -195,7 +195,7 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
         testing.start() as cluster,
         ExitStack() as drivers,
     ):
-        os.environ["PYSPARK_SUBMIT_ARGS"] = machines.submit_args
+        os.environ["YTSTREAM_SUBMIT_ARGS"] = machines.submit_args
         connection, sample = connection_of(variant, cluster.http)
         provision.LOCAL_QUEUE_TABLETS = PARTITIONS
         provision.provision(connection)

@@ -28,7 +28,7 @@ HISTORY = "--history"
 def main(variant: str, folder: Path) -> None:
     """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
     commit = results.commit()
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args(options=LASTING))
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args(options=LASTING))
     with lane.opened() as opened:
         scene = recorded(variant_of(variant), opened)
         known = {case.name: case for case in cases.all_cases()}

@@ -358,7 +358,7 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
         make = ["make", f"VENV={sys.prefix}"]
         process: dict[str, Any] = {
             "cwd": project,
-            "env": {**os.environ, "YT_PROXY": cluster.http, "PYSPARK_SUBMIT_ARGS": submit_args()},
+            "env": {**os.environ, "YT_PROXY": cluster.http, "YTSTREAM_SUBMIT_ARGS": submit_args()},
             "text": True,
         }
 

@@ -38,7 +38,7 @@ def test_a_version_runs_over_the_rows_of_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sample of the journeys below: one version, whose outputs are those that are expected."""
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     made, project = example("transactional", "map", rejects=True), generate(tmp_path)
     queue = "//home/ytstream/bids"
     sent = made.sample.make(200)
@@ -84,7 +84,7 @@ def test_a_change_is_found_and_nothing_else(
         environment = {
             **os.environ,
             "YT_PROXY": production.http,
-            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "YTSTREAM_SUBMIT_ARGS": submit_args(),
             "PYTHONPATH": os.pathsep.join(
                 [str(project / "src"), str(project), str(ROOT), os.environ.get("PYTHONPATH", "")]
             ),

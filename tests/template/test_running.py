@@ -135,7 +135,7 @@ def _run_its_tests(project: Path, environment: Path, *words: str) -> None:
         cwd=project,
         env={
             **os.environ,
-            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "YTSTREAM_SUBMIT_ARGS": submit_args(),
             "PYTHONPATH": os.pathsep.join([str(project / "src"), str(project)]),
         },
         stdout=subprocess.PIPE,

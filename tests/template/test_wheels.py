@@ -134,7 +134,7 @@ def test_a_job_runs_from_the_archive_alone(
         environment = {
             **os.environ,
             "PYTHONPATH": str(tmp_path / "bids_stream.zip"),
-            "PYSPARK_SUBMIT_ARGS": submit_args(),
+            "YTSTREAM_SUBMIT_ARGS": submit_args(),
             "YT_PROXY": cluster.http,
         }
         at_project = {**environment, "PYTHONPATH": str(project / "src")}

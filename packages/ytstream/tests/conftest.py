@@ -115,9 +115,9 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     """Start the JVM with SPYT's jars, without Spark; a session that is opened later is in it."""
     from ytstream.query import session
 
-    others = os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_args())
+    others = os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with pytest.MonkeyPatch.context() as here:  # not in a process that a later test starts
-        here.setenv("PYSPARK_SUBMIT_ARGS", f"{SHARED} {others}")
+        here.setenv("YTSTREAM_SUBMIT_ARGS", f"{SHARED} {others}")
         return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 

@@ -111,7 +111,7 @@ def main(fault: str, *cures: str) -> None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="machines-")))
             machines = stack.enter_context(standalone(folder))
         # ``local[2,4]`` retries as a cluster does.
-        os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        os.environ["YTSTREAM_SUBMIT_ARGS"] = (
             machines.submit_args if machines else submit_args("local[2,4]")
         )
         for cure in cures:

@@ -9,7 +9,7 @@ import pytest
 from packages.ytstream.tests.helpers import refusal
 from ytstream.java import require_java
 
-_HINT = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+_HINT = "install Java 17 or 21 (`make java` says how on each system) or set JAVA_HOME"
 
 
 def _refused(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> str:

@@ -38,4 +38,4 @@ def test_a_name_is_looked_up_once_in_a_jvm_whoever_asks() -> None:
 @pytest.mark.spark
 def test_what_the_shared_session_saves_no_other_process_inherits(spark: SparkSession) -> None:
     assert spark.version
-    assert SHARED not in os.environ["PYSPARK_SUBMIT_ARGS"]
+    assert SHARED not in os.environ["YTSTREAM_SUBMIT_ARGS"]

@@ -50,7 +50,7 @@ def _environment(*folders: Path) -> dict[str, str]:
         # SPYT's own writes a folder logs/ where it is started.
         "LOG4J_CONFIGURATION_FILE": str(Path(session.__file__).with_name("log4j2.properties")),
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit_args(),
+        "YTSTREAM_SUBMIT_ARGS": submit_args(),
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
     }
 
@@ -157,7 +157,7 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
     from tests.crash_matrix.cases import Variant
     from tests.crash_matrix.play import project_of, staged
 
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "map", 1)
     log = tmp_path / "driver.log"
     with staged(variant, root := project_of(variant, tmp_path), tmp_path) as stage:
@@ -200,7 +200,7 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
     from tests.crash_matrix.cases import Variant
     from tests.crash_matrix.play import project_of, staged
 
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_args())
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "aggregate", 1)
     root = project_of(variant, tmp_path)
     with (root / "config/local.toml").open("r+", encoding="utf-8") as file:

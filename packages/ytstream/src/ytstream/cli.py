@@ -16,7 +16,17 @@ from typing import cast
 
 from yt.common import YtError
 
-from . import capacity, conditions, log, own_operation, provision, shipped, toml_file, user_errors
+from . import (
+    capacity,
+    conditions,
+    environment,
+    log,
+    own_operation,
+    provision,
+    shipped,
+    toml_file,
+    user_errors,
+)
 from .cluster import Client, connect, explained
 from .config import DEFAULT_CONFIG, Settings, load
 from .declaration import verify, verify_configuration
@@ -259,6 +269,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
 
 def _command(import_job: Callable[[], Job], given: argparse.Namespace) -> int:
     log.set_up()
+    if given.command == "demo":  # it starts a cluster of its own
+        environment.leave_clusters()
     settings: Settings | None = None
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over

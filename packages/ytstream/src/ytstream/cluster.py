@@ -4,13 +4,14 @@ import errno
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import yt.wrapper as yt
 from yt.common import YtError
 
+from . import environment
 from .addresses import is_loopback
 from .config import Settings, token
 from .errors import JobError, OutageError, RestartableError, UnmountedError
@@ -69,12 +70,16 @@ class Client(Protocol):
     def abort_operation(self, operation: str, message: str) -> Any: ...
 
 
-def connect(settings: Settings, *, patient: bool = True) -> Client:
+def connect(
+    settings: Settings, *, patient: bool = True, shell: Mapping[str, str] = os.environ
+) -> Client:
     """Return a client of the cluster that has answered once; one that is not patient tries once.
+
+    ``shell`` holds the token.
 
     Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
     """
-    client = client_of(settings.proxy, token(settings), patient=patient)
+    client = client_of(settings.proxy, token(settings, shell), patient=patient)
     with explained(settings):
         client.get("//sys/@cluster_name")
     return client
@@ -85,6 +90,7 @@ def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
     # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
     # forbidden_inside_job).
     os.environ.setdefault("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "1")
+    environment.reach_this_machine()
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)
     retries = {**_RETRIES, "enable": patient}

@@ -6,16 +6,19 @@ import subprocess
 
 from .errors import JobError
 
+#: What Spark with SPYT runs on.
+VERSIONS = ("17", "21")
+INSTALL = "install Java 17 or 21 (`make java` says how on each system) or set JAVA_HOME"
+
 
 def require_java() -> None:
     """Raise JobError unless there is a Java here that Spark runs on."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else "java"
-    hint = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
-        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", hint) from error
+        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", INSTALL) from error
     printed = done.stderr + done.stdout  # a JVM that does not start says why on either
     match = re.search(r'version "(\d+)', printed)
     if done.returncode or not match:
@@ -24,7 +27,7 @@ def require_java() -> None:
         read = re.findall(r"Picked up (\w+):", printed)
         raise JobError(
             "\n  ".join([f"{java} does not start, it ends with code {done.returncode}", *said]),
-            f"correct {' and '.join(read)} in the environment" if read else hint,
+            f"correct {' and '.join(read)} in the environment" if read else INSTALL,
         )
-    if match[1] not in ("17", "21"):
-        raise JobError(f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21", hint)
+    if match[1] not in VERSIONS:
+        raise JobError(f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21", INSTALL)

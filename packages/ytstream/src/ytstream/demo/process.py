@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import environment as variables
 from ..errors import JobError
 from ..log import FAILED, RUNNING
 
@@ -81,8 +82,7 @@ def environment(proxy: str, root: Path) -> dict[str, str]:
     """Return the environment in which a command of the repository ``root`` finds its job."""
     # Found in the repository, installed or not.
     path = os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")])
-    # A minicluster needs no token, so the job gets none of a real cluster's.
-    mine = {name: value for name, value in os.environ.items() if name != "YT_TOKEN"}
+    mine = variables.kept(os.environ, variables.CLUSTER)
     return {**mine, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
 
 

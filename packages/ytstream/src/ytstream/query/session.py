@@ -14,13 +14,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from .. import confs
+from .. import confs, environment
 from ..config import Settings, token
 from ..connector.spyt import is_patched
 from ..errors import JobError
 from ..java import require_java
 from ..job import Connection
 from ..log import warn
+from ..plain_path import plain
 from ..tablets import Tablets
 from ..version import __version__, version_of
 from . import jvm
@@ -154,18 +155,23 @@ def _prepare_local_environment(settings: Settings) -> None:
     spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
     if not (spyt and spyt.origin and pyspark and pyspark.origin):
         raise JobError("pyspark and ytsaurus-spyt are not installed here", "run `make setup`")
-    # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh, spark-defaults.conf).
-    os.environ["SPARK_CONF_DIR"] = str(Path(spyt.origin).parent / "conf")
-    # Another Spark in the shell's SPARK_HOME would be started instead of this environment's.
-    os.environ["SPARK_HOME"] = str(Path(pyspark.origin).parent)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(folders_of_sources())
-    # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
-    # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the first.
-    os.environ["YT_TOKEN"] = os.environ["YT_SECURE_VAULT_YT_TOKEN"] = token(settings)
+    given = token(settings)
+    ours = {
+        # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh,
+        # spark-defaults.conf).
+        "SPARK_CONF_DIR": str(plain(Path(spyt.origin).parent) / "conf"),
+        "SPARK_HOME": str(plain(Path(pyspark.origin).parent)),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(folders_of_sources()),
+        # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
+        # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the
+        # first.
+        "YT_TOKEN": given,
+        "YT_SECURE_VAULT_YT_TOKEN": given,
+    }
+    local = f"--driver-java-options {confs.COLLECTOR} --master local[2] pyspark-shell"
+    environment.prepare_spark(os.environ, ours, local)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
     # archive of a cluster this is no file of its own, which log4j would call an error.
     if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
-        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(quiet))
-    local = f"--driver-java-options {confs.COLLECTOR} --master local[2] pyspark-shell"
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", local)
+        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(plain(quiet.parent) / quiet.name))

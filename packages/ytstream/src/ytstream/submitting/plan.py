@@ -11,7 +11,7 @@ from typing import Any
 
 from yt import yson
 
-from .. import operation, toml_file
+from .. import environment, operation, toml_file
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
@@ -231,7 +231,7 @@ def _commit(root: Path) -> str:
     """Return git's commit of the repository, with "+" where files differ from it."""
 
     def git(*words: str) -> str:
-        quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        quiet = {**environment.kept(os.environ, environment.GIT), "GIT_OPTIONAL_LOCKS": "0"}
         line = ["git", "-C", str(root), *words]
         done = subprocess.run(line, capture_output=True, text=True, check=False, env=quiet)
         return done.stdout.strip() if done.returncode == 0 else ""

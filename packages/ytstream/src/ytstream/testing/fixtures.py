@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 
-from .. import log, provision
+from .. import environment, log, provision
 from ..cluster import Client, connect
 from ..config import Settings, load
 from ..declaration import verify, verify_configuration
@@ -52,6 +52,7 @@ pytest_runtest_setup = pytest_runtest_call
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[minicluster.Running]:
     """Start a minicluster; ``.client`` holds its faults, journal and clock."""
+    environment.leave_clusters()
     with minicluster.start() as running:
         yield running
 

@@ -76,7 +76,7 @@ def replay(
         config = folder / f"{version.root.name}.toml"
         config.write_text(toml_file.dump(_values(version, given, cluster.http)), encoding="utf-8")
         settings = load(config, {})
-        client = connect(settings)
+        client = connect(settings, shell={})  # the token is for the real cluster
         _make(client, settings, given)
         words, package = ("--config", str(config)), version.package
         run_command(package, cluster.http, version.root, "provision", *words)

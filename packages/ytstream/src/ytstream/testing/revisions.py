@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 
 from yt.common import YtError
 
+from .. import environment
 from ..errors import JobError
 from ..job import Connection
 from ..operating.versions import STARTED, WORKS, Versions
@@ -70,4 +72,5 @@ def extract(root: Path, commit: str, folder: Path) -> None:
 
 def _git(root: Path, *words: str) -> bytes:
     line = ["git", "-C", str(root), *words]
-    return subprocess.run(line, capture_output=True, check=True).stdout
+    here = environment.kept(os.environ, environment.GIT)
+    return subprocess.run(line, capture_output=True, check=True, env=here).stdout
