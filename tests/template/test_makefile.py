@@ -63,6 +63,13 @@ def tools(folder: Path, **scripts: str) -> Path:
     return path
 
 
+#: Debian 13 has no 17, Fedora neither, and Debian 12 has no 21.
+JAVA_PACKAGES = (
+    "apt install openjdk-17-jre-headless",
+    "apt install openjdk-21-jre-headless",
+    "java-21-openjdk-headless",
+    "openjdk@21",
+)
 JAVA_17 = """echo 'openjdk version "17.0.1" 2021-10-19' >&2"""
 JAVA_21 = """echo 'openjdk version "21" 2023-09-19' >&2"""
 
@@ -84,8 +91,15 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_a_missing_java_is_named_with_the_way_to_get_it(folder: Path, tmp_path: Path) -> None:
     message = one_line(make(folder, "prerequisites", path=tools(tmp_path)))
     assert message.startswith("Java 17 or 21 is missing: 'java' is not there.")
-    assert "apt install openjdk-17" in message
-    assert "brew install openjdk@17" in message
+    for package in JAVA_PACKAGES:
+        assert package in message
+        assert package in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_stub_of_macos_is_a_missing_java(folder: Path, tmp_path: Path) -> None:
+    java = "echo 'Unable to locate a Java Runtime.' >&2; exit 1"
+    message = one_line(make(folder, "prerequisites", path=tools(tmp_path, java=java)))
+    assert message.startswith("Java 17 or 21 is missing: 'java' is not there.")
 
 
 @pytest.mark.parametrize("version", ["1.8.0_352", "11.0.2", "25", "170"])
@@ -243,3 +257,54 @@ def test_a_config_that_is_given_or_exported_wins_for_every_target(
             monkeypatch.setenv("CONFIG", exported)
         said = make(project, "-n", target, *words).stdout
         assert f'-m bids_stream {target} --config "{wanted}"' in said
+
+
+#: Variables that a shell may have for other work, and what recipes see of them.
+OF_OTHERS = {
+    "GIT_DIR": "/nowhere",
+    "GIT_INDEX_FILE": "/nowhere/index",
+    "PIP_USER": "1",
+    "PIP_TARGET": "/nowhere",
+    "PIP_ONLY_BINARY": ":all:",
+    "PYTHONHOME": "/nowhere",
+    "PYTHONINSPECT": "1",
+    "UV_NO_BUILD": "1",
+}
+KEPT = {"PIP_INDEX_URL": "https://pypi.example.com/simple", "HTTP_PROXY": "http://127.0.0.1:9"}
+
+
+def _seen(folder: Path, **environment: str) -> dict[str, str]:
+    """Return the environment of a recipe."""
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-f", "Makefile", "-f", "-", "seen"],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], **environment},
+        input="seen:\n\t@env\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def test_a_recipe_sees_where_packages_come_from_and_nothing_of_other_work(folder: Path) -> None:
+    seen = _seen(folder, **OF_OTHERS, **KEPT)
+    assert not seen.keys() & OF_OTHERS.keys()
+    assert {name: seen[name] for name in KEPT} == KEPT
+    assert "/nowhere" not in _seen(folder, PYTHONPATH="/nowhere").get("PYTHONPATH", "")
+
+
+@pytest.mark.parametrize("name", ["no_proxy", "NO_PROXY"])
+def test_a_recipe_reaches_this_machine_without_a_proxy(folder: Path, name: str) -> None:
+    here = "127.0.0.1,localhost,::1"
+    assert _seen(folder)["no_proxy"] == here
+    seen = _seen(folder, **{name: "intra.example.com"})
+    assert seen["no_proxy"] == seen["NO_PROXY"] == f"intra.example.com,{here}"
+
+
+def test_a_folder_with_a_colon_is_refused(generate: Generate, tmp_path: Path) -> None:
+    (place := tmp_path / "a:b").mkdir()
+    project = shutil.copytree(generate(), place / "bids-stream")
+    done = make(project, "setup")
+    assert done.returncode == 2
+    assert "The path of this folder has a colon" in done.stderr

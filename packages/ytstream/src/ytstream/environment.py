@@ -1,7 +1,8 @@
 """What the shell's variables may change here, and what not: each name with its reason.
 
-Three kinds of processes ask: a run on a minicluster of its own, the JVM of a driver on this machine,
-and git. What `make` must keep from pip, uv and Python is in the Makefile, before there is a Python.
+Three kinds of processes ask: a run on a minicluster of its own, the JVM of a driver on this
+machine, and git. What `make` keeps from pip, uv and Python is in the Makefile: it is needed before
+there is a Python.
 """
 
 import os
