@@ -39,7 +39,7 @@ FLOORS = (
     ("job",),
     ("", "user_errors", "declaration", "guarantees", "recovery"),
     ("provision",),
-    ("capacity",),
+    ("capacity", "conditions"),
     ("demo", "query"),
     ("submitting",),
     ("operating",),
