@@ -29,14 +29,6 @@ DEMO := build/demo
 PATHS_1 := //home/ytstream/bids
 PATHS_2 := //home/ytstream/bids-east //home/ytstream/bids-west
 
-OFFERED = import json, runpy, sys; offered = json.load(open("cookiecutter.json")); \
-  problem = runpy.run_path("packages/ytstream/src/ytstream/pairs.py")["problem"]; \
-  asked = [argument.split("=", 1) for argument in sys.argv[1:]]; \
-  wrong = [f"{name}={value}: give one of {chr(44).join(offered[name.lower()])}" \
-    for name, value in asked if value and value not in offered[name.lower()]]; \
-  why = problem(*(value or offered[name.lower()][0] for name, value in asked)); \
-  sys.exit("\n".join(wrong) or why and f"{why}\n  -> give GUARANTEE=transactional" or 0)
-
 # What generated projects get, and the template's own tools beside it.
 LOCK_4.1 := templates/locks/template.txt
 LOCK_3.5 := templates/locks/spark-3.5-sessions.txt
@@ -85,7 +77,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
 	$(if $(filter 4.1 3.5,$(SPARK)),,$(error SPARK=$(SPARK): give 4.1 or 3.5))
 	@$(MAKE) --no-print-directory setup-4.1 $(if $(filter 3.5,$(SPARK)),setup-3.5)
-	@$(BIN)/python -c '$(OFFERED)' "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
+	@$(BIN)/python -m tools.offered "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@printf 'replay_dir: $(DEMO)/../replay\ncookiecutters_dir: $(DEMO)/../cookiecutters\n' > $(DEMO)/../cookiecutter.yaml
 	@# Its hook says what a user does next; here the next lines do it.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import keyword
 import re
-import runpy
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from slugify import slugify
 
 from . import organisation, text, versions
 from .problem import Problem
+from .rules import RULES, pair_problem
 from .text import shown
 
 Answers = Mapping[str, str]
@@ -29,16 +29,13 @@ MOST_LINES = 5
 # A subset of PEP 508 names: with "_" for "-" it is a lower-case identifier, as the linters want it.
 _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
-# The runtime's own rules of paths and addresses, of a module that needs no package.
-_RUNTIME = TEMPLATE / "packages/ytstream/src/ytstream"
-_ADDRESSES = runpy.run_path(str(_RUNTIME / "addresses.py"))
-_is_plain: Callable[[str], bool] = _ADDRESSES["is_path"]
+_PATH = re.compile(RULES["address"]["path"])
 _PATH_EXPECTED = (
     "give an absolute path such as //home/team/job: single slashes between folders, none at the"
     " end, only letters a-z, digits and _ . - + = ~ (no attributes, ranges or wildcards)"
 )
 
-_PROXY: re.Pattern[str] = _ADDRESSES["PROXY"]
+_PROXY = re.compile(RULES["address"]["proxy"])
 # A query or a fragment may hold a token.
 _NO_SECRET = re.compile(r"[A-Za-z0-9_.:/ -]*")
 
@@ -76,10 +73,6 @@ _INSTALLED = frozenset(_MODULES.split()) | {
 }
 # The interpreter's own list leaves its test package out.
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"test"}
-
-_pair_problem: Callable[[str, str], str | None] = runpy.run_path(str(_RUNTIME / "pairs.py"))[
-    "problem"
-]
 
 
 def slug(project_name: str) -> str:
@@ -172,12 +165,12 @@ def _slug_problems(value: str) -> Iterator[str]:
 
 def _path_problems(paths: list[str], root: str) -> Iterator[Problem]:
     for option, path in [*(("queue_paths", path) for path in paths), ("cypress_root", root)]:
-        if not _is_plain(path):
+        if not _PATH.fullmatch(path):
             what = f"{shown(path)} is not a plain Cypress path"
             yield Problem(f"{option}: {what}; {_PATH_EXPECTED}", option)
     for problem in _queue_problems(paths):
         yield Problem(f"queue_paths: {problem}", "queue_paths")
-    for problem in _root_problems(paths, root) if _is_plain(root) else ():
+    for problem in _root_problems(paths, root) if _PATH.fullmatch(root) else ():
         yield Problem(f"cypress_root: {shown(root)} {problem}", "cypress_root")
 
 
@@ -232,7 +225,7 @@ def proxy_problems(value: str) -> Iterator[str]:
 def pair_problems(options: Answers) -> Iterator[Problem]:
     """Yield why the guarantee does not go with the processing, with one that does."""
     processing = options["processing"]
-    if why := _pair_problem(options["guarantee"], processing):
+    if why := pair_problem(options["guarantee"], processing):
         yield Problem(
             f"{why}; transactional is exactly once for {processing} too",
             "guarantee",

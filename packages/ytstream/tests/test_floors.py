@@ -15,19 +15,18 @@ RUNTIME = Path(ytstream.__file__).parent
 #: The lowest first; "" is what a job imports, `from ytstream import Job`.
 FLOORS = (
     (
-        "addresses",
-        "confs",
         "entry",
         "environment",
         "errors",
+        "job_rules",
         "latest",
         "log",
-        "pairs",
         "positions",
         "table",
         "version",
     ),
-    ("java", "plain_path", "rules", "strings", "toml_file"),
+    ("addresses", "confs", "java", "pairs", "plain_path", "strings", "toml_file"),
+    ("rules",),
     ("submit_settings",),
     ("columns", "config", "repository", "shipped"),
     ("sizes",),
@@ -57,7 +56,7 @@ INTERNALS = re.compile(
 )
 #: How PySpark starts a JVM; the name of a class as the value of a setting; the Java client; names
 #: that jobs by hand have in their text.
-OTHER_PLACES = {"query/jvm.py", "confs.py", "tablets.py", "doctor/positions.py"}
+OTHER_PLACES = {"query/jvm.py", "tablets.py", "doctor/positions.py"}
 
 
 def test_internals_of_spark_and_spyt_are_touched_in_one_folder() -> None:

@@ -18,7 +18,7 @@ class AtLeastOnce(Guarantee):
     name = "at_least_once"
 
     def key(self, queues: int) -> tuple[str, ...]:
-        """Return no column: a key of the user's own needs the transaction (KEYED in pairs.py)."""
+        """Return no column: a key of the user's own needs the transaction (job_rules.toml)."""
         return ()
 
     def output_attributes(

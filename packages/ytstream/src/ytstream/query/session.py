@@ -1,4 +1,4 @@
-"""The Spark session: opened with the settings of confs.py, and verified."""
+"""The Spark session: opened with the settings of job_rules.toml, and verified."""
 
 import logging
 import os
