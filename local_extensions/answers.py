@@ -60,7 +60,8 @@ _FOLDERS = frozenset(
 _MODULES = """
     aiohappyeyeballs aiosignal annotated_doc annotated_types argcomplete arrow ast_serialize attr
     attrs binaryornot certifi cfgv charset_normalizer click dateutil decorator distlib distro
-    execnet filelock frozenlist git gitdb google grpc grpc_tools identify idna iniconfig jinja2
+    execnet filelock frozenlist git gitdb google grimp grpc grpc_tools identify idna
+    importlinter iniconfig jinja2
     librt markdown_it markupsafe mdurl multidict mypy_extensions mypyc nodeenv numpy packaging
     pathspec pip pkg_resources platformdirs pluggy propcache py py4j pyarrow pydantic pydantic_core
     pygments pyproject_hooks python_discovery pytz requests setuptools shellingham simplejson
