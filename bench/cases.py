@@ -68,6 +68,12 @@ class Case:
     rows: int = 0
     #: Keys of the state, where the case is about their number.
     keys: int = 0
+    #: Columns of a row, where the case is about its width.
+    columns: int = 0
+    #: Output tables, where the case is about their number.
+    tables: int = 0
+    #: Milliseconds that the cluster adds to each request.
+    delay_ms: int = 0
     cores: int = 2
     #: Rounds, where they are fewer than the size's.
     most_rounds: int = 100
@@ -134,6 +140,7 @@ def _all() -> Iterator[Case]:
 
 
 _MAP, _TOTALS, BOTH = ("transactional", "map"), ("transactional", "aggregate"), (LISTING, JOB)
+_LOOSE_MAP = ("at_least_once", "map")
 CASES: Mapping[str, Case] = {case.name: case for case in _all()}
 #: Name of a curve -> what grows -> its cases.
 CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
@@ -148,7 +155,44 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
         "tablets of the queue",
         tuple(
             Case(f"curve-tablets-{n}", *_MAP, tablets=n, rows=60_000, only=BOTH, most_rounds=3)
-            for n in (1, 4, 16, 64)
+            for n in (1, 4, 16, 64, 256, 1024)
+        ),
+    ),
+    "curve-tablets-5ms": (
+        "tablets of the queue, with 5 ms added to each request",
+        tuple(
+            Case(
+                f"curve-tablets-5ms-{n}",
+                *_MAP,
+                tablets=n,
+                rows=76_800,
+                delay_ms=5,
+                only=BOTH,
+                most_rounds=3,
+            )
+            for n in (4, 64, 256)
+        ),
+    ),
+    "curve-columns": (
+        "columns of a row",
+        tuple(
+            Case(f"curve-columns-{n}", *_MAP, columns=n, rows=30_000, only=BOTH, most_rounds=3)
+            for n in (8, 20, 40, 80)
+        ),
+    ),
+    # SPYT's sink has one table, so the base is the job with one.
+    "curve-outputs": (
+        "output tables",
+        tuple(
+            Case(f"curve-outputs-{n}", *_LOOSE_MAP, tables=n, rows=60_000, only=(JOB,))
+            for n in (1, 2, 4, 8)
+        ),
+    ),
+    "curve-small": (
+        "rows of a small batch",
+        tuple(
+            Case(f"curve-small-{rows}", *_MAP, rows=rows, only=BOTH, most_rounds=3)
+            for rows in (4, 40, 400)
         ),
     ),
     "curve-state": (

@@ -3,7 +3,8 @@
     python -m bench.driver CASE WAY TINY PROXY ANSWERS
 
 Each line of standard input is a root in Cypress, and a number of seconds to be idle after the run;
-the answer to it is a line of JSON in the file descriptor ANSWERS. It ends with its input.
+the answer to it is a line of JSON in the file descriptor ANSWERS. It ends with its input, or with
+a run that fails: the answer then says why.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import IO, Any, NoReturn
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +26,9 @@ from bench.cases import FULL, NOOP, TINY, Case, Size
 from ytstream.demo.tables import row_count
 from ytstream.job import Connection
 from ytstream.recovery import snapshot
+
+#: The key of an answer that says why the run has failed.
+FAILED = "failed"
 
 
 def main(case: Case, way: str, size: Size, proxy: str, answers: int) -> None:
@@ -34,16 +40,32 @@ def main(case: Case, way: str, size: Size, proxy: str, answers: int) -> None:
             connection = jobs.connection_of(case, way, size, proxy, root)
             if spark is None:
                 spark = ways.opened(connection, way)
-            answer = run(case, way, size, connection, spark, float(idle))
+            fail = partial(_fail, out)
+            answer = run(case, way, size, connection, spark, float(idle), fail)
             print(json.dumps(answer), file=out, flush=True)
     if spark is not None:
         spark.stop()
 
 
+def _fail(out: IO[str], reason: str) -> NoReturn:
+    """Answer why the run has failed, and end: a query that hangs cannot be stopped."""
+    print(json.dumps({FAILED: reason}), file=out, flush=True)
+    os._exit(1)
+
+
 def run(
-    case: Case, way: str, size: Size, connection: Connection, spark: SparkSession, idle: float
+    case: Case,
+    way: str,
+    size: Size,
+    connection: Connection,
+    spark: SparkSession,
+    idle: float,
+    fail: Callable[[str], NoReturn],
 ) -> dict[str, Any]:
-    """Run the case once; return its batches and, after ``idle`` seconds, the idle period."""
+    """Run the case once; return its batches and, after ``idle`` seconds, the idle period.
+
+    Calls ``fail`` if a batch does not come.
+    """
     first = case.known_batches(size)
     wanted, rows = first + size.batches - 1, case.batch_rows(size)
     if way != NOOP:
@@ -52,7 +74,10 @@ def run(
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         ways.running(way, case, size, connection, spark, f"file://{folder}") as query,
     ):
-        ways.wait(query, wanted)
+        try:
+            ways.wait(query, wanted)
+        except RuntimeError as error:
+            fail(str(error))
         answer: dict[str, Any] = {"first": first, "batches": batches(query.recentProgress, wanted)}
         if idle and way != NOOP:
             time.sleep(jobs.TRIGGER_SECONDS)

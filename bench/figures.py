@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from bench.cases import JOB
 from bench.request_kinds import MASTER, TABLETS
 
 #: The parts of a way's processor seconds, and how people read them.
@@ -159,7 +160,7 @@ def busy(found: Mapping[str, Any]) -> Busy:
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on a figure relative to the base's."""
+    """A bound on a figure of the job."""
 
     what: str
     bound: float
@@ -179,16 +180,33 @@ class Goal:
         return f"{self.what} {self.found:.2f} ({bound}): {'met' if self.is_met else 'MISSED'}"
 
 
+RATE, PROCESSOR = "rows per second", "processor seconds"
+REQUESTS, SECONDS = "requests per batch", "seconds per batch"
+#: Name of a case -> its goals: the figure, its bound, and whether it is a lower one. Figures are
+#: relative to the base's, but for the requests, which are the job's own.
+_GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
+    "transactional-map": ((RATE, 1.6, True), (PROCESSOR, 0.5, False), (REQUESTS, 22.0, False)),
+    "at-least-once-map": ((RATE, 1.6, True),),
+    "idempotent-map": ((RATE, 1.3, True),),
+    "transactional-window": ((RATE, 1.4, True),),
+    "transactional-join": ((RATE, 1.6, True),),
+    "transactional-deduplicate": ((RATE, 1.3, True),),
+    "transactional-map-rejects": ((RATE, 0.92, True),),
+    "curve-tablets-5ms-64": ((SECONDS, 0.4, False),),
+    "curve-tablets-5ms-256": ((SECONDS, 0.4, False),),
+    "curve-columns-80": ((RATE, 1.6, True),),
+}
+
+
 def goals(found: Mapping[str, Any]) -> Iterator[Goal]:
-    """Yield the goals of a case, those of `map` and `join`; others have none."""
-    measured, case = ways(found), found["case"]
-    if case["processing"] not in ("map", "join") or case["name"].startswith("curve"):
-        return
-    if "listing" in measured:
-        base, job = measured["listing"], measured["job"]
-        yield Goal("processor seconds", 1.0, False, beside(base, job, own).middle)
-        yield Goal("requests per batch", 0.9, False, job.asked() / base.asked())
-        yield Goal("rows per second", 1.0, True, beside(base, job, rates).middle)
-    elif case["extra"] == "rejects":
-        base, job = measured["plain"], measured["job"]
-        yield Goal("rows per second", 0.9, True, beside(base, job, rates).middle)
+    """Yield the goals of a case, if it has any."""
+    measured = ways(found)
+    base, job = next(iter(measured.values())), measured[JOB]
+    figures: Mapping[str, Callable[[], float]] = {
+        RATE: lambda: beside(base, job, rates).middle,
+        PROCESSOR: lambda: beside(base, job, own).middle,
+        REQUESTS: job.asked,
+        SECONDS: lambda: job.p50 / base.p50,
+    }
+    for what, bound, is_least in _GOALS.get(found["case"]["name"], ()):
+        yield Goal(what, bound, is_least, figures[what]())

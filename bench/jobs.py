@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from bench.cases import JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.static_outputs import static
+from ytstream import Column
 from ytstream.cluster import connect
 from ytstream.demo.sample import Row
 from ytstream.guarantees import guarantee_of
@@ -21,6 +23,17 @@ TRIGGER_SECONDS = 1.0
 #: As many as a generated job has.
 SHUFFLE_PARTITIONS = 8
 _ONE_IN_A_HUNDRED = {"one in a hundred": "event_id LIKE '%00'"}
+#: The types of the columns that widen a row, in turn, each with the value of a row's number.
+_MIXED: tuple[tuple[str, Callable[[int], Any]], ...] = (
+    ("int64", lambda number: number * 7919),
+    ("utf8", lambda number: f"text {number % 1000}"),
+    ("double", lambda number: number / 7),
+    ("boolean", lambda number: number % 3 == 0),
+    ("int32", lambda number: number % 10_007),
+    ("timestamp", lambda number: 1_704_067_200_000_000 + number),
+    ("string", lambda number: b"\x00\xff" + str(number % 1000).encode()),
+    ("uint8", lambda number: None if number % 4 == 0 else number % 200),
+)
 
 
 def job_of(case: Case, way: str) -> Job:
@@ -30,6 +43,8 @@ def job_of(case: Case, way: str) -> Job:
     job = replace(job, shuffle_partitions=SHUFFLE_PARTITIONS)
     if way in (LISTING, NOOP):  # SPYT's pages have no such function
         job.transform.__globals__.update(checked_state=lambda function: function)
+    job = _widened(job, case.columns) if case.columns else job
+    job = _divided(job, case.tables) if case.tables else job
     if extra == REJECTS:
         job = replace(job, reject=_ONE_IN_A_HUNDRED)
     elif extra == OUTPUTS:
@@ -38,6 +53,36 @@ def job_of(case: Case, way: str) -> Job:
     elif extra == STATIC:
         job = static(job, "output")
     return job
+
+
+def _widened(job: Job, columns: int) -> Job:
+    """Return the job `map` with so many columns: those that are new pass through."""
+    added = _added(columns - len(job.queue_columns))
+    names = [column.name for column in (*job.queue_columns, *added)]
+
+    def transform(events: DataFrame) -> DataFrame:
+        in_euros = F.expr("price * 908 div 1000").alias("price_eur")
+        return events.select(*(in_euros if name == "price" else F.col(name) for name in names))
+
+    output = (*job.output_columns["output"], *added)
+    return replace(
+        job, queue=(*job.queue_columns, *added), outputs={"output": output}, transform=transform
+    )
+
+
+def _added(count: int) -> list[Column]:
+    return [Column(f"more_{n}", _MIXED[n % len(_MIXED)][0]) for n in range(count)]
+
+
+def _divided(job: Job, tables: int) -> Job:
+    """Return the job with so many outputs, each with its share of the rows."""
+    names = ["output", *(f"output_{n}" for n in range(1, tables))]
+    columns = job.output_columns["output"]
+
+    def split(rows: DataFrame) -> Mapping[str, DataFrame]:
+        return {name: rows.filter(f"auction % {tables} = {n}") for n, name in enumerate(names)}
+
+    return replace(job, outputs=dict.fromkeys(names, columns), split=split)
 
 
 def split(rows: DataFrame) -> Mapping[str, DataFrame]:
@@ -70,12 +115,15 @@ def rows_of(case: Case, count: int) -> Iterator[list[Mapping[str, Any]]]:
     made = iter(sample.rows(count, 7, sample.start_us))
     number = 0
     while piece := list(islice(made, 20_000)):
-        yield [_keyed(row, number + place, case.keys) for place, row in enumerate(piece)]
+        yield [_adapted(row, number + offset, case) for offset, row in enumerate(piece)]
         number += len(piece)
 
 
-def _keyed(row: Row, number: int, keys: int) -> Row:
-    return {**row, "auction": number % keys} if keys else row
+def _adapted(row: Row, number: int, case: Case) -> Row:
+    """Return the row with as many keys and columns as the case is about."""
+    keyed = {"auction": number % case.keys} if case.keys else {}
+    more = range(case.columns - len(row))
+    return {**row, **keyed, **{f"more_{n}": _MIXED[n % len(_MIXED)][1](number) for n in more}}
 
 
 def reference_of(case: Case) -> list[Row]:

@@ -19,7 +19,8 @@ from typing import IO, Any
 from yt.wrapper import YtClient
 
 from bench import jobs
-from bench.cases import LISTING, NOOP, TINY, Case, Size
+from bench.cases import NOOP, TINY, Case, Size
+from bench.driver import FAILED
 from bench.processor import Readings, Tree, machine, one, reading
 from bench.request_kinds import kinds
 from minicluster import testing
@@ -36,21 +37,27 @@ _ROWS_PER_TABLET = 10_000_000
 class Driver:
     """A process that runs one way of the case; see driver.py."""
 
+    name: str
     process: subprocess.Popen[str]
     answers: IO[str]
     log: Path
     tree: Tree
 
     def run(self, root: str, idle: float = 0.0) -> dict[str, Any]:
-        """Run the case once. Raises RuntimeError, with what the driver said, when it fails."""
+        """Run the case once. Raises RuntimeError, with the end of the driver's log, if it fails."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{root} {idle}\n")
         self.process.stdin.flush()
         if not (line := self.answers.readline()):
-            said = self.log.read_text(encoding="utf-8", errors="replace")
-            raise RuntimeError(f"the driver has ended; the last it said:\n{said[-6_000:]}")
+            raise RuntimeError(self._failure("has ended"))
         answer: dict[str, Any] = json.loads(line)
+        if FAILED in answer:
+            raise RuntimeError(self._failure(f"has failed: {answer[FAILED]}"))
         return answer
+
+    def _failure(self, how: str) -> str:
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        return f"the driver of `{self.name}` {how}\nThe end of its log:\n{log[-6_000:]}"
 
 
 def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
@@ -63,6 +70,9 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
         cluster.client.set_rows_per_tablet(_ROWS_PER_TABLET)
         say("filling the queues")
         rows = fill(case, size, cluster.http)
+        if case.delay_ms:
+            seconds = case.delay_ms / 1000
+            cluster.client.faults.add(action="delay", seconds=seconds, times=None)
         drivers = {
             way: stack.enter_context(started(case, way, size, cluster.http, folder)) for way in ways
         }
@@ -170,8 +180,10 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     """Start a driver; it has ended when the block is left."""
     reader, writer = os.pipe()
     log = folder / f"{way}.log"
-    collector = "" if way in (LISTING, NOOP) else f"--driver-java-options {confs.COLLECTOR} "
-    submitted = f"{collector}--master local[{case.cores}] pyspark-shell"
+    # The same for all ways: a difference in the JVM's flags is none of the code.
+    submitted = (
+        f"--driver-java-options {confs.COLLECTOR} --master local[{case.cores}] pyspark-shell"
+    )
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:
         process = subprocess.Popen(
@@ -187,7 +199,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
         )
         os.close(writer)
         try:
-            yield Driver(process, answers, log, Tree(process.pid))
+            yield Driver(way, process, answers, log, Tree(process.pid))
         finally:
             _end(process)
 

@@ -71,6 +71,13 @@ CHOSEN = {
         "each tablet of a queue is a read and a move of the consumer. A batch is gathered into as "
         "many tasks as there are cores, so tablets do not cost a write each."
     ),
+    "curve-tablets-5ms": (
+        "on a cluster a request takes longer than here, so this is where requests that wait for "
+        "each other show."
+    ),
+    "curve-columns": "each column is read, decoded and written.",
+    "curve-outputs": "a batch writes its outputs at the same time, each with its own tasks.",
+    "curve-small": "what a batch costs that has hardly any rows: the latency of a quiet queue.",
     "curve-state": (
         "each batch writes the keys that have changed, a file for each state partition, and now "
         "and then a snapshot of all keys. So the default is 8 partitions: Spark's own 200 would "

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,7 +32,9 @@ from ytstream.job import Connection
 from ytstream.query import session, supervisor
 from ytstream.tablets import Tablets
 
-_PATIENCE_SECONDS = 900.0
+_START_SECONDS = 120.0
+#: A batch of a bench takes seconds: one that has not come after so long will not.
+_BATCH_SECONDS = 180.0
 _POLL_SECONDS = 0.2
 #: Microseconds between two rows of the rate source, as in the samples.
 _STEP_US = 10_500
@@ -165,7 +166,7 @@ def _supervised(connection: Connection, spark: SparkSession) -> Iterator[Streami
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _START_SECONDS
         while not (active := spark.streams.active):
             if errors or time.monotonic() > deadline:
                 raise errors[0] if errors else RuntimeError("the job did not start")
@@ -180,16 +181,23 @@ def _supervised(connection: Connection, spark: SparkSession) -> Iterator[Streami
 
 
 def wait(query: StreamingQuery, batches: int) -> None:
-    """Wait until the query has done so many batches. Raises RuntimeError when it has ended."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    last: Any = None
-    while last is None or last.batchId() < batches - 1:
+    """Wait until the query has done so many batches.
+
+    Raises RuntimeError when it has ended, and when the next batch does not come.
+    """
+    done, since = 0, time.monotonic()
+    while done < batches:
         if not query.isActive:
             raise RuntimeError(str(query.exception()))
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{batches} batches are not done")
+        if time.monotonic() > since + _BATCH_SECONDS:
+            what = query.status["message"]
+            raise RuntimeError(
+                f"batch {done} of {batches} did not end in {_BATCH_SECONDS:.0f} s: {what}"
+            )
         time.sleep(_POLL_SECONDS)
         last = query._jsq.lastProgress()
+        if last is not None and last.batchId() + 1 > done:
+            done, since = last.batchId() + 1, time.monotonic()
 
 
 def provisioned(connection: Connection) -> Connection:
