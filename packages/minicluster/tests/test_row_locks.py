@@ -161,8 +161,7 @@ def test_a_remount_ends_the_transactions_that_wrote_before(
     tx = started(cluster)
     write(cluster, T, row, tx=tx)
     remount(cluster, **reshard)
-    known = not reshard or columns is PLAIN
-    assert code(lambda: commit(cluster, tx)) == (1704 if known else 1701)
+    assert code(lambda: commit(cluster, tx)) == (1701 if reshard else 1704)
     assert select(cluster, f"* from [{T}]") == []
 
 

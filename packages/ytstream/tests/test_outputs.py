@@ -147,11 +147,11 @@ def test_a_row_goes_to_none_one_or_several_outputs(
     """And is read from its queue once, however many outputs it goes to."""
     read: list[tuple[int, int]] = []
 
-    def audited(client: Any, name: str, ids: Any, planned: Ranges, metrics: Metrics) -> None:
+    def audited(client: Any, name: str, planned: Ranges, metrics: Metrics) -> None:
         for path, partitions in planned.items():
             wanted = sum(rows.count for rows in partitions.values())
             read.append((wanted, metrics[observed_name(path)][0]))
-        audit(client, name, ids, planned, metrics)
+        audit(client, name, planned, metrics)
 
     monkeypatch.setattr("ytstream.query.batch.audit", audited)
     stream = _three(stream_of(guarantee, "map", queues, rejects=True))

@@ -173,6 +173,22 @@ def test_fewer_tablets_are_merged_into_the_last(client: Any, table: str) -> None
     assert positions(client, table, 1) == [(0, 1), (1, 2)]
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_reshard_gives_every_tablet_a_new_id(client: Any, table: str, count: int) -> None:
+    """Source: server source, master/tablet_server/tablet_manager.cpp (ReshardTableImpl)"""
+
+    def ids() -> list[str]:
+        return [str(tablet["tablet_id"]) for tablet in client.get(f"{table}/@tablets")]
+
+    before = ids()
+    client.unmount_table(table, sync=True)
+    assert ids() == before
+    client.reshard_table(table, tablet_count=count, sync=True)
+    client.mount_table(table, sync=True)
+    assert len(ids()) == count
+    assert not {*before} & {*ids()}
+
+
 def test_the_system_fills_its_columns(client: Any, root: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/ordered-dynamic-tables ($timestamp,
     $cumulative_data_weight)"""

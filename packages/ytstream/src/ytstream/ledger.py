@@ -17,6 +17,7 @@ import yt.type_info as ti
 
 from .columns import Column
 from .errors import JobError
+from .layout import Layout
 
 #: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
 KEPT = 500_000
@@ -84,6 +85,8 @@ class Head:
     #: Queue -> partition -> the first row that the state may have to do with: it was empty before.
     state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
+    #: Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it.
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -255,6 +258,11 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             None if state.get("rows") is None else int(state["rows"]),
             {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
             _totals(state.get("totals", {})),
+            {
+                str(q["path"]): Layout(int(q["layout"][0]), str(q["layout"][1]))
+                for q in row["queues"]
+                if "layout" in q
+            },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -280,6 +288,7 @@ def head_row(head: Head) -> dict[str, Any]:
                 "ends": _texts(head.ends.get(path, {})),
                 **({"removed": True} if path in head.removed else {}),
                 **({"since": _texts(since[path])} if path in since else {}),
+                **({"layout": [*head.layouts[path]]} if path in head.layouts else {}),
             }
             for path in head.ids
         ],

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .layout import Layout
+
 #: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
 #: Queue -> partition -> row.
@@ -51,6 +53,8 @@ class Queue:
     upper: tuple[int, ...]
     #: Partition -> the row the consumer reads next; a partition never advanced is absent.
     consumed: Mapping[int, int]
+    #: Into which tablets it is cut; None: not known.
+    layout: Layout | None = None
 
 
 def waiting(queues: Sequence[Queue], ends: ByQueue) -> int:

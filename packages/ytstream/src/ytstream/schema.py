@@ -94,6 +94,13 @@ def _required(type_: Any) -> Any:
     return type_.item if type_name(type_) == "optional" else type_
 
 
+def unlike(columns: Sequence[Column], stored: Any) -> list[str]:
+    """Return how a table's attribute `schema` differs from ``columns``; it may have more."""
+    found = TableSchema.from_yson_type(stored)
+    more = {column.name for column in found.columns} - {column.name for column in columns}
+    return differences(table_schema(columns), found, ignore=frozenset(more))
+
+
 def _key(schema: Any) -> str:
     """Return the key columns; only one that is not ascending is said to be sorted otherwise."""
     keys = [(c.name, c.sort_order) for c in schema.columns if c.sort_order]

@@ -140,7 +140,6 @@ def _move_rows(old: list[Tablet], new: list[Tablet]) -> None:
             )
     for before, after in zip(old, new, strict=False):
         after.data = before.data
-        after.id = before.id
     for tablet in removed:
         target = new[-1].data
         if tablet.data.rows:

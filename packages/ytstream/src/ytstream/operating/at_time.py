@@ -56,7 +56,7 @@ def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]
     named, said = [], []
     for queue in found.queues:
         rows, how = known.get(queue.path), f"where the job was at {utc}, by its ledger"
-        if rows is None or queue.path in found.recreated:
+        if rows is None or queue.path in found.renumbered:
             rows, how = _of_the_rows(connection, queue, time), f"rows that came at {utc} or later"
             said += [f"{queue.path}: {how}", *_beyond(queue, rows)]
         else:

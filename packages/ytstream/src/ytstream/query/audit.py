@@ -14,10 +14,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from ..cluster import Client
+from ..columns import Column
 from ..connector.plans import analysed, observed
-from ..errors import RestartableError
+from ..errors import JobError, RestartableError
+from ..layout import Layout, is_grown, layout_of
+from ..ledger import Head
 from ..plan import observed_name
 from ..plan import queues as queues_of
+from ..schema import unlike
 
 
 @dataclass(frozen=True)
@@ -68,17 +72,13 @@ def ranges(
     return found
 
 
-def audit(
-    client: Client, name: str, ids: Mapping[str, str], planned: Ranges, metrics: Metrics
-) -> None:
+def audit(client: Client, name: str, planned: Ranges, metrics: Metrics) -> None:
     """Raise RestartableError unless the batch has read the rows that were planned.
 
-    The next start then says which rows are missing, and heeds ``on_data_loss``. ``ids`` are the
-    queues' object ids; a queue that is absent in ``metrics`` was not counted.
+    The next start then says which rows are missing, and heeds ``on_data_loss``. A queue that is
+    absent in ``metrics`` was not counted.
     """
     for path, partitions in planned.items():
-        if str(client.get(f"{path}/@id")) != ids[path]:
-            raise RestartableError(f"{path} was dropped and recreated before batch {name} ended")
         wanted = sum(rows.count for rows in partitions.values())
         seen = metrics.get(observed_name(path))
         if not wanted or seen == (wanted, sum(rows.sum for rows in partitions.values())):
@@ -97,6 +97,45 @@ def audit(
             raise RestartableError(
                 f"batch {name} read {seen[0]} rows of {path}, planned were {wanted}, or others"
             )
+
+
+def verify_queues(
+    client: Client, name: str, head: Head, planned: Ranges, columns: Sequence[Column]
+) -> dict[str, Layout]:
+    """Return the queues' layouts, unless rows may have been read under others.
+
+    Asked once all rows of the batch were read: none of these changes happens to a mounted table, so
+    what is as it was now was so at each read. Raises JobError for columns that are not those of
+    QUEUE any more, RestartableError for what the next start has to judge.
+    """
+    found = {path: _unchanged(client, name, head, path, columns) for path in planned}
+    return {**head.layouts, **found}
+
+
+def _unchanged(
+    client: Client, name: str, head: Head, path: str, columns: Sequence[Column]
+) -> Layout:
+    now = client.get(f"{path}/@", attributes=["id", "schema", "tablets"])
+    if str(now["id"]) != head.ids[path]:
+        raise RestartableError(f"{path} was dropped and recreated before batch {name} ended")
+    if lines := unlike(columns, now["schema"]):
+        raise JobError(
+            f"the columns of queue {path} were altered while the job ran, so batch {name} may have "
+            f"read other values than the queue holds: {'; '.join(lines)}",
+            "correct QUEUE in tables.py, and start again: the rows of this batch are read again",
+        )
+    layout = layout_of(now["tablets"])
+    if (known := head.layouts.get(path, layout)) == layout:
+        return layout
+    if layout.tablets > known.tablets:  # new tablets: the next batch may read them
+        infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
+        upper = [int(info["total_row_count"]) for info in infos]
+        if is_grown(known, layout, head.ends.get(path, {}), upper):
+            return layout
+    raise RestartableError(
+        f"{path} was resharded from {known.tablets} to {layout.tablets} tablets before batch "
+        f"{name} ended: its rows have other numbers now"
+    )
 
 
 def metrics_of(plan: Any) -> dict[str, tuple[int, int | None]]:

@@ -34,6 +34,7 @@ from ..connector.plans import metric, observed
 from ..connector.spyt import opened_transaction
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
+from ..layout import Layout
 from ..ledger import BatchRow, Head, batch_name
 from ..plan import observed_name
 from ..positions import Rows
@@ -43,7 +44,7 @@ from ..recovery.snapshot import Select, read_head
 from ..tablets import ConflictError, Tablets, Transaction
 from . import nulls, state_store
 from .again import Again
-from .audit import Ranges, audit, metrics_of, ranges
+from .audit import Ranges, audit, metrics_of, ranges, verify_queues
 from .late import late_rows
 from .left_out import LeftOut, rejected, verify_limit
 from .outputs import Outputs
@@ -160,7 +161,8 @@ class Batch:
         1. Verify that it is the next one after the ledger's head, and reads the rows after it. A
            batch that its transaction undoes whole is written meanwhile.
         2. Write its rows into the outputs.
-        3. Audit what was read and what was left out, and write the rows that REJECT keeps out.
+        3. Audit what was read and what was left out, and write the rows that REJECT keeps out. Then
+           verify that the queues are cut and typed as they were when the batch was planned.
         4. Record it: the head and the batch's row of the ledger.
         """
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
@@ -174,6 +176,8 @@ class Batch:
         finally:  # the error of the verification says more than one of the write
             verified = verifying.result()
         found = self._audit(batch, verified)
+        layouts = self._verify_queues(batch, verified)  # after the last row was read
+        verified = replace(verified, head=replace(verified.head, layouts=layouts))
         self._record(batch, verified, written, found)
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
@@ -244,7 +248,11 @@ class Batch:
         metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
-        audit(connection.client, batch.name, verified.head.ids, planned, metrics)
+        try:
+            audit(connection.client, batch.name, planned, metrics)
+        except RestartableError:
+            self._verify_queues(batch, verified)  # it says more than rows that are missing
+            raise
         found = self._left_out(batch, planned)
         counts = found.rejected
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
@@ -252,6 +260,11 @@ class Batch:
         named = batch.number, batch.name
         again = self.again.write(batch.rows, batch.plan, named, counts, planned)
         return self._verified_few(replace(found, rejected=again), planned)
+
+    def _verify_queues(self, batch: MicroBatch, verified: Verified) -> Mapping[str, Layout]:
+        connection, head, planned = self.connection, verified.head, verified.planned
+        columns = connection.job.queue_columns
+        return verify_queues(connection.client, batch.name, head, planned, columns)
 
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
         """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""

@@ -102,6 +102,8 @@ class Watch:
         for queue in queues:
             if head.ids.get(queue.path) != queue.id:
                 raise RestartableError(f"queue {queue.path} was dropped and recreated")
+            if snapshot.is_moved(head, queue):
+                raise RestartableError(f"queue {queue.path} was resharded")
         is_exact = self.connection.guarantee.in_transaction
         if not is_exact:
             self._put_back(queues, head)

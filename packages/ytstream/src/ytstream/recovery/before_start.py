@@ -25,7 +25,7 @@ from ..job import Connection
 from ..ledger import Head, Move
 from ..positions import Queue, Rows, ahead, behind
 from ..tablets import Tablets
-from . import epoch, folder, joining, marks, ownership, snapshot, state
+from . import epoch, folder, joining, marks, ownership, resharded, snapshot, state
 from .epoch import Epoch
 from .snapshot import Snapshot
 
@@ -86,7 +86,7 @@ def preview(connection: Connection) -> tuple[str, ...]:
 def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> Plan:
     """Return where the next batch begins; writes nothing.
 
-    ``migrating``: with another guarantee, other outputs or without some queue.
+    ``migrating``: with another guarantee, other outputs, without some queue or behind a reshard.
     Raises JobError for a ledger or a consumer of another job, for a state that does not fit, for a
     queue that is shorter than the job has read or whose rows may come late, and, under
     ``on_data_loss = "fail"``, for rows trimmed before they were read.
@@ -103,6 +103,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
         if not migrating:
             ownership.verify_declaration(connection, head)
         ownership.verify_queues(connection, found, head)
+        resharded.verify_layouts(found, head, migrating=migrating)
         state.verify_state(connection, head)
         plan = _continued(connection, found, head)
     marks.verify_outputs(connection, found)
@@ -132,6 +133,7 @@ def begin(
             for partition, row in rows.items():
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
+        snapshot.forget_removed(transaction, settings.consumer, client, found.queues)
     ownership.mark(connection, found)
     folder.remove_old(client, settings, mine.number, plan.head.folder)
     _remove_old_rows(client, settings.ledger, after)
@@ -157,11 +159,13 @@ def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> H
     rows = {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)}
     removed = [path for path in plan.head.ids if path not in rows]
     ids = {queue.path: queue.id for queue in found.queues}
+    layouts = {queue.path: queue.layout for queue in found.queues if queue.layout is not None}
     after = replace(
         head,
         ends=rows | {path: plan.head.ends.get(path, {}) for path in removed},
         ids=ids | {path: plan.head.ids[path] for path in removed},
         marker=ownership.marker_of(connection),
+        layouts={**plan.head.layouts, **layouts},
         removed=frozenset(removed),
         state_rows=None,
         state_since={},
@@ -170,7 +174,8 @@ def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> H
         return after
     if head.batch < 0:  # an empty folder
         return replace(after, state_rows=0, state_since=rows)
-    known = plan.head.state_since
+    # Rows that moved cannot be named: nobody knows from which rows on the state is made.
+    known = {} if found.renumbered else plan.head.state_since
     since = rows | dict(known) if known else {}
     return replace(after, state_rows=plan.head.state_rows, state_since=since)
 
@@ -189,7 +194,10 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
     rows, notes, warnings = [], ownership.remarks(connection, head), list[str]()
     for queue in found.queues:
-        if queue.path in head.ends:
+        if queue.path in found.renumbered:  # and all its rows were read: see resharded
+            first = dict(enumerate(queue.upper))
+            notes.append(resharded.applied(queue))
+        elif queue.path in head.ends:
             first = dict(head.ends[queue.path])
             warnings += _of_the_consumer(connection.settings, head, queue, first)
         else:

@@ -118,6 +118,8 @@ def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
         raise JobError(
             f"queue {queue.path} was dropped and recreated", "`check` says what the job will do"
         )
+    if snapshot.is_moved(head, queue):
+        raise JobError(f"queue {queue.path} was resharded", "`check` says what the job will do")
     ends, next_ = head.ends.get(queue.path, {}), {}
     for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
         row = ends.get(partition, 0)

@@ -35,7 +35,7 @@ def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator
             "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
         )
     pairs = zip(found.queues, targets, strict=True)
-    whole = [(queue, rows) for queue, rows in pairs if queue.path not in found.recreated]
+    whole = [(queue, rows) for queue, rows in pairs if queue.path not in found.renumbered]
     now = {queue.path: rows for queue, rows in whole}
     first = {queue.path: dict(enumerate(queue.lower)) for queue, _ in whole}
     since = _made_of(head)

@@ -13,7 +13,7 @@ from ..tablets import Tablets
 from . import before_start, checkpoint, dropped, marks, ownership, snapshot
 from .before_start import Plan
 from .epoch import Epoch, raise_epoch
-from .snapshot import MARKER, Snapshot
+from .snapshot import MARKER, Snapshot, is_moved
 
 
 def rewind(
@@ -73,7 +73,6 @@ def _verified(connection: Connection, to: str, rows: Sequence[str], *, overwrite
     if found.begun is not None:
         ownership.verify_job(connection, found.begun)
     ownership.verify_owner(connection, found)
-    _verify_partitions(connection.settings.consumer, found.queues)
     marks.verify_outputs(connection, found, overwrite=overwrite)
     _verify_named(connection, found, to, rows)
     _targets(found, _stands(found), to, rows)
@@ -103,7 +102,7 @@ def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> lis
     is_back = any(
         now < was
         for path, rows in moved.items()
-        if path not in found.recreated
+        if path not in found.renumbered
         for was, now in rows.values()
     )
     again = dropped.written_again(connection) if is_back else []
@@ -112,7 +111,7 @@ def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> lis
 
 
 def migrate(connection: Connection, tablets: Tablets) -> list[str]:
-    """Take the job over with another guarantee, other outputs or fewer queues.
+    """Apply another guarantee, other outputs, fewer queues or the new tablets of a drained queue.
 
     Returns what was done. Raises JobError when anything else has changed.
     """
@@ -145,7 +144,7 @@ def _needed(connection: Connection, found: Snapshot) -> tuple[list[str], bool]:
     if head is None:
         ownership.verify_age(connection, found)
         return ["nothing to do: the job has not started yet"], False
-    if done := _changes(head, mine, connection.settings.queues):
+    if done := _changes(found, head, mine, connection.settings.queues):
         return done, True
     return [f"nothing to do: the job's guarantee is {mine['guarantee']}"], False
 
@@ -161,7 +160,9 @@ def _left(head: Head, connection: Connection) -> list[str]:
     ]
 
 
-def _changes(head: Head, mine: Mapping[str, object], queues: Sequence[str]) -> list[str]:
+def _changes(
+    found: Snapshot, head: Head, mine: Mapping[str, object], queues: Sequence[str]
+) -> list[str]:
     was, done = head.marker, []
     if was.get("guarantee") != mine["guarantee"]:
         done.append(
@@ -169,23 +170,13 @@ def _changes(head: Head, mine: Mapping[str, object], queues: Sequence[str]) -> l
         )
     if was.get("outputs") != mine["outputs"]:
         done.append("the job's outputs are those of the configuration now")
+    done += [
+        f"{queue.path} was resharded, and all its rows were read before"
+        for queue in found.queues
+        if is_moved(head, queue)
+    ]
     gone = sorted({*head.queues} - {*queues})
     return done + [f"{path} is not read any more; back, it continues where it was" for path in gone]
-
-
-def _verify_partitions(consumer: str, queues: Sequence[Queue]) -> None:
-    """Raise JobError for a queue recreated with fewer partitions than the consumer has offsets.
-
-    The cluster moves no offset of a partition that is not there ("Invalid tablet index").
-    """
-    for queue in queues:
-        if any(row and partition >= len(queue.upper) for partition, row in queue.consumed.items()):
-            raise JobError(
-                f"{queue.path} was recreated with {len(queue.upper)} partitions, and the consumer "
-                f"{consumer} has offsets of more",
-                "remove the consumer, run `provision`, which makes it anew, and repeat this: the "
-                "ledger knows where the job is on its other queues",
-            )
 
 
 def _verify_named(connection: Connection, found: Snapshot, to: str, rows: Sequence[str]) -> None:
@@ -244,7 +235,7 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
         named[queue.path][partition] = row
     return [
-        _kept(queue, was, queue.path in found.recreated) | named[queue.path]
+        _kept(queue, was, queue.path in found.renumbered) | named[queue.path]
         if len(named[queue.path]) < len(queue.upper)
         else named[queue.path]
         for queue, was in zip(found.queues, stands, strict=True)
@@ -256,7 +247,7 @@ def _kept(queue: Queue, was: Mapping[int, int], is_recreated: bool) -> dict[int,
     rows = {partition: was.get(partition, 0) for partition in range(len(queue.upper))}
     if is_recreated or any(row > queue.upper[partition] for partition, row in rows.items()):
         raise JobError(
-            f"{queue.path} was recreated: its partitions cannot stay where they were",
+            f"{queue.path} was recreated or resharded: its partitions cannot stay where they were",
             "name a row for each of them, or use `rewind earliest` or `rewind latest`",
         )
     return rows

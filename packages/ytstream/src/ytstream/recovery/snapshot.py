@@ -4,14 +4,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import yt.type_info as ti
+
 from .. import ledger
 from ..cluster import Client, cluster_name
+from ..columns import Column
 from ..config import Settings
+from ..layout import is_grown, layout_of
 from ..ledger import Head
 from ..positions import Queue
+from ..tablets import Transaction
 
 #: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
+
+#: The key of a consumer's row (YTsaurus, client/queue_client/consumer_client.cpp).
+_CONSUMER = (
+    Column("queue_cluster", ti.String, required=True, key=True),
+    Column("queue_path", ti.String, required=True, key=True),
+    Column("partition_index", ti.Uint64, required=True, key=True),
+)
 
 #: Attempts at a consistent read; ten rarely all straddle a commit.
 _LOOKS = 10
@@ -38,10 +50,26 @@ class Snapshot:
         return self.head if self.head is not None and self.head.folder is not None else None
 
     @property
-    def recreated(self) -> frozenset[str]:
-        """The queues that are other objects than those that the job has read."""
-        ids = self.begun.ids if self.begun is not None else {}
-        return frozenset(q.path for q in self.queues if ids.get(q.path, q.id) != q.id)
+    def renumbered(self) -> frozenset[str]:
+        """The queues whose rows have other numbers than before: recreated or resharded."""
+        if (head := self.begun) is None:
+            return frozenset()
+        return frozenset(
+            queue.path
+            for queue in self.queues
+            if head.ids.get(queue.path, queue.id) != queue.id or is_moved(head, queue)
+        )
+
+
+def is_moved(head: Head, queue: Queue) -> bool:
+    """Return whether a reshard may have given the queue's rows other numbers than the head's.
+
+    A ledger of 1.0.0 does not know a layout: then the present one is adopted.
+    """
+    known, now = head.layouts.get(queue.path), queue.layout
+    if known is None or now is None or known == now:
+        return False
+    return not is_grown(known, now, head.ends.get(queue.path, {}), queue.upper)
 
 
 def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapshot:
@@ -95,15 +123,35 @@ def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int,
     return found
 
 
+def forget_removed(
+    transaction: Transaction, consumer: str, client: Client, found: Iterable[Queue]
+) -> None:
+    """Remove the consumer's offsets in partitions that a queue does not have any more.
+
+    The cluster moves none of them ("Invalid tablet index"), and a partition that comes later with
+    that number begins at row 0.
+    """
+    removed = [
+        {"queue_cluster": cluster_name(client), "queue_path": queue.path, "partition_index": number}
+        for queue in found
+        for number in queue.consumed
+        if number >= len(queue.upper)
+    ]
+    if removed:
+        transaction.modify(consumer, _CONSUMER, [], removed)
+
+
 def queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
     """Return a queue's bounds, with the offsets that a consumer has in it."""
-    found = client.get(f"{path}/@", attributes=["id", "tablet_count"])
+    found = client.get(f"{path}/@", attributes=["id", "tablets"])
+    layout = layout_of(found["tablets"])
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
-    infos = client.get_tablet_infos(path, list(range(int(found["tablet_count"]))))["tablets"]
+    infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
     return Queue(
         path,
         str(found["id"]),
         tuple(int(info["trimmed_row_count"]) for info in infos),
         tuple(int(info["total_row_count"]) for info in infos),
         offsets,
+        layout,
     )
