@@ -54,6 +54,7 @@ def test_a_screen_shows_the_first_bytes_and_the_length() -> None:
     assert shown("ы\n") == "'ы\\n'"
     assert shown(GZIP) == "b'\\x00\\xff\\x1f\\x8b' (4 bytes)"
     assert shown(b"\xff" * 1_000) == repr(b"\xff" * 16) + "... (1000 bytes)"
+    assert shown(((GZIP,), ("", GZIP))) == f"(({shown(GZIP)},), ('', {shown(GZIP)}))"
     assert shown((1, [_read(GZIP)], {"a": None})) == f"(1, [{shown(GZIP)}], {{'a': None}})"
 
 

@@ -1,8 +1,8 @@
 """Values of YTsaurus' type `string`, which are bytes and need not be text.
 
-ytsaurus-client gives a str where the bytes are UTF-8, and else an object of its own without most
-methods (yt.yson, YsonStringProxy). A sample may have either, or bytes. ``canonical`` makes one
-value of them, so that b"" equals "".
+ytsaurus-client returns a str where the bytes are UTF-8, and otherwise a YsonStringProxy (yt.yson),
+which has few methods of bytes or str. A sample may have either, or bytes. ``canonical`` converts
+each of them to one value, so that b"" equals "".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHOWN = 16
 
 
 def is_string(value: Any) -> bool:
-    """Return whether a value of Python's is one of the type `string`."""
+    """Return whether a value is a string of YTsaurus, in any of its Python types."""
     return isinstance(value, str | bytes | bytearray | YsonStringProxy)
 
 
@@ -43,10 +43,12 @@ def as_bytes(value: Any) -> bytes:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a screen: of bytes the first ones, escaped, and how many there are."""
+    """Return a value for a screen: bytes by their first ones, escaped, and their length."""
     if isinstance(value, list | tuple):
         items = ", ".join(map(shown, value))
-        return f"[{items}]" if isinstance(value, list) else f"({items})"
+        if isinstance(value, list):
+            return f"[{items}]"
+        return f"({items},)" if len(value) == 1 else f"({items})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{shown(key)}: {shown(item)}' for key, item in value.items())}}}"
     if isinstance(value, str) or not is_string(value):

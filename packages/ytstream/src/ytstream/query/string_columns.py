@@ -1,9 +1,9 @@
 """Strings in the columns of a frame: YTsaurus' `string` is bytes, and so is Spark's, in the JVM.
 
-SPYT gives Spark the bytes as they are (UTF8String.fromBytes), and writes them as they are. On the
-way to Python and to JSON they become Java's text, which has U+FFFD where bytes are not UTF-8. So
-they cross as text that has one character for each byte (ISO 8859-1). Not as bytes: PySpark 3.5
-makes bytearrays of these, which cannot be keys of a dict.
+SPYT gives Spark the bytes unchanged (UTF8String.fromBytes), and writes them unchanged. On the way
+to Python and to JSON they become a Java string, with U+FFFD where bytes are not UTF-8. So they
+cross as text with one character for each byte (ISO 8859-1), and not as Spark's binary: PySpark 3.5
+returns it as bytearray, which cannot be a key of a dict.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def to_python(value: bytes) -> str:
 
 
 def from_python(text: str) -> bytes:
-    """Return the bytes that Python has got of ``crossing``."""
+    """Return the bytes of a string that ``crossing`` gave Python."""
     return text.encode(_BYTES)
 
 
