@@ -123,3 +123,11 @@ def test_bytes_that_differ_are_shown() -> None:
     assert f"  id={shown(GZIP)}" in lines("output", found, ["id"])
     same = difference(Rows(before, ["id"]), Rows([{"id": GZIP, "n": 1}], ["id"]))
     assert same.is_equal
+
+
+def test_bytes_in_a_list_are_shown_with_their_length() -> None:
+    long = b"\xff" * 1_000
+    before, after = ([{"id": 1, "list": [first, long, long]}] for first in (long, GZIP))
+    text = "\n".join(lines("output", difference(Rows(before, ["id"]), Rows(after, ["id"])), ["id"]))
+    assert f"({shown(long)}, ...)" in text
+    assert f"({shown(GZIP)}, {shown(long)}, ...)" in text

@@ -14,7 +14,7 @@ from ..table import counted, table
 Row = Mapping[str, Any]
 #: Rows of each kind that are shown, and those of one side that are tried as partners of one.
 SHOWN, _TRIED = 5, 1_000
-#: A cell is cut to so many characters.
+#: A text in a cell is cut to this many characters, and a list after the item that reaches it.
 _WIDTH = 40
 #: The value of a column that one side does not have.
 _NONE = "(no such column)"
@@ -119,5 +119,16 @@ def _alike(row: Row, other: Row, columns: Sequence[str]) -> int:
 
 
 def _cell(value: Any) -> str:
+    """Return a value for a cell. Bytes are not cut, since their length is behind them."""
     text = shown(value)
-    return text if isinstance(value, bytes) or len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+    if len(text) <= _WIDTH or isinstance(value, bytes):
+        return text
+    if not isinstance(value, tuple):
+        return f"{text[: _WIDTH - 3]}..."
+    items: list[str] = []
+    for item in value:
+        items.append(_cell(item))
+        if sum(map(len, items)) > _WIDTH:
+            break
+    rest = ", ..." if len(items) < len(value) else "," if len(value) == 1 else ""
+    return f"({', '.join(items)}{rest})"
