@@ -215,6 +215,17 @@ def test_the_command_is_detached_and_holds_no_token(
     assert line[-5:] == ["--conf", "a=b", str(tmp_path / "main.py"), "--config", "production.toml"]
 
 
+def test_files_in_a_folder_that_no_list_can_hold_are_given_by_a_link(tmp_path: Path) -> None:
+    (folder := tmp_path / "it's 1, #2 %20 + задачи").mkdir()
+    made = plan_of(unconnected("transactional"), folder)
+    line = command.command(made, tmp_path / "id")
+    given = [*line[line.index("--files") + 1].split(","), line[line.index("--py-files") + 1]]
+    given.append(line[-3])
+    assert all(re.fullmatch("[A-Za-z0-9_./-]+", path) for path in given)
+    wanted = (*made.files, made.package, made.main)
+    assert [Path(path).resolve() for path in given] == [file.resolve() for file in wanted]
+
+
 def test_files_of_a_person_go_beside_the_jobs_own(tmp_path: Path) -> None:
     """spark-submit takes the last of several --files: the configuration would be gone."""
     made = plan_of(unconnected("transactional"), tmp_path, "--files", "more.txt")

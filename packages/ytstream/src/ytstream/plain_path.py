@@ -33,6 +33,11 @@ def plain(path: Path) -> Path:
     )
 
 
+def plain_file(file: Path) -> Path:
+    """Return the file in its folder's plain path: its own name stays, which others see."""
+    return plain(file.parent) / file.name
+
+
 def _leads(link: Path, path: Path) -> bool:
     """Make the link unless it is there; return whether it is ours and leads to the path."""
     try:

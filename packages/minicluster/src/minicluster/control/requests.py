@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ..core.errors import generic
+from ..errors import generic
 
 Answer = Callable[[web.Request], Awaitable[Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import generic, resolve
+from ..errors import generic, resolve
 from .ypath import Attr
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
 
-from ..core.errors import YtError, generic
+from ..errors import YtError, generic
 from ..operations.model import Ending, Launch
 from . import processes
-from .bounded_stderr import Kept
+from .endings import error_of, not_prepared
 from .environment import Tools, environment_of
-from .exit_error import error_of, not_prepared
+from .kept import Kept
 from .sandbox import LONGEST_SOCKET_PATH, Folders, Slot
 
 SHELL = "/bin/bash"

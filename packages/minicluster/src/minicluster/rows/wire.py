@@ -17,7 +17,7 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import YtError
+from ..errors import YtError
 
 NULL = 2
 INT64 = 3

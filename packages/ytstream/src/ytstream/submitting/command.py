@@ -10,6 +10,7 @@ from .. import confs
 from ..config import token
 from ..errors import JobError
 from ..job import MOST_FAILURES
+from ..plain_path import plain, plain_file
 from ..version import version_of
 from .plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
 
@@ -30,7 +31,10 @@ def command(plan: Plan, dump: Path) -> list[str]:
     settings, words = plan.settings, list(plan.words)
     if words and words[-1].startswith("--") and words[-1] != "--verbose":
         raise JobError(f"{words[-1]} has no value", "give one behind it; nothing was started")
-    lists = {"--py-files": str(plan.package), "--files": ",".join(map(str, plan.files))}
+    lists = {
+        "--py-files": str(plain_file(plan.package)),
+        "--files": ",".join(str(plain_file(file)) for file in plan.files),
+    }
     if plan.archive is not None:
         lists["--archives"] = plan.archive
     for name in _LISTS:
@@ -39,7 +43,7 @@ def command(plan: Plan, dump: Path) -> list[str]:
             lists[name] = ",".join(filter(None, (lists.get(name, ""), *words[at + 1 : at + 2])))
             del words[at : at + 2]
     proxy = re.sub(r"^https?://", "", settings.proxy)
-    line = [str(folder_of("pyspark") / "bin" / "spark-submit")]
+    line = [str(plain(folder_of("pyspark")) / "bin" / "spark-submit")]
     line += ["--master", f"ytsaurus://{proxy}", "--deploy-mode", "cluster"]
     line += ["--name", plan.connection.job.name]
     line += ["--queue", settings.pool] if settings.pool else []
@@ -47,7 +51,7 @@ def command(plan: Plan, dump: Path) -> list[str]:
         line += ["--conf", f"{key}={value}"]
     for name, value in lists.items():
         line += [name, value]
-    return [*line, *words, str(plan.main), "--config", plan.config.name]
+    return [*line, *words, str(plain_file(plan.main)), "--config", plan.config.name]
 
 
 def given(plan: Plan, dump: Path) -> dict[str, str]:
@@ -75,8 +79,8 @@ def environment(plan: Plan, shell: Mapping[str, str] = os.environ) -> dict[str, 
         **{name: value for name, value in shell.items() if _KEPT.fullmatch(name)},
         "YT_TOKEN": token(plan.settings, shell),
         # SPYT's defaults: which settings are secrets, and the file systems.
-        "SPARK_CONF_DIR": str(folder_of("spyt") / "conf"),
-        "SPARK_HOME": str(folder_of("pyspark")),
+        "SPARK_CONF_DIR": str(plain(folder_of("spyt")) / "conf"),
+        "SPARK_HOME": str(plain(folder_of("pyspark"))),
     }
 
 

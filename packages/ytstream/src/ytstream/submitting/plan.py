@@ -15,6 +15,7 @@ from .. import environment, operation, toml_file
 from ..config import Settings
 from ..errors import JobError
 from ..job import Connection
+from ..plain_path import plain_file
 from ..repository import root_of
 from ..shipped import archive
 from ..sizes import Sizes, sizes_of
@@ -78,7 +79,7 @@ class Plan:
         given = self.submit.archive
         if given is None:
             return None
-        here = given if given.startswith("yt:/") else str(self.folder.parent / given)
+        here = given if given.startswith("yt:/") else str(plain_file(self.folder.parent / given))
         return f"{here}#{ENVIRONMENT}"
 
     @property

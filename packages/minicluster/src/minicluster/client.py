@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from .operations import Operations
+from .client_operations import Operations
 
 REQUEST_TIMEOUT = 60.0
 

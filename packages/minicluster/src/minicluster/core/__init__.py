@@ -1,1 +1,0 @@
-"""What every other room uses: errors, ids, the clock, memory that is given back."""
