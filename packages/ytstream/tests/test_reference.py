@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import DataFrame
@@ -14,6 +14,7 @@ from yt.yson import to_yson_type
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, refusal
 from ytstream import Column, provision
+from ytstream.cluster import connect
 from ytstream.columns import resolved
 from ytstream.demo.scenario import drained
 from ytstream.query import reference
@@ -151,6 +152,65 @@ def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
     assert found is not None
     assert found.count() == len(stream.sample.reference)
     assert "continuing with the reference as it was read last: Access denied" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        ({"name": "auction", "type": "double"}, {"auction": 1.5, "category": "x", "seller": 2}),
+        ({"name": "seller", "type": "double"}, {"auction": 1, "category": "x", "seller": 7.9}),
+        ({"name": "seller", "type": "utf8"}, {"auction": 1, "category": "x", "seller": "seven"}),
+    ],
+)
+def test_a_reference_recreated_with_other_types_keeps_the_former_one(
+    stream: Stream, caplog: pytest.LogCaptureFixture, column: dict[str, str], row: dict[str, Any]
+) -> None:
+    runner = _runner(stream)
+    runner.read_reference()
+    path, client = _path(stream), stream.client
+    schema = [dict(found) for found in client.get(f"{path}/@schema")]
+    for found in schema:
+        if found["name"] == column["name"]:
+            found.pop("type_v3", None)
+            found.update(column, required=False)
+    client.remove(path)
+    schema = to_yson_type(schema, attributes={"unique_keys": True})
+    client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+    client.insert_rows(path, [row])
+    kept = runner.read_reference()
+    assert kept is not None
+    assert kept.count() == len(stream.sample.reference)
+    assert "continuing with the reference as it was read last: the reference" in caplog.text
+    assert f"column {column['name']}: the table has {column['type']}" in caplog.text
+
+
+def test_a_reference_is_recreated_while_it_is_read(stream: Stream, cluster: Running) -> None:
+    """Its rows may be those of the table in between: here it had texts, and has numbers again."""
+    path, client = _path(stream), stream.client
+    attributes = {"dynamic": True, "schema": client.get(f"{path}/@schema")}
+    held = cluster.client.faults.add(
+        method="select_rows", where={"query": f"*{path}*"}, action="hold"
+    )
+    said: list[str] = []
+    reading = threading.Thread(target=lambda: said.append(refusal(lambda: _read(stream))))
+    reading.start()
+    cluster.client.faults.wait(held)
+    another: Any = connect(stream.settings)
+    another.remove(path)
+    another.create("table", path, attributes=attributes)
+    another.mount_table(path, sync=True)
+    cluster.client.faults.clear()
+    reading.join()
+    assert "was recreated while it was read" in said[0]
+
+
+def test_a_reference_that_is_resharded_is_read(stream: Stream) -> None:
+    path, client = _path(stream), cast(Any, stream.client)
+    client.unmount_table(path, sync=True)
+    client.reshard_table(path, [[], [1003]], sync=True)
+    client.mount_table(path, sync=True)
+    assert _read(stream).count() == len(stream.sample.reference)
 
 
 def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> None:

@@ -60,8 +60,27 @@ def differences(
 
     ``said_by`` names what ``wanted`` was made of.
     """
-    want = {c.name: c for c in wanted.columns if c.name not in ignore}
-    have = {c.name: c for c in found.columns if c.name not in ignore}
+    want = {c.name: c.type for c in wanted.columns if c.name not in ignore}
+    have = {c.name: c.type for c in found.columns if c.name not in ignore}
+    lines = _of_columns(want, have, said_by)
+    if (a := _key(wanted)) != (b := _key(found)):
+        lines.append(f"the table's key columns are {b}, those of {said_by} {a}")
+    elif wanted.unique_keys and not found.unique_keys:
+        lines.append("the table's keys are not unique (unique_keys is false), and they have to be")
+    return sorted(lines)
+
+
+def unlike(columns: Sequence[Column], stored: Any) -> list[str]:
+    """Return how a table's attribute `schema` differs from ``columns``, read by their names.
+
+    The table may have more columns, in any order, and any key.
+    """
+    want = {c.name: c.type for c in table_schema(columns).columns}
+    have = {c.name: c.type for c in TableSchema.from_yson_type(stored).columns if c.name in want}
+    return sorted(_of_columns(want, have, "tables.py"))
+
+
+def _of_columns(want: Mapping[str, Any], have: Mapping[str, Any], said_by: str) -> list[str]:
     lines = [
         f"column {name}: the table lacks it, {said_by} has it" for name in want.keys() - have.keys()
     ]
@@ -69,13 +88,9 @@ def differences(
         f"column {name}: the table has it, {said_by} does not" for name in have.keys() - want.keys()
     ]
     for name in want.keys() & have.keys():
-        if line := _difference(want[name].type, have[name].type, said_by):
+        if line := _difference(want[name], have[name], said_by):
             lines.append(f"column {name}: {line}")
-    if (a := _key(wanted)) != (b := _key(found)):
-        lines.append(f"the table's key columns are {b}, those of {said_by} {a}")
-    elif wanted.unique_keys and not found.unique_keys:
-        lines.append("the table's keys are not unique (unique_keys is false), and they have to be")
-    return sorted(lines)
+    return lines
 
 
 def _difference(wanted: Any, found: Any, said_by: str) -> str | None:
@@ -92,13 +107,6 @@ def _difference(wanted: Any, found: Any, said_by: str) -> str | None:
 
 def _required(type_: Any) -> Any:
     return type_.item if type_name(type_) == "optional" else type_
-
-
-def unlike(columns: Sequence[Column], stored: Any) -> list[str]:
-    """Return how a table's attribute `schema` differs from ``columns``; it may have more."""
-    found = TableSchema.from_yson_type(stored)
-    more = {column.name for column in found.columns} - {column.name for column in columns}
-    return differences(table_schema(columns), found, ignore=frozenset(more))
 
 
 def _key(schema: Any) -> str:

@@ -18,6 +18,7 @@ from ..cluster import Client
 from ..columns import Column, spelled, type_name
 from ..errors import JobError
 from ..log import say, warn
+from ..schema import unlike
 from . import string_columns
 
 #: Spark's type for each type of the cluster that is read.
@@ -40,8 +41,8 @@ def read(
 ) -> DataFrame:
     """Return the table's rows as they are now, with ``columns``, to be kept once computed.
 
-    ``unpersist()`` frees them. Raises JobError for a type that is not read, more than ``most_rows``
-    rows and a repeated key.
+    ``unpersist()`` frees them. Raises JobError for a type that is not read, a table that has other
+    columns than these, more than ``most_rows`` rows and a repeated key.
     """
     kinds = {column.name: type_name(column.type) for column in columns}
     unread = [f"{c.name} ({spelled(c.type)})" for c in columns if kinds[c.name] not in _TYPES]
@@ -51,7 +52,10 @@ def read(
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
         )
     names = ", ".join(f"[{name}]" for name in kinds)
+    before = _verified(client, path, columns)
     found = list(client.select_rows(f"{names} from [{path}] limit {most_rows + 1}"))
+    if _verified(client, path, columns) != before:
+        raise JobError(f"the reference {path} was recreated while it was read", "read it again")
     if len(found) > most_rows:
         raise JobError(
             f"the reference {path} has more than {most_rows} rows",
@@ -63,6 +67,17 @@ def read(
     schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
     rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
     return string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
+
+
+def _verified(client: Client, path: str, columns: Sequence[Column]) -> str:
+    """Return the table's id. Raises JobError for other columns: their values would be converted."""
+    found = client.get(f"{path}/@", attributes=["id", "schema"])
+    if lines := unlike(columns, found["schema"]):
+        raise JobError(
+            f"the reference {path} has other columns than REFERENCE: {'; '.join(lines)}",
+            "correct REFERENCE in tables.py, or give the table those columns",
+        )
+    return str(found["id"])
 
 
 def _plain(value: Any, kind: str) -> Any:
