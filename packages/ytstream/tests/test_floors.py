@@ -28,7 +28,7 @@ FLOORS = (
     ("addresses", "confs", "java", "pairs", "plain_path", "strings", "toml_file"),
     ("rules",),
     ("submit_settings",),
-    ("columns", "config", "repository", "shipped"),
+    ("columns", "config", "layout", "repository", "shipped"),
     ("sizes",),
     ("cluster", "resharding", "schema"),
     ("connector",),
