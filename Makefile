@@ -136,11 +136,12 @@ fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of 
 bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
 	@$(BIN)/python -m bench
 
-lint: installed-4.1 ## ruff, mypy --strict and a look for import circles, over the template's own sources
+lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, over the template's own sources
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream" "packages/minicluster/src/minicluster"
+	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream"
+	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
 
 audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones
 	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from minicluster import ids
 from minicluster.client import Entry
+from minicluster.core import ids
 
 MASTER, TABLETS = "master", "tablets"
 #: Requests about rows, in both protocols; SPYT attaches to no other transactions than tablets'.

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.http_rows import CHUNK, TABLE, Rows
 from bench.servers import Server
-from minicluster import ids
+from minicluster.core import ids
 from minicluster.rows import wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.rpc_client import RpcClient, build, describe

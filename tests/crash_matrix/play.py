@@ -17,7 +17,7 @@ from typing import Any
 
 from minicluster import testing
 from minicluster.client import Fault
-from minicluster.errors import TABLET_LOCK_CONFLICT
+from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.static_outputs import Reader, named, published, static
 from tests.crash_matrix.cases import Case, Place, Variant, late

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from minicluster import testing
-from minicluster.client_operations import Job, Operation
+from minicluster.client.operations import Job, Operation
 from minicluster.release import node, publish
 from tests import jvm
 from ytstream.cluster import connect

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from minicluster.client_operations import Job
+from minicluster.client.operations import Job
 from minicluster.release import node
 from tests.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from ytstream.demo.process import running

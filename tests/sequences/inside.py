@@ -17,8 +17,8 @@ from typing import Any
 from yt import yson
 from yt.common import YtError, YtResponseError
 
-from minicluster import errors
 from minicluster.cluster import Cluster
+from minicluster.core import errors
 from minicluster.http import commands  # registers the commands
 from minicluster.http.registry import COMMANDS, Invocation, WithParameters
 from ytstream.columns import Column

@@ -20,7 +20,7 @@ from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, 
 from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
-from minicluster import ids
+from minicluster.core import ids
 
 _CURVES = [case for _, cases in CURVES.values() for case in cases]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from yt import yson
 
-from minicluster import ids
 from minicluster.cluster import Cluster
+from minicluster.core import ids
 from minicluster.rows import wire
 from minicluster.rpc import bus
 

@@ -24,11 +24,11 @@ from typing import Any
 import aiohttp
 from yt import yson
 
-from minicluster.clock import Clock
 from minicluster.cluster import Cluster
 from minicluster.control.gate import Gate
 from minicluster.control.parameters import Known
-from minicluster.errors import YtError
+from minicluster.core.clock import Clock
+from minicluster.core.errors import YtError
 from minicluster.http.commands import COMMANDS
 from minicluster.http.formats import Format, of_header
 from minicluster.http.registry import BINARY, NULL, STRUCTURED, Command

@@ -9,7 +9,7 @@ from typing import Any
 
 from yt import yson
 
-from minicluster import ids
+from minicluster.core import ids
 from minicluster.rows import wire
 from minicluster.rpc import protos
 

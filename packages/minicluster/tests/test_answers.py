@@ -8,11 +8,12 @@ import pytest
 import requests
 from yt import yson
 
-from minicluster import ids, testing
+from minicluster import testing
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
-from minicluster.http.lacking import LACKING
+from minicluster.core import ids
+from minicluster.core.errors import YtError
 from minicluster.http.registry import COMMANDS
+from minicluster.http.unsupported import LACKING
 from minicluster.tables.ranges import read_table
 from packages.minicluster.tests.tables_lab import KEYED, PLAIN, table, write
 

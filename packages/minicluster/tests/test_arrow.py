@@ -14,7 +14,7 @@ from yt import yson
 from yt.wrapper.errors import YtResponseError
 from yt.wrapper.format import ArrowFormat
 
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.http import formats
 from minicluster.testing import Running
 from packages.minicluster.tests.conftest import connect

@@ -14,7 +14,7 @@ from yt.wrapper.errors import YtResponseError
 
 from minicluster import persist, testing
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.query import select as run_query
 from minicluster.rows import wire
 from minicluster.rows.named import shown, stored

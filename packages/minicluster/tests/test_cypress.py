@@ -9,8 +9,8 @@ import pytest
 from yt import yson
 
 from minicluster.cluster import Cluster
+from minicluster.core.errors import YtError
 from minicluster.cypress.commands import Cypress
-from minicluster.errors import YtError
 
 
 def refused(code: int, text: str) -> Any:

@@ -16,7 +16,7 @@ from minicluster.control.faults import HangUp, Rule
 from minicluster.control.gate import Gate
 from minicluster.control.journal import Call
 from minicluster.control.path import travel
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 
 
 def run(scenario: Callable[[Gate], Awaitable[None]]) -> None:

@@ -18,7 +18,7 @@ import yt.wrapper as yt
 from minicluster import persist, testing
 from minicluster.client import ControlError
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.tables import row_log
 from minicluster.tables.ordered import OrderedData, data_weight, numbered, within_weight

@@ -11,7 +11,7 @@ import pytest
 
 from minicluster import persist
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 
 
 def test_a_saved_state_is_loaded_as_it_was(cluster: Cluster, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.query import Statistics
 from minicluster.query import select as run_query
 from minicluster.rows import wire

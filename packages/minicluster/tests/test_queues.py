@@ -10,7 +10,7 @@ from yt import yson
 
 from minicluster import persist
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.queues import registrations
 from packages.minicluster.tests.tables_lab import PLAIN, delete, pull, select, table, write
 from tests import codes

@@ -20,8 +20,8 @@ import yt.wrapper as yt
 from yt.wrapper.spec_builders import VanillaSpecBuilder
 
 from minicluster import testing
+from minicluster.core.errors import YtError
 from minicluster.cypress.commands import Cypress
-from minicluster.errors import YtError
 from minicluster.release import archives, documents, node, publish
 
 ARCHIVED = b"kept\n"

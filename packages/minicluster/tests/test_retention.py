@@ -10,7 +10,7 @@ from yt import yson
 
 from minicluster import persist, testing
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from packages.minicluster.tests.conftest import connect
 from packages.minicluster.tests.tables_lab import KEYED, PLAIN, lookup, select, table, write
 

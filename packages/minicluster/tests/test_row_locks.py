@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows.from_wire import UPDATE
 from minicluster.tables.row_locks import EXCLUSIVE, SHARED_STRONG, SHARED_WEAK, from_bits
 from minicluster.tables.transactions import Transaction

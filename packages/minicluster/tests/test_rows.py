@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from yt import yson
 
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.from_wire import (
     DELETE,

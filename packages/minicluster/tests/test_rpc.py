@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from yt import yson
 
-from minicluster import ids
 from minicluster.control.faults import Rule
+from minicluster.core import ids
 from minicluster.rows import wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.rpc_client import (

@@ -12,7 +12,7 @@ from yt import yson
 from minicluster import persist
 from minicluster.cluster import Cluster
 from minicluster.control.faults import Rule
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.rpc_client import RpcClient, RpcError, block, build, text_id

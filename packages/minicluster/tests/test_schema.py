@@ -9,7 +9,7 @@ from yt import yson
 from yt.wrapper.schema import TableSchema as ClientSchema
 from yt.wrapper.schema import ti
 
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.schema import Column, TableSchema, check_value
 from minicluster.rows.types import SCALARS

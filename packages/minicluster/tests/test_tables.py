@@ -9,7 +9,7 @@ import pytest
 from yt import yson
 
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.from_wire import DELETE, UPDATE, WRITE
 from packages.minicluster.tests.tables_lab import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows.from_wire import UPDATE, WRITE
 from packages.minicluster.tests.tables_lab import (
     KEYED,

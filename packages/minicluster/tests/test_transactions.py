@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from minicluster import ids
 from minicluster.cluster import Cluster
+from minicluster.core import ids
+from minicluster.core.errors import YtError
 from minicluster.cypress.commands import Cypress
 from minicluster.cypress.transactions import Transactions
-from minicluster.errors import YtError
 from packages.minicluster.tests.tables_lab import PLAIN
 from packages.minicluster.tests.test_cypress import refused
 from tests import codes

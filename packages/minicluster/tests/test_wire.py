@@ -8,7 +8,7 @@ import struct
 import pytest
 from yt import yson
 
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.rowset import Rowset, RowsetColumn
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from yt import yson
 
+from minicluster.core.errors import YtError
 from minicluster.cypress.ypath import Attr, parse, parse_rich
-from minicluster.errors import YtError
 
 
 @pytest.mark.parametrize(

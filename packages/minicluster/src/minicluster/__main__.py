@@ -22,7 +22,7 @@ from . import persist
 from .cluster import Cluster
 from .control.gate import Gate
 from .control.log import log_requests
-from .errors import ProtosUnavailableError, YtError
+from .core.errors import ProtosUnavailableError, YtError
 from .http.server import HttpServer
 from .nodes.environment import Tools
 from .nodes.local import LocalNodes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .clock import Clock
+from .core.clock import Clock
+from .core.memory import Memory
 from .cypress import files, objects, subjects, system
 from .cypress.commands import Cypress
 from .cypress.commits import Commits
@@ -13,7 +14,6 @@ from .cypress.expiration import Expiration
 from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
-from .memory import Memory
 from .operations.scheduler import Nodes, NoNodes, Scheduler
 from .queues import nodes as queue_nodes
 from .queues import registrations

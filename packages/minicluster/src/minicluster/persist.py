@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import Cluster
+from .core.errors import generic
 from .cypress.model import MISSING
-from .errors import generic
 
 MAGIC = b"minicluster state 6\n"
 _PLAIN = frozenset(

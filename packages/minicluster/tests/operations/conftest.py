@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from minicluster import testing
-from minicluster.client_operations import Job, Operation
+from minicluster.client.operations import Job, Operation
 from packages.minicluster.tests.conftest import connect
 
 LEAK = "MINICLUSTER_LEAK_TEST"

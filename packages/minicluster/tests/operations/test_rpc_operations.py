@@ -15,7 +15,7 @@ from yt import yson
 
 from minicluster.cluster import Cluster
 from minicluster.control.gate import Gate
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.rpc.server import serve_job
 from packages.minicluster.tests.operations.conftest import Lab
 from packages.minicluster.tests.rpc_client import RpcClient, RpcError, build, text_id

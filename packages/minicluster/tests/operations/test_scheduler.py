@@ -10,7 +10,7 @@ import pytest
 
 from minicluster import persist
 from minicluster.cluster import Cluster
-from minicluster.errors import YtError
+from minicluster.core.errors import YtError
 from minicluster.operations import reports
 from minicluster.operations.model import Ending, Job, Launch, Operation
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..errors import generic
+from ..core.errors import generic
 from .journal import Call
 
 HOLDING = frozenset({"hold", "apply_late"})

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from .faults import HOLDING, HangUp, Rule, send_signal
 from .held import Committing, Held, WaitingRoom
 from .journal import Call, Journal

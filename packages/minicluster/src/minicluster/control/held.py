@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..errors import TIMEOUT, YtError
+from ..core.errors import TIMEOUT, YtError
 from .faults import Rule
 from .journal import Call
 

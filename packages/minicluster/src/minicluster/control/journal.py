@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import YtError
+from ..core.errors import YtError
 
 JOURNAL_SIZE = 100_000
 """Entries kept; the counts continue beyond it."""

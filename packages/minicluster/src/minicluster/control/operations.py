@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from ..cluster import Cluster
-from ..errors import generic
+from ..core.errors import generic
 from ..operations.model import ABORTED, COMPLETED, FAILED
 from .requests import Answer, body, number
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from yt.yson import YsonBoolean
 
-from ..errors import not_supported
+from ..core.errors import not_supported
 
 LONGEST = 100
 """Characters of a value that a refusal shows."""

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from .faults import HangUp
 from .gate import Gate
 from .held import Held

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ..errors import generic
+from ..core.errors import generic
 
 Answer = Callable[[web.Request], Awaitable[Any]]
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from .. import persist
 from ..cluster import Cluster
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from .faults import Rule
 from .gate import Gate
 from .operations import OperationsControl

@@ -7,9 +7,9 @@ from typing import Any
 
 from yt import yson
 
-from .. import ids
-from ..clock import iso
-from ..errors import YtError, generic, not_supported, resolve
+from ..core import ids
+from ..core.clock import iso
+from ..core.errors import YtError, generic, not_supported, resolve
 from . import documents
 from .kinds import Getter, Kinds, Setter
 from .model import MISSING, Node

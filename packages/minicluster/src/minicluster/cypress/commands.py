@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..clock import Clock
-from ..errors import ALREADY_EXISTS, RESOLVE, YtError, already_exists, generic
+from ..core.clock import Clock
+from ..core.errors import ALREADY_EXISTS, RESOLVE, YtError, already_exists, generic
 from . import documents, locks
 from .attributes import is_attribute
 from .editing import Editor, scalar

@@ -7,7 +7,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import generic, resolve
+from ..core.errors import generic, resolve
 from .ypath import Attr
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from yt import yson
 
-from .. import ids
-from ..clock import Clock
-from ..errors import generic, resolve
+from ..core import ids
+from ..core.clock import Clock
+from ..core.errors import generic, resolve
 from . import documents, locks
 from .kinds import Kind, Kinds, type_of_value
 from .model import EXCLUSIVE, MISSING, SHARED, Addition, Branch, Node, Request

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..clock import Clock, Period
+from ..core.clock import Clock, Period
 from .commands import Cypress
 from .model import Node
 from .store import Store

@@ -5,7 +5,7 @@ The places in it are those of native/client_file_cache_impl.cpp.
 
 from __future__ import annotations
 
-from ..errors import RESOLVE, YtError, generic
+from ..core.errors import RESOLVE, YtError, generic
 from .commands import Cypress
 from .kinds import expect
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic
+from ..core.errors import generic
 from .kinds import Kind, Kinds
 from .model import MISSING, Node
 from .ypath import parse

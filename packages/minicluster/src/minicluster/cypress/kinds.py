@@ -9,8 +9,8 @@ from typing import Any
 from yt import yson
 from yt.yson import yson_types
 
-from .. import ids
-from ..errors import generic, not_supported
+from ..core import ids
+from ..core.errors import generic, not_supported
 from .model import Node
 
 MAP_NODE = 303

@@ -5,8 +5,8 @@ The rules and the wording are those of YT's master (`cypress_manager.cpp`, `Chec
 
 from __future__ import annotations
 
-from .. import ids
-from ..errors import (
+from ..core import ids
+from ..core.errors import (
     DESCENDANT_TRANSACTION_LOCK_CONFLICT,
     SAME_TRANSACTION_LOCK_CONFLICT,
     YtError,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from ..errors import generic
+from ..core.errors import generic
 
 ADMIN = "root"
 DEFAULT_ACCOUNT = "default"

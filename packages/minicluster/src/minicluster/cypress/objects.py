@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import ids
-from ..clock import iso
+from ..core import ids
+from ..core.clock import iso
 from .kinds import Kind, Kinds
 from .model import MISSING, Lock, Node, Transaction
 from .transactions import Transactions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import generic, resolve
+from ..core.errors import generic, resolve
 from .commands import Cypress
 from .model import ADMIN, Node
 from .subjects import closure

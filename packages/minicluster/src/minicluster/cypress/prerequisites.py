@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import PREREQUISITE_CHECK_FAILED, YtError
+from ..core.errors import PREREQUISITE_CHECK_FAILED, YtError
 from .commands import Cypress
 from .transactions import Transactions
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from yt import yson
 
-from ..clock import Clock
-from ..errors import RESOLVE, YtError, generic, resolve
+from ..core.clock import Clock
+from ..core.errors import RESOLVE, YtError, generic, resolve
 from . import documents, objects
 from .attributes import Attributes, is_attribute
 from .kinds import SCALARS, VALUES, Kinds, type_of_value

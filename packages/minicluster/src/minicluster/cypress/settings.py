@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import not_supported
+from ..core.errors import not_supported
 from .kinds import Kind
 from .model import Node
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import ids
-from ..clock import Clock
+from ..core import ids
+from ..core.clock import Clock
 from . import locks
 from .kinds import MAP_NODE
 from .model import PENDING, Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..errors import ALREADY_PRESENT_IN_GROUP, YtError, generic, resolve
+from ..core.errors import ALREADY_PRESENT_IN_GROUP, YtError, generic, resolve
 from .commands import Cypress
 from .kinds import Getter, Kind, Kinds
 from .model import Node, escape

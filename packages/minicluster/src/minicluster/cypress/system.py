@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ids
-from ..errors import generic, not_supported
+from ..core import ids
+from ..core.errors import generic, not_supported
 from . import subjects
 from .commands import Cypress
 from .kinds import Kind, Kinds

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import ids
-from ..clock import Clock
-from ..errors import PREREQUISITE_CHECK_FAILED, YtError, generic, no_such_transaction
+from ..core import ids
+from ..core.clock import Clock
+from ..core.errors import PREREQUISITE_CHECK_FAILED, YtError, generic, no_such_transaction
 from . import locks
 from .commits import Commits
 from .model import PENDING, SNAPSHOT, Branch, Node, Transaction

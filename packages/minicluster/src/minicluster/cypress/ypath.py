@@ -12,7 +12,7 @@ from yt.ypath.rich import RichYPath
 from yt.yson import YsonError
 from yt.yson.yson_types import NotUnicodeError
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 
 
 class Attr(str):

@@ -16,7 +16,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from ..rows import wire
 from ..rows.schema import Column
 from .options import Options, refuse

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from aiohttp import web
 
-from ..errors import generic
+from ..core.errors import generic
 
 MAX_BODY = 512 << 20
 """A request is held in memory as a whole; clients cut what they write into far smaller chunks."""

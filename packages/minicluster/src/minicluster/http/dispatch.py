@@ -10,8 +10,8 @@ from ..control.arguments import OF_HTTP
 from ..control.gate import Gate
 from ..control.journal import Call
 from ..control.path import invoke, travel
+from ..core.errors import YtError, generic
 from ..cypress import prerequisites
-from ..errors import YtError, generic
 from .commands import COMMANDS
 from .registry import CONDITIONS, HTTP_PROXY, Command, Invocation
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from ..rows.conversions import text_of
 from .options import Options, flag, symbol

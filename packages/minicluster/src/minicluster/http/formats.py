@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from yt import yson
 
-from ..errors import GENERIC, YtError, generic, not_supported
+from ..core.errors import GENERIC, YtError, generic, not_supported
 from ..rows.conversions import NONE, Conversions
 from .arrow_format import Arrow
 from .dsv_format import Dsv

@@ -16,7 +16,7 @@ from typing import Any
 from yt import yson
 from yt.yson.yson_types import make_byte_key
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from .options import Options, flag, one_of, refuse
 
 _REFUSED: Options = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 
 Options = Mapping[str, Any]
 

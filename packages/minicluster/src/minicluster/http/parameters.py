@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .. import ids
 from ..control.parameters import (
     AT_ONCE,
     IN_ORDER,
@@ -30,6 +29,7 @@ from ..control.parameters import (
     only,
     read,
 )
+from ..core import ids
 
 EVERY: dict[str, Rule] = {
     **read("input_format", "output_format"),

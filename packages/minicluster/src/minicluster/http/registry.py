@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import ids
 from ..cluster import Cluster
 from ..control.gate import Gate
 from ..control.parameters import Known
+from ..core import ids
+from ..core.errors import generic
 from ..cypress.ypath import parse_rich
-from ..errors import generic
 from ..rows.named import stored
 from ..rows.schema import TableSchema
 from ..tables.transactions import Transaction

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from .dsv_format import Dsv
 from .options import Options, flag, one_of, refuse
 

@@ -12,18 +12,18 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
 
-from .. import ids
 from ..cluster import Cluster
 from ..control import routes
 from ..control.faults import HangUp
 from ..control.gate import Gate
-from ..errors import YtError, generic, not_supported
+from ..core import ids
+from ..core.errors import YtError, generic, not_supported
 from . import bodies, formats
 from .dispatch import Dispatcher, command_of
 from .formats import Format
 from .json_format import Json
-from .lacking import LACKING
 from .registry import BINARY, COMMANDS, NULL, STRUCTURED, TABULAR, Command, WithParameters, etag
+from .unsupported import LACKING
 
 MAX_HEADER = 1 << 20
 """Parameters travel in a header, a long query included."""

@@ -17,12 +17,12 @@ from pathlib import Path
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..operations.model import Ending, Launch
 from . import processes
-from .endings import error_of, not_prepared
+from .bounded_stderr import Kept
 from .environment import Tools, environment_of
-from .kept import Kept
+from .exit_error import error_of, not_prepared
 from .sandbox import LONGEST_SOCKET_PATH, Folders, Slot
 
 SHELL = "/bin/bash"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..core.errors import generic, not_supported
 from ..cypress.commands import Cypress
 from ..cypress.kinds import expect
 from ..cypress.ypath import parse_rich
-from ..errors import generic, not_supported
 from .model import Artifact, Task
 
 

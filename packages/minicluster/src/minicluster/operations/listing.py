@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..clock import iso
-from ..errors import not_supported
+from ..core.clock import iso
+from ..core.errors import not_supported
 from .model import FAILED, VANILLA, Job, Operation
 from .scheduler import USER
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 
 KNOWN = frozenset(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..clock import iso
-from ..errors import NO_SUCH_ATTRIBUTE, YtError
+from ..core.clock import iso
+from ..core.errors import NO_SUCH_ATTRIBUTE, YtError
 from .model import ABORTED, COMPLETED, FAILED, FINAL, RUNNING, VANILLA, WAITING, Job, Operation
 from .scheduler import USER
 

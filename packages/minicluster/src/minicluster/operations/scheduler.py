@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from .. import ids
-from ..clock import Clock
-from ..cypress.commands import Cypress
-from ..errors import (
+from ..core import ids
+from ..core.clock import Clock
+from ..core.errors import (
     FAILED_JOBS_LIMIT_EXCEEDED,
     NO_SUCH_JOB,
     NO_SUCH_OPERATION,
@@ -22,6 +21,7 @@ from ..errors import (
     generic,
     not_supported,
 )
+from ..cypress.commands import Cypress
 from . import spec as specs
 from .artifacts import artifacts_of
 from .model import (

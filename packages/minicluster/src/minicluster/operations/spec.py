@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from .model import Task
 
 MAX_FAILED_JOBS = 10

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic
+from ..core.errors import generic
 from ..rows import wire
 from .farm_hash import fingerprint
 from .typed import COMPARABLE, NUMBERS, Evaluate, Kinds, Typed, wrapped

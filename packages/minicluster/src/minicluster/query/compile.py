@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from ..rows import wire
 from . import aggregates, functions, like
 from .ast import Binary, Call, Case, Cast, Expression, In, Like, Literal, Name, Row, Unary

@@ -8,7 +8,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic, not_supported
+from ..core.errors import YtError, generic, not_supported
 from ..rows import wire
 from .typed import NUMBERS, Typed, wrapped
 

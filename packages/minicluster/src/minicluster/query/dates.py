@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import fmod
 from zoneinfo import ZoneInfo
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 
 _LEAST, _GREATEST = -62_135_596_800, 253_402_300_799  # years 1 and 9999
 _MAX_FORMAT = 30

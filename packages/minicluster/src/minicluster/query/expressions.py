@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from .ast import Binary, Call, Case, Cast, Expression, In, Like, Literal, Name, Row, Unary
 from .lexer import REFUSED, Cursor, unquote

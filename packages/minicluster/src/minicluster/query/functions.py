@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from ..errors import generic
+from ..core.errors import generic
 from ..rows import wire
 from . import dates, ypath_get
 from .conversions import conversion

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from ..rows.rowset import RowsetColumn
 from .ast import Expression, Join, Name
 from .compile import Scope, compile, require_boolean

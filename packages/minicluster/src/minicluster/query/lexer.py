@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from ..errors import YtError, generic, not_supported
+from ..core.errors import YtError, generic, not_supported
 
 _TOKEN = re.compile(
     r"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..errors import generic
+from ..core.errors import generic
 
 
 def matches(text: bytes, pattern: bytes, escape: bytes, insensitive: bool) -> bool:

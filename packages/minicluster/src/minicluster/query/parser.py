@@ -6,7 +6,7 @@ is refused by name.
 
 from __future__ import annotations
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from .ast import Expression, Join, Named, OrderItem, Query, Row
 from .expressions import ExpressionParser
 from .lexer import tokens

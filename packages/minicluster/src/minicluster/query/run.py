@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
 from ..tables.commands import Tables

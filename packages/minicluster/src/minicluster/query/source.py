@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, Key
 from ..rows.rowset import RowsetColumn

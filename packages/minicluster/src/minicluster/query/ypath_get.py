@@ -12,7 +12,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from .conversions import parsed
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..clock import Clock
+from ..core.clock import Clock
+from ..core.errors import YtError, generic
 from ..cypress.model import MISSING, Node
 from ..cypress.store import Store
-from ..errors import YtError, generic
 from ..tables.commands import Tables
 from ..tables.ordered import OrderedData
 from ..tables.table import MOUNTED

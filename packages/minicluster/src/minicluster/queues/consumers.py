@@ -8,9 +8,9 @@ from typing import Any
 
 from yt import yson
 
+from ..core.errors import YtError, access_denied, generic
 from ..cypress.commands import Cypress
 from ..cypress.model import Node
-from ..errors import YtError, access_denied, generic
 from ..rows import wire
 from ..rows.from_wire import DELETE, WRITE, Key
 from ..rows.schema import sorted_schema

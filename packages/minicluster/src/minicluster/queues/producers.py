@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.errors import YtError, generic
 from ..cypress.commands import Cypress
-from ..errors import YtError, generic
 from ..rows import wire
 from ..rows.from_wire import DELETE, WRITE
 from ..rows.from_yson import encode

@@ -10,7 +10,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, WRITE
 from ..rows.from_yson import encode

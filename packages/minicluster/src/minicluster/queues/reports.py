@@ -7,9 +7,9 @@ from typing import Any
 
 from yt import yson
 
-from ..clock import Clock, iso
+from ..core.clock import Clock, iso
+from ..core.errors import YtError, generic
 from ..cypress.model import Node
-from ..errors import YtError, generic
 from ..rows.schema import DATA_WEIGHT
 from ..tables.commands import Tables
 from ..tables.table import UNMOUNTED, Table

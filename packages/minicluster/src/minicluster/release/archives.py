@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 
 _CORE = re.compile(r"spark-core_[\d.]+-(\d+)\.(\d+)\.(\d+)\.jar")
 _CACHE = "__pycache__"

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from ..errors import generic
+from ..core.errors import generic
 
 #: What every node has, by name of the distribution.
 PACKAGES = ("ytsaurus-client", "ytsaurus-yson", "packaging")

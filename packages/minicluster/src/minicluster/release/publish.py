@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.errors import generic
 from ..cypress.commands import Cypress
-from ..errors import generic
 from . import archives, documents
 from .node import java_home
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic
+from ..core.errors import generic
 from . import wire
 from .from_wire import TABLET_INDEX
 from .schema import TableSchema, violation

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from yt import yson
 
-from ..errors import generic
+from ..core.errors import generic
 from . import wire
 from .from_wire import RowReader
 from .schema import SYSTEM_COLUMNS, Column, TableSchema, violation

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
-from ..errors import YtError, generic, not_supported
-from . import runs, wire
-from .runs import MOST_WORDS, Expected
+from ..core.errors import YtError, generic, not_supported
+from . import bulk, wire
+from .bulk import MOST_WORDS, Expected
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
@@ -72,8 +72,8 @@ class RowReader:
             if name not in self.names:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
         self._fast = self._expectations(self._stored)
-        self._runs = runs.of(self._fast or [])
-        self._key_runs = runs.of(self._expectations(range(schema.key_count)) or [])
+        self._runs = bulk.of(self._fast or [])
+        self._key_runs = bulk.of(self._expectations(range(schema.key_count)) or [])
 
     def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
         """Return what the first values of a row should be; None if they are not these columns."""
@@ -112,7 +112,7 @@ class RowReader:
             raise generic(f"{len(kinds)} modification types for {count} rows")
         if any(kinds) or not self._runs:
             return [], self._modifications(data, words, kinds, 1, count)
-        first, position = runs.rows(self._runs, data, 1, count)
+        first, position = bulk.rows(self._runs, data, 1, count)
         return first, self._modifications(data, words, kinds[len(first) :], position, 1)
 
     def _modifications(
@@ -138,7 +138,7 @@ class RowReader:
                 add(self._partial(row) if kind == WRITE else self.modification(kind, row))
                 position = end
             if left := len(kinds) - len(result):
-                rows, position = runs.rows(self._runs, data, position, left)
+                rows, position = bulk.rows(self._runs, data, position, left)
                 result += [(WRITE, None, row) for row in rows]
                 # Where rows end a run often, as those with nulls do, it is tried ever more rarely.
                 patience = 1 if len(rows) > patience else 2 * patience
@@ -241,7 +241,7 @@ class RowReader:
 
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
-        if self._key_runs and runs.rows(self._key_runs, row, 0, 1)[1] << 3 == len(row):
+        if self._key_runs and bulk.rows(self._key_runs, row, 0, 1)[1] << 3 == len(row):
             return row
         pieces = self._pieces(row)[1]
         count = self.schema.key_count

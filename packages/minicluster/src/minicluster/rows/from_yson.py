@@ -8,7 +8,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError
+from ..core.errors import YtError
 from . import wire
 from .from_wire import TABLET_INDEX, WRITE, Key, Modification, RowReader, require_number
 from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from . import wire
 from .rowset import Rowset
 from .schema import SCHEMA_VIOLATION, TableSchema, violation

@@ -15,7 +15,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, not_supported
+from ..core.errors import YtError, not_supported
 from . import types, wire
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V1_NAMES, V3_NAMES, LogicalType, ScalarType

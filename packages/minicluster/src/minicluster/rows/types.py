@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from . import wire
 
 MAX_NAME_LENGTH = 256

@@ -17,7 +17,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError
+from ..core.errors import YtError
 
 NULL = 2
 INT64 = 3

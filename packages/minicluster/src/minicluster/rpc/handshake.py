@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from .. import ids
+from ..core import ids
 from . import protos
 from .bus import BusError, Part
 

@@ -15,8 +15,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from yt import yson
 
-from .. import ids
-from ..errors import NO_SUCH_METHOD, NO_SUCH_SERVICE, PROTOCOL, YtError
+from ..core import ids
+from ..core.errors import NO_SUCH_METHOD, NO_SUCH_SERVICE, PROTOCOL, YtError
 from . import protos
 from .bus import Part
 

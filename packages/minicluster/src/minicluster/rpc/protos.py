@@ -19,7 +19,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from ..errors import ProtosUnavailableError
+from ..core.errors import ProtosUnavailableError
 
 JARS = "tech.ytsaurus-ytsaurus-proto-c*.jar"
 """The `-client` and `-core` jars; `-formats` holds nothing that travels over RPC."""

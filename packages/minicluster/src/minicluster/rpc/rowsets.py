@@ -8,7 +8,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import generic
+from ..core.errors import generic
 from ..rows import wire
 from ..rows.from_wire import Key
 from ..rows.rowset import Rowset, RowsetColumn

@@ -17,8 +17,8 @@ from ..control.gate import Gate
 from ..control.journal import Call
 from ..control.parameters import Known
 from ..control.path import invoke, travel
+from ..core.errors import YtError, not_supported
 from ..cypress import prerequisites
-from ..errors import YtError, not_supported
 from . import messages, parameters, protos
 from .bus import Part
 from .messages import Request, text

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from ..errors import PROTOCOL, TRANSPORT, YtError
+from ..core.errors import PROTOCOL, TRANSPORT, YtError
 from . import messages
 from .bus import Part
 from .messages import Feedback, Payload, Request

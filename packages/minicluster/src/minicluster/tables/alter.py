@@ -6,7 +6,7 @@ client/table_client/schema.cpp.
 
 from __future__ import annotations
 
-from ..errors import YtError, generic
+from ..core.errors import YtError, generic
 from ..rows import wire
 from ..rows.from_wire import key_of
 from ..rows.schema import Column, TableSchema

@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from .. import ids
-from ..clock import Clock
+from ..core import ids
+from ..core.clock import Clock
+from ..core.errors import generic, tablet_not_mounted
 from ..cypress import locks
 from ..cypress.commands import Cypress
 from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
-from ..errors import generic, tablet_not_mounted
 from ..rows import wire
 from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode

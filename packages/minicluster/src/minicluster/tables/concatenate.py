@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..core.errors import generic, not_supported
 from ..cypress.commands import Cypress
 from ..cypress.files import File
 from ..cypress.ypath import RichPath, parse_rich
-from ..errors import generic, not_supported
 from ..rows import wire
 from ..rows.schema import TableSchema, violation
 from . import static

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import INVALID_MOUNT_REVISION, YtError, no_such_tablet
+from ..core.errors import INVALID_MOUNT_REVISION, YtError, no_such_tablet
 from ..rows.from_wire import Key
 from .table import Table
 

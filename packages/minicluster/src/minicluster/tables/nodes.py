@@ -9,10 +9,10 @@ from typing import Any
 
 from yt import yson
 
-from ..clock import Clock
+from ..core.clock import Clock
+from ..core.errors import generic
 from ..cypress.kinds import Getter, Kind, Kinds, Setter
 from ..cypress.model import MISSING, Node
-from ..errors import generic
 from . import retention
 from .commands import Tables
 from .ordered import OrderedData

@@ -13,8 +13,8 @@ from typing import Any
 
 from yt import yson
 
+from ..core.errors import generic, not_supported
 from ..cypress.ypath import RichPath, parse_rich
-from ..errors import generic, not_supported
 from ..rows import wire
 from ..rows.from_wire import Key, key_of
 from ..rows.from_yson import from_yson

@@ -20,11 +20,11 @@ from typing import Any
 
 from yt import yson
 
-from ..clock import Clock, Period
+from ..core.clock import Clock, Period
+from ..core.errors import generic, not_supported
 from ..cypress.kinds import Setter
 from ..cypress.model import Node
 from ..cypress.store import Store
-from ..errors import generic, not_supported
 from .ordered import OrderedData
 from .sorted import SortedData
 from .table import MOUNTED, Table

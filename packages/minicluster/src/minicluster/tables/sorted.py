@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-from ..errors import generic
+from ..core.errors import generic
 from ..rows.from_wire import Key
 
 # `min_data_ttl` of a table by default, in the seconds of a timestamp's high bits. All versions but

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from ..errors import YtError, generic, not_supported
+from ..core.errors import YtError, generic, not_supported
 from ..rows import wire
 from ..rows.from_stream import BlockReader
 from ..rows.from_wire import Key, key_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from .. import ids
-from ..errors import YtError, generic, no_such_tablet, tablet_not_mounted
+from ..core import ids
+from ..core.errors import YtError, generic, no_such_tablet, tablet_not_mounted
 from ..rows import wire
 from ..rows.from_wire import Key, RowReader
 from ..rows.from_yson import key_from_yson

@@ -7,7 +7,7 @@ from typing import Any
 
 from yt import yson
 
-from ..errors import YtError, generic, not_supported
+from ..core.errors import YtError, generic, not_supported
 from .table import (
     FROZEN,
     MOUNTED,

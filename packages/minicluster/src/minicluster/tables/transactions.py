@@ -12,12 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import ids
-from ..clock import Clock
-from ..cypress.commits import Commits
-from ..cypress.model import Node
-from ..cypress.store import Store
-from ..errors import (
+from ..core import ids
+from ..core.clock import Clock
+from ..core.errors import (
     INVALID_TRANSACTION_STATE,
     NO_SUCH_TRANSACTION,
     YtError,
@@ -25,6 +22,9 @@ from ..errors import (
     no_such_tablet,
     tablet_lock_conflict,
 )
+from ..cypress.commits import Commits
+from ..cypress.model import Node
+from ..cypress.store import Store
 from ..rows import wire
 from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader
 from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation

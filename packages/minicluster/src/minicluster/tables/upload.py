@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import generic, not_supported
+from ..core.errors import generic, not_supported
 from ..rows.schema import Column, TableSchema
 from .table import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import YtError, generic
+from ...core.errors import YtError, generic
 from ..registry import COMMANDS, NULL, STRUCTURED, TABULAR, Invocation, command
 
 

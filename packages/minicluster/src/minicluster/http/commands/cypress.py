@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import ids
+from ...core import ids
 from ...cypress import system
 from ...tables.concatenate import concatenate as append_all
 from ..registry import NULL, STRUCTURED, Invocation, command

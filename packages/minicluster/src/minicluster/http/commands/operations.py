@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import generic
+from ...core.errors import generic
 from ...operations import listing, reports
 from ...operations.model import Operation
 from ..registry import BINARY, STRUCTURED, Invocation, command

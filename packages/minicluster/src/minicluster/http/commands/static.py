@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.errors import not_supported
 from ...cypress.ypath import parse_rich
-from ...errors import not_supported
 from ...rows.named import shown
 from ...rows.rowset import Rowset
 from ...tables.ranges import read_table as read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import generic, not_supported
+from ...core.errors import generic, not_supported
 from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.from_yson import require_keys

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ... import ids
-from ...errors import generic
+from ...core import ids
+from ...core.errors import generic
 from ..registry import HTTP_PROXY, STRUCTURED, Invocation, command, is_master
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from yt import yson
 
-from ...errors import generic
+from ...core.errors import generic
 from ...tables.concatenate import concatenate
 from ..messages import set_guid, text
 from ..service import Invocation, method

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import ids
+from ...core import ids
+from ...core.errors import not_supported
 from ...cypress import subjects, system
 from ...cypress.permissions import check_permission as decide
-from ...errors import not_supported
 from ...tables.table import FROZEN, MOUNTED, UNMOUNTED
 from ..messages import set_guid, text
 from ..rowsets import fill_schema, packed_key

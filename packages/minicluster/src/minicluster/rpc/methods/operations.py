@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import not_supported
+from ...core.errors import not_supported
 from ...operations import reports
 from ...operations.model import VANILLA
 from ..bus import Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import not_supported
+from ...core.errors import not_supported
 from ...rows import wire
 from ...tables.ordered import data_weight
 from ...tables.ranges import Reading, partition_table, read_table

@@ -6,8 +6,8 @@ address, and attaching, modifying or committing through another one fails.
 
 from __future__ import annotations
 
-from ... import ids
-from ...errors import generic
+from ...core import ids
+from ...core.errors import generic
 from ...tables.transactions import Transaction
 from ..messages import guid, set_guid
 from ..service import Invocation, method

@@ -6,8 +6,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from ...core.errors import PROTOCOL, YtError, generic, not_supported
 from ...cypress.ypath import parse_rich
-from ...errors import PROTOCOL, YtError, generic, not_supported
 from ...tables.static import row_weight_limit
 from .. import rowsets
 from ..messages import text

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from .client_operations import Operations
+from .operations import Operations
 
 REQUEST_TIMEOUT = 60.0
 

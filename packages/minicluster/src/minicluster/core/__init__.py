@@ -1,0 +1,1 @@
+"""What every other room uses: errors, ids, the clock, memory that is given back."""
