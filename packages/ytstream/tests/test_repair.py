@@ -67,6 +67,7 @@ def _trim(connection: Connection, partition: int, row: int) -> None:
 def test_the_ledger_says_where_the_job_was(provisioned_of: ConnectionOf) -> None:
     """Batch 20 of 20 is the last: the even ones have read partition 0."""
     connection = provisioned_of("transactional")
+    _without_times(connection)
     _send(connection, 4 * 200)
     _ledger(connection, 20)
     assert _places(connection, _minutes(0)) == [100, 100, 0, 0]
@@ -79,6 +80,7 @@ def test_a_move_after_the_time_is_undone(provisioned_of: ConnectionOf) -> None:
     """Rows of partitions 1 and 2 were skipped before batch 19: the time before knows of them."""
     connection = provisioned_of("transactional")
     queue = connection.settings.queues[0]
+    _without_times(connection)
     _send(connection, 4 * 200)
     _ledger(connection, 20, (1.2, Move("skip", {queue: {1: (80, 90), 2: (5, 7)}})))
     assert _places(connection, _minutes(1.5)) == [90, 80, 5, 0]
@@ -88,6 +90,7 @@ def test_a_move_after_the_time_is_undone(provisioned_of: ConnectionOf) -> None:
 def test_trimmed_rows_are_named(provisioned_of: ConnectionOf) -> None:
     connection = provisioned_of("transactional")
     queue = connection.settings.queues[0]
+    _without_times(connection)
     _send(connection, 4 * 200)
     _ledger(connection, 20)
     _trim(connection, 0, 95)
@@ -148,12 +151,28 @@ def test_a_time_after_the_last_batch_moves_nothing(provisioned_of: ConnectionOf)
     """Rows that wait are not skipped: the job had not read them then."""
     connection = provisioned_of("transactional")
     queue = connection.settings.queues[0]
+    _without_times(connection)
     _send(connection, 4 * 200)
     _ledger(connection, 20)
     named, said = at_time.places(connection, LAST + timedelta(seconds=30))
     assert named == [f"{queue}:{p}={row}" for p, row in enumerate((100, 100, 0, 0))]
     assert said[-1] == f"{queue}: no batch has read it since then, so it is not moved"
     assert "not moved" not in "".join(at_time.places(connection, _minutes(1.5))[1])
+
+
+def test_a_slow_clock_of_the_driver_skips_no_row(
+    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its ledger the job had read rows before they came; a row that came later is next."""
+    connection = provisioned_of("transactional")
+    times = _sent(connection, cluster, [60, 140])
+    monkeypatch.setattr(at_time, "now", lambda: times[-1] + timedelta(hours=1))
+    monkeypatch.setattr(__name__ + ".LAST", times[-1] - timedelta(minutes=1))
+    _ledger(connection, 20)
+    assert _places(connection, times[1]) == [60, 60, 0, 0]
+    queue = connection.settings.queues[0]
+    said = at_time.places(connection, times[1])[1]
+    assert f"{queue}, partition 0: row 60 came" in "\n".join(said)
 
 
 def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ConnectionOf) -> None:
@@ -390,6 +409,7 @@ def test_a_dry_run_of_rewind_to_a_time_counts_the_rows(
     provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connection = provisioned_of("transactional")
+    _without_times(connection)
     _send(connection, 4 * 200)
     _ledger(connection, 20)
     before = list(connection.client.select_rows(f"* from [{connection.settings.ledger}]"))

@@ -17,7 +17,7 @@ import pytest
 
 from packages.ytstream.tests.helpers import ConnectionOf
 from packages.ytstream.tests.test_repair import _ledger, _minutes, _read_to
-from packages.ytstream.tests.test_status import _send
+from packages.ytstream.tests.test_status import _send, _without_times
 from ytstream.cluster import Client
 from ytstream.job import Connection
 from ytstream.operating import at_time, drain
@@ -129,6 +129,7 @@ def test_a_rewind_to_a_time_happens_whole_or_not_at_all(
         connection.settings.queues[0],
     )
     tablets = replace(tablets, settings=connection.settings)
+    _without_times(connection)
     _send(connection, 4 * 200)
     before, target = [100, 100, 0, 0], [90, 90, 0, 0]
     seen, at = set(), 0

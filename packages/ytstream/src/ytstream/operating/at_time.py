@@ -1,8 +1,9 @@
 """`rewind to-time`: the rows of each partition from which on nothing after a time is missed.
 
-A row that was read before a time had been written before it. So where the ledger has a batch of
-that time, the rows that came next then are the answer; before the oldest batch that it keeps, or
-without one, the rows' own times are, which grow with their numbers in a partition.
+Each partition goes back to the first row that came at that time or later, by the `$timestamp` of
+its rows, which grows with their numbers. Where the job had not read that far, it goes back to where
+the job was, by its ledger. The times in the ledger are those of the drivers' clocks. If a clock was
+slow, the job seems to have been further than it was, so the earlier of the two rows is the answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,12 +56,16 @@ def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]
     known = _of_the_ledger(connection, head, time) if head is not None else {}
     named, said = [], []
     for queue in found.queues:
-        rows, how = known.get(queue.path), f"where the job was at {utc}, by its ledger"
-        if rows is None or queue.path in found.renumbered:
-            rows, how = _of_the_rows(connection, queue, time), f"rows that came at {utc} or later"
-            said += [f"{queue.path}: {how}", *_beyond(queue, rows)]
+        then = None if queue.path in found.renumbered else known.get(queue.path)
+        came = _of_the_rows(connection, queue, time, is_needed=then is None) or {}
+        if then is None:
+            rows: Mapping[int, int] = came
+            said.append(f"{queue.path}: rows that came at {utc} or later")
+            said += _beyond(queue, rows)
         else:
-            said.append(f"{queue.path}: {how}")
+            said.append(f"{queue.path}: where the job was at {utc}, by its ledger")
+            said += _corrected(queue, then, came, utc)
+            rows = _earlier(queue, then, came)
             if head is not None and rows == head.ends.get(queue.path):
                 said.append(f"{queue.path}: no batch has read it since then, so it is not moved")
         for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
@@ -71,6 +76,26 @@ def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]
                 )
             named.append(f"{queue.path}:{partition}={min(max(row, lower), upper)}")
     return named, said
+
+
+def _earlier(queue: Queue, then: Mapping[int, int], came: Mapping[int, int]) -> Mapping[int, int]:
+    """Return where the job was, or the first row that came at the time if that is earlier."""
+    if not came:
+        return then
+    return {p: min(then.get(p, lower), came[p]) for p, lower in enumerate(queue.lower)}
+
+
+def _corrected(
+    queue: Queue, then: Mapping[int, int], came: Mapping[int, int], utc: str
+) -> Iterator[str]:
+    """Yield a line for each partition where the job cannot have been that far."""
+    for partition, row in came.items():
+        if row < then.get(partition, 0):
+            yield (
+                f"{queue.path}, partition {partition}: row {row} came at {utc} or later, by its "
+                f"{_TIMESTAMP}, though the ledger has the job at row {then[partition]} then: the "
+                f"driver's clock was slow, so row {row} is next"
+            )
 
 
 def _beyond(queue: Queue, rows: Mapping[int, int]) -> Iterator[str]:
@@ -119,13 +144,26 @@ def _of_the_ledger(
     return ends
 
 
-def _of_the_rows(connection: Connection, queue: Queue, time: datetime) -> dict[int, int]:
-    """Return the first row of each partition that was written at that time or later."""
+def _of_the_rows(
+    connection: Connection, queue: Queue, time: datetime, *, is_needed: bool
+) -> dict[int, int] | None:
+    """Return the first row of each partition that was written at that time or later.
+
+    None for a queue without times, if they are not needed. Raises JobError if they are.
+    """
     found = {}
     for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
         while lower < upper:  # the row is one of them, or there is none
             step = max(1, (upper - lower) // _ROWS)
             looked = _times(connection, queue.path, partition, range(lower, upper, step))
+            if looked is None and not is_needed:
+                return None
+            if looked is None:
+                raise JobError(
+                    "no batch that the ledger keeps is as old, and rows of "
+                    f"{queue.path} have no {_TIMESTAMP}",
+                    "name rows: `rewind rows QUEUE:PARTITION=ROW`",
+                )
             before = [row for row, at in looked.items() if at < time.timestamp()]
             after = [row for row, at in looked.items() if at >= time.timestamp()]
             if not looked:  # trimmed since
@@ -135,8 +173,10 @@ def _of_the_rows(connection: Connection, queue: Queue, time: datetime) -> dict[i
     return found
 
 
-def _times(connection: Connection, path: str, partition: int, rows: range) -> dict[int, float]:
-    """Return when these rows were written. Raises JobError for a queue that does not say."""
+def _times(
+    connection: Connection, path: str, partition: int, rows: range
+) -> dict[int, float] | None:
+    """Return when these rows were written; None for a queue that does not say."""
     query = (
         f"[$row_index], [{_TIMESTAMP}] from [{path}] where [$tablet_index] = {partition} "
         f"and [$row_index] in ({', '.join(map(str, rows))})"
@@ -146,10 +186,7 @@ def _times(connection: Connection, path: str, partition: int, rows: range) -> di
     except YtError as error:
         if _TIMESTAMP not in str(error):
             raise
-        raise JobError(
-            f"no batch that the ledger keeps is as old, and rows of {path} have no {_TIMESTAMP}",
-            "name rows: `rewind rows QUEUE:PARTITION=ROW`",
-        ) from error
+        return None
     return {
         int(row["$row_index"]): float(int(row[_TIMESTAMP] or 0) >> _SECONDS_BIT) for row in found
     }

@@ -233,6 +233,12 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:
             raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
+        if partition in named[queue.path]:
+            raise JobError(
+                f"{queue.path}, partition {partition}, is named more than once: rows "
+                f"{named[queue.path][partition]} and {row}",
+                "name one row for each partition; nothing was moved",
+            )
         named[queue.path][partition] = row
     return [
         _kept(queue, was, queue.path in found.renumbered) | named[queue.path]
