@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -90,6 +91,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--spark-home", type=Path, action="append", default=[], metavar="FOLDER", help=spark
     )
     parser.add_argument("--load", type=Path, help="a state that was saved before")
+    owned = "end, and remove this folder, when standard input closes: its owner has died"
+    parser.add_argument("--owned", type=Path, metavar="FOLDER", help=owned)
     options = parser.parse_args(arguments)
     if not 0 <= options.http_port <= 65535:
         parser.error("--http-port must be between 0 and 65535")
@@ -175,6 +178,8 @@ async def _serve_in(options: argparse.Namespace, folder: Path) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    if options.owned is not None:
+        _end_with_owner(options.owned, stopping)
     cluster = Cluster()
     if options.load is not None:
         persist.load(cluster, str(options.load))
@@ -202,6 +207,19 @@ async def _serve_in(options: argparse.Namespace, folder: Path) -> None:
     await http.stop()
     for proxy in proxies:
         await proxy.down()
+
+
+def _end_with_owner(folder: Path, stopping: asyncio.Event) -> None:
+    """Stop when standard input closes, which a process keeps open for as long as it lives."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if not os.read(sys.stdin.fileno(), 1):
+            loop.remove_reader(sys.stdin)
+            shutil.rmtree(folder, ignore_errors=True)
+            stopping.set()
+
+    loop.add_reader(sys.stdin, look)
 
 
 def _release(cluster: Cluster, options: argparse.Namespace, folder: Path) -> tuple[Tools, str]:

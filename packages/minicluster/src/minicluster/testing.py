@@ -57,6 +57,7 @@ def start(
     with tempfile.TemporaryDirectory(prefix="minicluster-") as folder:
         ready, output = Path(folder, "ready.json"), Path(folder, "output.txt")
         arguments = ["--ready-file", str(ready), "--http-port", str(http_port)]
+        arguments += ["--owned", folder]
         if rpc_proxies is not None:
             arguments += ["--rpc-proxies", str(rpc_proxies)]
         if load is not None:
@@ -74,7 +75,7 @@ def start(
         with open(log or output, "ab") as sink:
             process = subprocess.Popen(
                 [sys.executable, "-m", __package__, *arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # closed by the system however this process ends
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 env=_environment(),
@@ -126,4 +127,4 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait(STOP_TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait()
+    process.communicate()

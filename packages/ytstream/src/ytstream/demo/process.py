@@ -13,6 +13,7 @@ from pathlib import Path
 from .. import environment as variables
 from ..errors import JobError
 from ..log import FAILED, RUNNING
+from .guard import guarded
 
 #: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
 PATIENCE_SECONDS = 180.0
@@ -88,10 +89,14 @@ def environment(proxy: str, root: Path) -> dict[str, str]:
 
 @contextmanager
 def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Iterator[Process]:
-    """Start the job of the repository ``root``; it is dead at the end, whatever happens."""
+    """Start the job of the repository ``root``; it is dead at the end, whatever happens.
+
+    It is also if something kills this process.
+    """
     job = Process(package, proxy, log, root, *words)
     try:
-        yield job
+        with guarded(group=job.pgid):
+            yield job
     finally:
         job.kill()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .. import ledger
 from ..cluster import Client
+from ..demo.guard import guarded
 from ..errors import JobError
 from ..job import Connection
 from ..operating import history, taken
@@ -49,7 +50,7 @@ def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
     numbers = _numbers(connection, wanted)
     commit = revisions.resolved(root, wanted.commit or revisions.deployed(connection))
     given = _taken(connection, numbers, say)
-    with tempfile.TemporaryDirectory(prefix="rehearsal-") as name:
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, guarded(folder=name):
         folder = Path(name)
         before = folder / "before"
         revisions.extract(root, commit, before)
