@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ytstream.cluster import connect
+from ytstream.errors import JobError
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.testing.stream import PATIENCE_SECONDS, Stream
 
@@ -18,6 +19,27 @@ Wait = Callable[[Callable[[], bool]], None]
 @contextmanager
 def supervised(stream: Stream) -> Iterator[Wait]:
     """Run the job, stopped at the end; yield a function that waits. No error may end it."""
+    with _running(stream) as (wait, errors):
+        yield wait
+    assert errors == []
+
+
+def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], None]) -> str:
+    """Run the job, do something to it, and return the error that ends it."""
+    with _running(stream) as (wait, errors):
+        wait(is_running)
+        deed()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not errors and time.monotonic() < deadline:
+            time.sleep(0.1)
+    (error,) = errors
+    assert isinstance(error, JobError)
+    return str(error)
+
+
+@contextmanager
+def _running(stream: Stream) -> Iterator[tuple[Wait, list[BaseException]]]:
+    """Run the job in a thread, stopped at the end; yield a function that waits, and its errors."""
     connection, stop = stream.connection, threading.Event()
     # A client of its own: a client keeps its transaction for all threads.
     own = replace(connection, client=connect(connection.settings))
@@ -41,8 +63,7 @@ def supervised(stream: Stream) -> Iterator[Wait]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield wait
+        yield wait, errors
     finally:
         stop.set()
         thread.join()
-    assert errors == []

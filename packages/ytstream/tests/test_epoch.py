@@ -15,7 +15,7 @@ from packages.ytstream.tests.driver import EXACT, Driver
 from packages.ytstream.tests.helpers import DriverOf, refusal
 from packages.ytstream.tests.test_ledger import HEADS
 from ytstream import RestartableError, ledger
-from ytstream.errors import SupersededError
+from ytstream.errors import JobError, SupersededError
 from ytstream.ledger import Head
 from ytstream.recovery import epoch as epochs
 from ytstream.recovery import snapshot
@@ -38,15 +38,22 @@ def test_a_process_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("head", "said"),
     [
-        (None, "a new ledger"),
         (Head(4, "process 2"), "epoch 4 of process 2"),
         (Head(3, "process 2"), "epoch 3 of process 2"),
         (Head(4, "process 1"), "epoch 4 of process 1"),
     ],
 )
-def test_a_foreign_epoch_ends_the_process(head: Head | None, said: str) -> None:
+def test_a_foreign_epoch_ends_the_process(head: Head, said: str) -> None:
     with pytest.raises(SupersededError, match=f"another instance .* has started: {said}"):
         verify_epoch(head, Epoch(3, "process 1"))
+
+
+def test_a_head_that_was_deleted_is_not_taken_for_another_instance() -> None:
+    with pytest.raises(JobError, match="has lost its head row") as caught:
+        verify_epoch(None, Epoch(3, "process 1"))
+    assert not isinstance(caught.value, SupersededError)
+    assert "no other instance has written it" in str(caught.value)
+    assert "`rewind rows`" in caught.value.remedy
 
 
 def test_by_its_number_alone_another_processs_epoch_is_its_own(
@@ -137,7 +144,7 @@ def test_a_process_whose_epoch_is_over_does_not_raise_it_again(driver: Driver) -
 
 @needs_jvm
 def test_a_process_whose_ledger_is_gone_does_not_begin_another(driver: Driver) -> None:
-    with pytest.raises(SupersededError, match="a new ledger"):
+    with pytest.raises(JobError, match="has lost its head row"):
         _raise(driver, Epoch(1))
     assert _head(driver) is None
 

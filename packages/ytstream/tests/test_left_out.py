@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -335,7 +336,8 @@ def test_late_rows_are_in_the_ledger_and_end_the_job(
     _aside(stream, rows)
     said = refusal(stream.drain)
     assert f" of {len(rows) + len(fresh)} rows of a micro-batch were left out: " in said
-    assert " behind the watermark; reject_limit allows 50%" in said
+    assert re.search(r" behind the watermark \(at 20.* UTC, .* ahead of the newest of them", said)
+    assert "; reject_limit allows 50%" in said
     assert (stream.found(), head_of(stream).number) == (before, number)
     # The setting that it names, and not less, lets this batch pass.
     limit = float(said.split("reject_limit = ")[1].split()[0])
@@ -446,6 +448,17 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
         (LeftOut({"odd": 21}), 0.0, "reject_limit = 0.24 in the configuration"),
         (LeftOut({"odd": 10}, late=11), 0.2, "10 odd, 11 behind the watermark; reject_limit"),
         (LeftOut({"odd": 10}, late=11), 0.24, None),
+        (
+            LeftOut(late=31, watermark=1_700_000_000_000, newest=1_699_990_000_000),
+            0.2,
+            "31 behind the watermark (at 2023-11-14 22:13:20 UTC, 2:46:40 ahead of the newest of "
+            "them); reject_limit",
+        ),
+        (
+            LeftOut(late=31, watermark=4_102_444_800_000, newest=1_699_990_000_000),
+            0.2,
+            " ahead of this host's clock); reject_limit",
+        ),
         (LeftOut(late=31), 0.2, "or widen the watermark"),
         (LeftOut({"early": 30}), 0.2, "compare this host's clock, which says 20"),
         # Of several operators with state Spark counts a row more than once.

@@ -168,7 +168,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
     query = SimpleNamespace(isActive=True, stop=stop)
-    for name in ("connect", "verify_mounted", "before_start", "Batch"):
+    for name in ("connect", "verify_mounted", "provision", "before_start", "Batch"):
         monkeypatch.setattr(supervisor, name, MagicMock())
     monkeypatch.setattr(
         supervisor,

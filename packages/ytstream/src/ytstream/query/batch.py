@@ -45,7 +45,7 @@ from ..tablets import ConflictError, Tablets, Transaction
 from . import nulls, state_store
 from .again import Again
 from .audit import Ranges, audit, metrics_of, ranges, verify_queues
-from .late import late_rows
+from .late import LateRows, late_rows
 from .left_out import LeftOut, rejected, verify_limit
 from .outputs import Outputs
 from .overflow import Overflow, explained
@@ -126,8 +126,8 @@ class Batch:
     #: The name of the batch that it has ended.
     failed: str = ""
     _tasks: Tasks = field(default_factory=Tasks)
-    #: The batch whose late rows were counted, and their number.
-    _late: tuple[str, int] = ("", 0)
+    #: The batch whose late rows were counted, and those.
+    _late: tuple[str, LateRows] = ("", LateRows())
 
     @cached_property
     def cluster(self) -> str:
@@ -269,11 +269,13 @@ class Batch:
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
         """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
         job = self.connection.job
-        late = self._late_of(batch) if job.kind.is_stateful else 0
-        return self._verified_few(LeftOut(rejected(dict(observed(batch.plan)), job), late), planned)
+        late = self._late_of(batch) if job.kind.is_stateful else LateRows()
+        counts = rejected(dict(observed(batch.plan)), job)
+        found = LeftOut(counts, late.count, late.watermark, late.newest)
+        return self._verified_few(found, planned)
 
-    def _late_of(self, batch: MicroBatch) -> int:
-        """Return how many of the batch's rows were late; this reads them again, once."""
+    def _late_of(self, batch: MicroBatch) -> LateRows:
+        """Return which of the batch's rows were late; this reads them again, once."""
         name, late = self._late
         if name != batch.name:
             late = late_rows(batch.rows, batch.plan, self.tablets.java)

@@ -8,6 +8,7 @@ grouping, and its rows are counted. The rows of a queue do not change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -22,8 +23,19 @@ from ..connector.plans import Node, analysed_by, late_watermark, metric
 _DROPPED = "numRowsDroppedByWatermark"
 
 
-def late_rows(rows: DataFrame, execution: Any, java: Java) -> int:
-    """Return how many rows of the batch ``rows`` lay behind its watermark.
+@dataclass(frozen=True)
+class LateRows:
+    """The rows of one micro-batch behind its watermark."""
+
+    count: int = 0
+    #: The watermark, in milliseconds since 1970; None: not known.
+    watermark: int | None = None
+    #: The time by which the newest of them is late, likewise.
+    newest: int | None = None
+
+
+def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
+    """Return the rows of the batch ``rows`` that lay behind its watermark.
 
     A row of several windows counts in each that was closed. The number is Spark's own where the
     rows cannot be read again: above an operator that Spark runs in a stream alone, and with a CTE,
@@ -33,12 +45,16 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> int:
     watermark = late_watermark(execution, _DROPPED) if dropped else None
     plan = analysed_by(execution)
     if watermark is None or any(node.name == "CTERelationRef" for node in plan.walk()):
-        return dropped
+        return LateRows(dropped, watermark)
+    groupings = _groupings(plan)
     try:
-        found = [_counted(rows, *grouping, watermark, java) for grouping in _groupings(plan)]
+        places = groupings or _watermarks(plan)
+        found = [_counted(rows, *place, watermark, java) for place in places]
     except AnalysisException:  # Spark says so before it reads a row
-        return dropped
-    return max(dropped, sum(found))
+        return LateRows(dropped, watermark)
+    newest = max((each.newest for each in found if each.newest is not None), default=None)
+    count = sum(each.count for each in found) if groupings else 0
+    return LateRows(max(dropped, count), watermark, newest)
 
 
 def _groupings(node: Node) -> list[tuple[Node, int]]:
@@ -53,8 +69,15 @@ def _groupings(node: Node) -> list[tuple[Node, int]]:
     return below or [(node, time) for time in times[:1] if time is not None]
 
 
-def _counted(rows: DataFrame, grouping: Node, column: int, watermark: int, java: Java) -> int:
-    """Return how many rows that are grouped are not after the watermark, in milliseconds."""
+def _watermarks(plan: Node) -> list[tuple[Node, int]]:
+    """Return what sets a watermark, and the time's column: for operators that group no rows."""
+    nodes = [node for node in plan.walk() if node.name == "EventTimeWatermark"]
+    times = [(node, node.expressions[0].column) for node in nodes]
+    return [(node, time) for node, time in times if time is not None]
+
+
+def _counted(rows: DataFrame, grouping: Node, column: int, watermark: int, java: Java) -> LateRows:
+    """Return the rows that are grouped and not after the watermark, in milliseconds."""
     (arriving,) = grouping.children
     place = arriving.ids.index(column)
     again = of_no_stream(rows, arriving, java)
@@ -62,4 +85,7 @@ def _counted(rows: DataFrame, grouping: Node, column: int, watermark: int, java:
     named = again.toDF(*(f"c{index}" for index in range(len(again.columns))))
     # As Spark's own condition of it (WatermarkSupport.watermarkExpression).
     time = F.col(f"c{place}.end" if is_window else f"c{place}")
-    return named.filter(time <= F.timestamp_millis(F.lit(watermark))).count()
+    late = named.filter(time <= F.timestamp_millis(F.lit(watermark)))
+    newest = F.max(F.unix_millis(time.cast("timestamp")))
+    count, last = late.agg(F.count(F.lit(1)), newest).collect()[0]
+    return LateRows(count, watermark, last)

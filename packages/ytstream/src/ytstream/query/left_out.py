@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..errors import JobError
 from ..job import REJECTED, Job
+from ..recovery import checkpoint
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
 FEW = 20
@@ -26,6 +27,10 @@ class LeftOut:
     #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
     rejected: Mapping[str, int] | None = field(default_factory=dict)
     late: int = 0
+    #: The watermark that they lay behind and the time of the newest of them, in milliseconds since
+    #: 1970; None: not known.
+    watermark: int | None = None
+    newest: int | None = None
 
     @property
     def count(self) -> int:
@@ -53,7 +58,7 @@ def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
         return
     reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
     told = [f"{n} {reason}" for reason, n in reasons.items()]
-    told += [f"{found.late} behind the watermark"] if found.late else []
+    told += [f"{found.late} behind the watermark{_lag(found)}"] if found.late else []
     remedies = ["look at the newest rows of the queues, and correct their producer"]
     if any(_CLOCK.search(job.reject[reason]) for reason in reasons):
         remedies.append(
@@ -71,3 +76,19 @@ def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
         f"allows {limit:.0%}",
         "; or ".join(remedies),
     )
+
+
+def _lag(found: LeftOut) -> str:
+    """Return where the watermark is, and how far ahead of the rows and of this host's clock."""
+    if found.watermark is None:
+        return ""
+    ahead = {
+        "the newest of them": found.newest,
+        "this host's clock": datetime.now(UTC).timestamp() * 1_000,
+    }
+    lags = [
+        f"{timedelta(seconds=(found.watermark - time) // 1_000)} ahead of {what}"
+        for what, time in ahead.items()
+        if time is not None and found.watermark >= time + 1_000
+    ]
+    return f" ({', '.join([f'at {checkpoint.named(found.watermark)}', *lags])})"

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
@@ -20,7 +20,14 @@ from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
 from ..connector.java import jvm_of
-from ..errors import JobError, OutageError, RestartableError, StalledError, UnmountedError
+from ..errors import (
+    JobError,
+    OutageError,
+    RestartableError,
+    StalledError,
+    SupersededError,
+    UnmountedError,
+)
 from ..job import Connection, Job
 from ..log import RUNNING, Said, say, warn
 from ..mounting import closed, verify_mounted
@@ -113,11 +120,24 @@ class QueryRunner:
         try:
             with explained(self.connection.settings), explained_spark():
                 self._start()
-        except RestartableError as error:
+        except (JobError, RestartableError) as error:
             is_away = isinstance(error, OutageError) and not isinstance(error, UnmountedError)
-            if self.impatient is not None and not is_away:  # it says more than what it has caused
-                verify_mounted(self.impatient, self.connection.settings)
+            if not (is_away or isinstance(error, SupersededError)):
+                self._verify_objects()  # what it says explains what it has caused
             raise
+
+    def _verify_objects(self) -> None:
+        """Raise UnmountedError for a table that is not mounted, JobError for an object that is gone
+        or has other columns than the start has found.
+
+        If the cluster does not answer, nothing is known.
+        """
+        if self.impatient is None:
+            return
+        verify_mounted(self.impatient, self.connection.settings)
+        with suppress(YtError, OSError):
+            connection = replace(self.connection, client=self.impatient)
+            provision.require(connection, "the job cannot continue")
 
     def _start(self) -> None:
         settings = self.connection.settings

@@ -34,6 +34,8 @@ ROWLESS = "No new data but cleaning up state"
 #: Errors of a move that another one has overtaken: the consumer is not where it was, or another
 #: transaction writes its row (YTsaurus, ConsumerOffsetConflict and TransactionLockConflict).
 _MOVED = (3100, 1700)
+#: The code of a path that does not exist (YTsaurus, ResolveError).
+_MISSING = 500
 
 
 @dataclass
@@ -63,7 +65,8 @@ class Watch:
 
         A cluster that is away, or a table that is not mounted, is said once a minute. Raises
         SupersededError for a foreign epoch, RestartableError when the next start has to judge: a
-        queue was recreated, something else has moved the consumer, no batch ends.
+        queue was recreated, an object is gone, something else has moved the consumer, or no batch
+        ends.
         """
         if now < self._next:
             return
@@ -76,6 +79,8 @@ class Watch:
             self.queues = snapshot.queues(client, settings, self.cluster)
             self._verify(self.queues, head)
         except (YtError, OSError) as error:
+            if isinstance(error, YtError) and error.contains_code(_MISSING):
+                raise RestartableError(first_line(error)) from error
             # An outage is a reason to wait: Spark's own requests end the query when they must.
             why = closed(client, settings) or [first_line(error)]
             self._outage = self._outage or Outage(now)

@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 
 from .. import ledger
-from ..errors import RestartableError, SupersededError
+from ..errors import JobError, RestartableError, SupersededError
 from ..ledger import Head
 from ..tablets import ConflictError, Tablets, Transaction
 from .snapshot import read_head
@@ -45,7 +45,7 @@ def raise_epoch(
     A process raises it freely once, while it holds the lock; later from its own epoch alone. With
     ``repair`` a damaged head is written anew, as one that no start has used; a lost one had at
     least the epoch and the number of ``least``. Raises SupersededError when another process has
-    raised it since, RestartableError when the cluster refuses.
+    raised it since, JobError when the head is gone, RestartableError when the cluster refuses.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -81,17 +81,23 @@ def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
 
 
 def verify_epoch(head: Head | None, mine: Epoch) -> Head:
-    """Return the head. Raises SupersededError unless it is of this process' epoch."""
+    """Return the head. Raises SupersededError for another epoch, JobError without a head."""
     if head is None or (head.epoch, head.owner) != (mine.number, mine.owner):
         raise superseded(head)
     return head
 
 
-def superseded(head: Head | None) -> SupersededError:
-    """Return the error of a process whose epoch is over."""
-    by = f"epoch {head.epoch} of {head.owner}" if head is not None else "a new ledger"
+def superseded(head: Head | None) -> JobError:
+    """Return the error of a process whose epoch is over, or whose head row is gone."""
+    if head is None:
+        return JobError(
+            "the ledger has lost its head row while the job ran: something has deleted the row, or "
+            "recreated the table; no other instance has written it",
+            "restore the row or the table; or use `rewind rows`, which writes a new head where the "
+            "consumer is: at most one micro-batch behind, with an empty state",
+        )
     return SupersededError(
-        f"another instance of this job has started: {by}",
+        f"another instance of this job has started: epoch {head.epoch} of {head.owner}",
         "this one ends; let one instance run",
-        head.owner if head is not None else "",
+        head.owner,
     )
