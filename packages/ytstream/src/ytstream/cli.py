@@ -150,6 +150,8 @@ def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
     from .query import pipeline, session, supervisor
 
     replay.verify_job(connection.job)  # before Spark's start
+    if not given.dry_run:
+        replay.verify_keys(connection, replace=given.replace)
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         known = supervisor.read_reference(spark, connection)
@@ -356,6 +358,8 @@ def _parser(package: str) -> argparse.ArgumentParser:
             command.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
             over = "rows of a recreated queue may replace those stored under the same positions"
             flag("--overwrite", help=over)
+        if name == "replay-rejected":
+            flag("--replace", help="rejected rows may replace rows with the same key")
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name in MORE:

@@ -5,7 +5,8 @@ written through SPYT's sink into a tablet transaction of the runtime's own, whic
 from `rejected` and tells the ledger. So two replays at the same time, or one beside the running
 job, write no row twice. And a replay replaces no row: where the key is the position, as under
 `idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
-recreated under the same path, whose rows have the same positions (`rewind --overwrite`).
+recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
+output has another key, nothing tells which of two rows is newer: the person who replays chooses.
 """
 
 from __future__ import annotations
@@ -86,9 +87,15 @@ def rehearse(spark: SparkSession, connection: Connection, flow: Flow) -> list[st
         keys = _count(spark, connection, flow, free, counts) if free else 0
         passed, stayed = passed + keys, stayed + len(found) - keys
         last = _place(connection, found[-1])
+    keyed = _keyed(connection)
     return [
         f"{passed} rows would go into the outputs; {stayed} would stay in {_path(connection)}",
-        *(f"{connection.settings.outputs[name]}: {rows} more" for name, rows in counts.items()),
+        *(
+            f"{connection.settings.outputs[name]}: {rows} more"
+            + (" at most: each replaces a row with its key, if there is one" * (name in keyed))
+            for name, rows in counts.items()
+        ),
+        *(["it needs --replace: a replaced row may be newer"] if keyed else []),
         "nothing was changed",
     ]
 
@@ -107,6 +114,28 @@ def _count(
                     with computed(frame) as made:  # a count alone might skip a column that fails
                         counts[name] = counts.get(name, 0) + made.count()
     return keys
+
+
+def _keyed(connection: Connection) -> list[str]:
+    """Return the outputs whose key is not the position."""
+    key = _key(connection)
+    return [
+        name
+        for name, columns in connection.job.output_columns.items()
+        if name != REJECTED and key_of(columns) not in ((), key)
+    ]
+
+
+def verify_keys(connection: Connection, *, replace: bool) -> None:
+    """Raise JobError if a replay may put an older row over a newer one, unless it is wanted."""
+    keyed = [] if replace else _keyed(connection)
+    if keyed:
+        where = ", ".join(connection.settings.outputs[name] for name in keyed)
+        raise JobError(
+            f"a replay may put an older row over a newer one: {where} has a key of its own",
+            "--replace (REPLACE=1) if rejected rows may replace those with the same key, or send "
+            "the rows into a queue of the job again; nothing was changed",
+        )
 
 
 def verify_job(job: Job) -> None:
