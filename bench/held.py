@@ -21,7 +21,7 @@ from bench.front_ends import BID, make_table
 from bench.http_rows import CHUNK, TABLE
 from bench.servers import Server, resident, serve
 from minicluster.client import Client
-from packages.minicluster.tests.basics import BACKENDS, connect
+from packages.minicluster.tests.support.basics import BACKENDS, connect
 from sample.rows import rows as bids
 
 PATIENCE_SECONDS = 60.0

@@ -14,7 +14,7 @@ from bench.servers import Server
 from minicluster.core import ids
 from minicluster.rows import wire
 from minicluster.rpc import protos
-from packages.minicluster.tests.rpc_client import RpcClient, build, describe
+from packages.minicluster.tests.support.rpc_client import RpcClient, build, describe
 
 TYPES = {"int64": wire.INT64, "utf8": wire.STRING, "timestamp": wire.UINT64}
 Call = tuple[str, Any, list[bytes | None]]

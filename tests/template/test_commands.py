@@ -142,7 +142,7 @@ LEFT_OUT = {
     ),
     r"pip install 'minicluster\[operations\]'": LeftOut(
         "it downloads Spark, 450 MB, which `make setup` has done",
-        f"{MINICLUSTER}/test_release.py"
+        f"{MINICLUSTER}/release/test_publish.py"
         "::test_a_cluster_with_operations_has_a_release_and_nodes_for_it",
     ),
     r"yt select-rows 'reason, .*": LeftOut(

@@ -12,7 +12,7 @@ import pytest
 from yt import yson
 
 from minicluster import testing
-from packages.minicluster.tests.yt_process import Shell, running_shell
+from packages.minicluster.tests.support.yt_process import Shell, running_shell
 from packages.ytstream.tests.examples import example, settings_of
 from tests.project import ROOT
 from ytstream import ledger

@@ -17,7 +17,7 @@ from tests.project import ROOT
 SUBMIT = "packages/ytstream/tests/test_submit.py"
 OPERATIONS = "tests/operations/test_operations.py"
 LEAVING = "packages/ytstream/tests/test_leaving.py"
-RELEASE = "packages/minicluster/tests/test_release.py"
+RELEASE = "packages/minicluster/tests/release/test_publish.py"
 
 SAMPLE = f"{OPERATIONS}::test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped"
 TO_THE_END = f"{OPERATIONS}::test_a_job_reads_its_queues_to_the_end"

@@ -37,7 +37,7 @@ from minicluster.rpc import bus, protos, server
 from minicluster.rpc.methods import METHODS
 from minicluster.rpc.parameters import PARTS
 from minicluster.rpc.service import Service
-from packages.minicluster.tests.rpc_client import RpcClient, build
+from packages.minicluster.tests.support.rpc_client import RpcClient, build
 from tools.fuzz.inputs import NODE_TYPES, Inputs
 from tools.fuzz.state import fingerprint, inconsistencies, rows
 

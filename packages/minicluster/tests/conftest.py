@@ -13,7 +13,7 @@ import yt.wrapper as yt
 from minicluster import testing
 from minicluster.cluster import Cluster
 from minicluster.cypress.commands import Cypress
-from packages.minicluster.tests import spyt_lab
+from packages.minicluster.tests.support import spyt_lab
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from minicluster.core.errors import YtError
 from minicluster.http.registry import COMMANDS
 from minicluster.http.unsupported import LACKING
 from minicluster.tables.ranges import read_table
-from packages.minicluster.tests.tables_lab import KEYED, PLAIN, table, write
+from packages.minicluster.tests.support.tables_lab import KEYED, PLAIN, table, write
 
 T = "//tmp/t"
 CELL = str(ids.CELL_TAG)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicluster import testing
-from packages.minicluster.tests.basics import (
+from packages.minicluster.tests.support.basics import (
     BACKENDS,
     BASICS,
     KEYED,
@@ -34,7 +34,7 @@ def test_basics(name: str, client: Any) -> None:
 
 @pytest.fixture(scope="module")
 def java(running: testing.Running) -> Iterator[Any]:
-    from packages.minicluster.tests import java_client
+    from packages.minicluster.tests.support import java_client
 
     with java_client.connect(running.http) as client:
         yield client

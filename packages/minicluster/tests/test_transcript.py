@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minicluster import testing
-from packages.minicluster.tests.transcript import PAGE, replay, replayed
-from packages.minicluster.tests.yt_process import running_shell
+from packages.minicluster.tests.support.transcript import PAGE, replay, replayed
+from packages.minicluster.tests.support.yt_process import running_shell
 
 
 @pytest.mark.slow

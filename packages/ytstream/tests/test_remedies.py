@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from minicluster.testing import Running
-from packages.minicluster.tests.yt_process import Shell, running_shell
+from packages.minicluster.tests.support.yt_process import Shell, running_shell
 from packages.ytstream.tests.driver import EXACT, Driver, Outcome
 from packages.ytstream.tests.helpers import MIGRATED, DriverOf, StreamOf, another_process, refusal
 from ytstream import provision

@@ -20,7 +20,7 @@ import pytest
 import yt.wrapper as yt
 
 from minicluster import testing
-from packages.minicluster.tests.native_client import telling
+from packages.minicluster.tests.support.native_client import telling
 
 HERE = "packages/minicluster/tests/conformance/"
 GIVEN = os.environ.get("YT_CONFORMANCE_PROXY", "")

@@ -18,7 +18,7 @@ from minicluster.control.gate import Gate
 from minicluster.core.errors import YtError
 from minicluster.rpc.server import serve_job
 from packages.minicluster.tests.operations.conftest import Lab
-from packages.minicluster.tests.rpc_client import RpcClient, RpcError, build, text_id
+from packages.minicluster.tests.support.rpc_client import RpcClient, RpcError, build, text_id
 
 VANILLA, MAP, FILE, MAP_NODE = 8, 0, 400, 303
 CACHE = "//tmp/yt_wrapper/file_storage/new_cache"
@@ -157,7 +157,7 @@ def test_files_go_through_the_cache(lab: Lab) -> None:
 ASK = """
 import asyncio, json, os, sys
 sys.path[:0] = json.loads(os.environ["PATHS"])
-from packages.minicluster.tests.rpc_client import RpcClient
+from packages.minicluster.tests.support.rpc_client import RpcClient
 
 async def ask():
     pair = await asyncio.open_unix_connection(os.environ["YT_JOB_PROXY_SOCKET_PATH"])
