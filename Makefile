@@ -100,19 +100,19 @@ test: setup installed-tools test-quick ## the tests, linters included, on both S
 	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey"
 
 journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
-	@$(BIN)/pytest -m journey --ignore tests/operations
+	@$(BIN)/pytest -m journey --ignore tests/faults/operations
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
-	@$(BIN)/python -m tests.crash_matrix --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.crash_matrix --only "$(ONLY)"
 
 proof: setup-4.1 ## every case of docs/proof.md that has no result yet: hours; ONLY=... plays a case again
-	@$(BIN)/python -m tests.proof --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.proof --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
-	@$(BIN)/python -m tests.crash_matrix.outages --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.crash_matrix.outages --only "$(ONLY)"
 
 operations: setup ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
-	@$(BIN)/pytest tests/operations -k "$(ONLY)"
+	@$(BIN)/pytest tests/faults/operations -k "$(ONLY)"
 
 # A worker's tests share its clusters.
 test-quick: setup-4.1 installed-tools ## what runs without Spark
@@ -131,7 +131,7 @@ fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of 
 	@$(if $(filter sequences,$(ONLY)),:,$(BIN)/python \
 	  -m tools.fuzz.run --seconds $(SECONDS) --seed $(SEED))
 	@$(if $(filter requests,$(ONLY)),:,$(BIN)/python \
-	  -m tests.sequences --seconds $(SECONDS) --seed $(SEED))
+	  -m tests.faults.sequences --seconds $(SECONDS) --seed $(SEED))
 
 bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
 	@$(BIN)/python -m bench

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from minicluster import testing as minicluster
 from packages.ytstream.tests.examples import example
-from tests.crash_matrix.cases import Variant
-from tests.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
+from tests.faults.crash_matrix.cases import Variant
+from tests.faults.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
 from ytstream import provision
 from ytstream.cluster import Client, connect
 from ytstream.config import load

@@ -18,7 +18,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.crash_matrix.play import PACKAGE
+from tests.faults.crash_matrix.play import PACKAGE
 from tests.jvm import submit_args
 from tests.live import Live, live
 from tests.promtool import Series, fires

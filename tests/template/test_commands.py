@@ -52,7 +52,8 @@ RAN = {
     "::test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee",
     r"\.venv/bin/python -m pytest tests/test_transform\.py": "tests/template/test_running.py"
     "::test_its_own_tests_pass",
-    r"python -m tests\.model.*": "tests/model/test_model.py::test_no_fault_breaks_the_protocol",
+    r"python -m tests\.faults\.model.*": "tests/faults/model/test_model.py"
+    "::test_no_fault_breaks_the_protocol",
     r"yt select-rows .*ytstream/job/ledger\].*": "tests/template/test_ledger_page.py"
     "::test_a_query_prints_what_the_page_shows",
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
@@ -112,9 +113,9 @@ OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY='CAS
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
-    r"python -m tests\.proof( --.*|\.record|\.history .*)": LeftOut(
+    r"python -m tests\.faults\.proof( --.*|\.record|\.history .*)": LeftOut(
         "hours, and `record` writes a list that is committed",
-        "tests/proof/test_sample.py::test_a_case_holds",
+        "tests/faults/proof/test_sample.py::test_a_case_holds",
     ),
     r"\.venv/bin/pre-commit install": LeftOut(
         "it writes into the clone's own .git",

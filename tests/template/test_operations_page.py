@@ -72,8 +72,8 @@ RUN = {
 }
 #: Those that are run by another test: they need an operation, Spark, an index or the whole project.
 ELSEWHERE = {
-    "make logs": "tests/operations/test_operations.py",
-    "make submit": "tests/operations/test_operations.py",
+    "make logs": "tests/faults/operations/test_operations.py",
+    "make submit": "tests/faults/operations/test_operations.py",
     "make submit REPLACE=1": f"{YTSTREAM}/test_replace.py",
     "make submit REPLACE=1 FORCE=1": f"{YTSTREAM}/test_replace.py",
     f"python -m {PACKAGE} complete-until": f"{YTSTREAM}/test_complete.py",

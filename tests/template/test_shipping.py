@@ -15,7 +15,7 @@ import pytest
 from tests.project import ROOT
 
 SUBMIT = "packages/ytstream/tests/test_submit.py"
-OPERATIONS = "tests/operations/test_operations.py"
+OPERATIONS = "tests/faults/operations/test_operations.py"
 LEAVING = "packages/ytstream/tests/test_leaving.py"
 RELEASE = "packages/minicluster/tests/release/test_publish.py"
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from packages.ytstream.tests import mutants
-from tests.sequences.world import QUEUES, Op, World
-from tests.sequences.world import Form as Kind
+from tests.faults.sequences.world import QUEUES, Op, World
+from tests.faults.sequences.world import Form as Kind
 from ytstream import ledger
 from ytstream.cluster import Client
 from ytstream.ledger import Move

@@ -1,0 +1,107 @@
+"""The JVM of a running job is killed: one message, exit code 1, and the next start goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.crash_matrix.cases import Variant
+from tests.faults.crash_matrix.play import Stage, project_of, staged
+from tests.jvm import submit_args
+from ytstream.demo.process import Process
+from ytstream.operating.screen import status
+
+VARIANT = Variant("transactional", "map", 1)
+REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
+KILLED = "Spark's JVM was killed (SIGKILL), as the system does when memory runs out"
+STARTING = "Spark's JVM has ended while it started"
+#: What else a job may print, besides lines of its log.
+_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+_PRINTED = re.compile(r"cluster: 127\.0\.0\.1:\d+|WARNING: Using incubator modules: .*")
+
+
+def _jvm(driver: Process) -> int | None:
+    """Return the process id of the driver's JVM; None before it runs."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        # Not `java -version`, which the job runs before, nor a child of the start script.
+        is_spark = words[0].endswith(b"java") and b"org.apache.spark.deploy.SparkSubmit" in words
+        if is_spark and parent == driver.pgid:
+            return int(entry.name)
+    return None
+
+
+def _while_it_starts(stage: Stage, driver: Process) -> None:
+    stage.wait(lambda: _jvm(driver) is not None, driver)
+
+
+def _while_it_is_idle(stage: Stage, _: Process) -> None:
+    stage.drain()
+
+
+def _in_a_batch(stage: Stage, driver: Process) -> None:
+    where = {"path": stage.connection.settings.output}
+    faults = stage.cluster.client.faults
+    writing = faults.add(method="ModifyRows", where=where, action="delay", skip=2)
+    stage.fill()
+    stage.wait_hit(writing, driver)
+
+
+def _while_it_backs_off(stage: Stage, driver: Process) -> None:
+    error = {"code": 1, "message": "the tablet is on strike"}
+    where = {"path": stage.connection.settings.output}
+    stage.cluster.client.faults.add(
+        method="ModifyRows", where=where, times=None, action="fail", error=error
+    )
+    stage.wait(driver.has_started, driver)
+    stage.fill()
+    stage.wait(lambda: b"failure 3 of" in driver.log.read_bytes(), driver)
+
+
+Moment = Callable[[Stage, Process], None]
+_ELSEWHERE: tuple[Moment, ...] = (_while_it_starts, _while_it_is_idle, _while_it_backs_off)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    "moments",
+    [(_in_a_batch,), _ELSEWHERE],
+    ids=["in_a_batch", "elsewhere"],
+)
+def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: tuple[Moment, ...]
+) -> None:
+    """Kill it in the lives of drivers that follow each other."""
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    with staged(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as stage:
+        stage.fill()
+        for moment in moments:
+            message = STARTING if moment is _while_it_starts else KILLED
+            driver = stage.start(f"{moment.__name__}.log")
+            moment(stage, driver)
+            jvm = _jvm(driver)
+            assert jvm is not None
+            os.kill(jvm, signal.SIGKILL)
+            assert driver.wait() == 1
+            lines = driver.log.read_text(encoding="utf-8").splitlines()
+            assert re.fullmatch(rf"{_TIME} ERROR {re.escape(message)}", lines[-2])
+            assert lines[-1] == f"  -> {REMEDY}"
+            for line in lines[:-2]:
+                assert re.match(rf"{_TIME} (INFO|WARNING) ", line) or _PRINTED.fullmatch(line), line
+            if message is KILLED:
+                assert f": failed: {KILLED}" in status(stage.connection)
+            stage.cluster.client.faults.clear()
+        stage.start("last.log")
+        stage.follow()
+        assert stage.count() == (0, 0)

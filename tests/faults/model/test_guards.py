@@ -1,0 +1,91 @@
+"""Each guard of the model is in the runtime, and has a twin of its mutant and a test."""
+
+from __future__ import annotations
+
+import ast
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from packages.ytstream.tests import mutants
+from packages.ytstream.tests.helpers import unconnected
+from tests.faults.model.guards import GUARDS, SEQUENCES
+from tests.faults.model.variants import MUTANTS
+from tests.project import ROOT
+from ytstream.errors import JobError
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.query.batch import Batch
+from ytstream.query.outputs import Outputs
+from ytstream.query.snapshots import StaticTables
+from ytstream.recovery.epoch import Epoch
+from ytstream.tablets import Tablets
+
+
+def _found(name: str) -> Any:
+    """Return what ``name`` means, a function of a class too."""
+    parts = name.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        try:
+            module = import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(getattr, parts[end:], module)
+    raise AssertionError(f"{name} is in no module")
+
+
+def test_every_mutant_of_the_model_has_its_guard_in_the_runtime() -> None:
+    assert {*GUARDS} == {*MUTANTS}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_a_guard_and_its_twin_are_there(name: str) -> None:
+    guard = GUARDS[name]
+    found = _found(guard.function)
+    assert callable(found) or isinstance(found, property)
+    assert callable(getattr(mutants, guard.twin))
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
+    path, _, test = GUARDS[name].test.partition("::")
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", [name for name in GUARDS if GUARDS[name].test != SEQUENCES])
+def test_that_test_or_one_beside_it_plays_the_twin(name: str) -> None:
+    path, _, _ = GUARDS[name].test.partition("::")
+    assert f"mutants.{GUARDS[name].twin}" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it comes to without: test_late_writes.py, which counts the totals that are wrong."""
+    job = replace(unconnected("transactional", "aggregate").job, guarantee="at_least_once")
+    with pytest.raises(JobError, match="aggregate goes with guarantee transactional only"):
+        guarantee_of(job)
+    mutants.admit_any_pair(monkeypatch)
+    assert guarantee_of(job).name == "at_least_once"
+
+
+def _batch(connection: Connection) -> Batch:
+    outputs, tablets = Outputs(connection), Tablets(None, connection.settings)
+    return Batch(connection, tablets, Epoch(), outputs, StaticTables(Epoch()), Future())
+
+
+def test_a_job_with_state_is_verified_before_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without state, a transaction undoes all that was written before the head was verified."""
+    kinds = {("transactional", "map"): True, ("transactional", "window"): False}
+    kinds |= {("at_least_once", "map"): False}
+    for kind, is_undone in kinds.items():
+        connection = unconnected(*kind)
+        assert _batch(connection)._is_undone_whole == is_undone
+    mutants.verify_after_the_state(monkeypatch)
+    connection = unconnected("transactional", "window")
+    assert _batch(connection)._is_undone_whole

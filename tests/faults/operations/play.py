@@ -1,0 +1,27 @@
+"""Run by the interpreter inside a generated project: ``play.py PACKAGE SCENE OUTCOME``.
+
+Plays a scene of scenes.py on a minicluster with operations, and writes what came of it as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.faults.operations import scenes
+from tests.faults.operations.cluster import NotDoneError, site
+
+
+def main(package: str, name: str, outcome: Path) -> None:
+    try:
+        with site(package) as here:
+            found = scenes.SCENES[name](here)
+    except NotDoneError as error:
+        sys.exit(str(error))
+    print(json.dumps(found))
+    outcome.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

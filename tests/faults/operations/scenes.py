@@ -1,0 +1,506 @@
+"""What happens to a submitted job, scene by scene; each returns figures counted from the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from minicluster.client.operations import Job
+from minicluster.release import node
+from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
+from ytstream.demo.process import running
+from ytstream.demo.scenario import drained
+from ytstream.operating.versions import REFUSED, Versions
+
+ROWS = 4_000
+#: How long the cluster takes to declare a lost node, and the scheduler is away.
+UNNOTICED_SECONDS = 20.0
+AWAY_SECONDS = 120.0
+#: As of a package whose library the nodes lack.
+FAILS_ON_A_NODE = """
+
+import os
+
+if "YT_OPERATION_ID" in os.environ:
+    raise ImportError("libbids.so.1: cannot open shared object file")
+"""
+#: A Python function that no row survives, in each task of the first batch. It is called before
+#: transform(), on a column of the queue: every kind of job reads it and uses it.
+FAILS_IN_A_BATCH = """
+
+def _failing(value):
+    raise ValueError("no rate for this currency")
+
+
+_transform = transform
+
+
+def transform(events):
+    return _transform(events.withColumn("price", F.udf(_failing, "bigint")("price")))
+"""
+#: When rows are sent: while the former version runs, or once it has ended. Then the new version
+#: plans a batch of them by itself.
+BEFORE, BETWEEN = "before", "between"
+#: What is put at the end of transform.py, one after the other, and when rows are sent.
+VERSIONS = {
+    "new": ("\nVERSION = 2\n", BEFORE),
+    "cannot_start": (FAILS_ON_A_NODE, BEFORE),
+    "fails_in_a_batch": (FAILS_IN_A_BATCH, BETWEEN),
+    "idle": ("\nVERSION = 3\n", None),
+}
+Scene = Callable[[Site], dict[str, Any]]
+
+
+def undisturbed(here: Site) -> dict[str, Any]:
+    """Read the queues to their end, and stop."""
+    _start(here)
+    here.wait_drained()
+    return _end(here)
+
+
+def executor_preempted(here: Site) -> dict[str, Any]:
+    """The scheduler takes an executor away while its tasks write."""
+    _start(here)
+    here.wait_drained()
+    writing = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
+    client = here.cluster.client
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(writing)
+    return _recovered(here, fault)
+
+
+def executor_aborted(here: Site) -> dict[str, Any]:
+    """An executor ends while the job waits for rows."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.abort_job(job.id, "user_request")
+    here.send(ROWS)
+    return _recovered(here, fault)
+
+
+def executor_node_lost(here: Site) -> dict[str, Any]:
+    """The scheduler loses an executor's node: the old executor works on beside the new one."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.lose_node(
+        job.id, processes="continue", declared_after=UNNOTICED_SECONDS
+    )
+    here.send(ROWS)
+    here.wait("a second executor", lambda: len(here.executors().jobs) == 2)
+    here.send(ROWS)
+    return _recovered(here, fault)
+
+
+def driver_preempted(here: Site) -> dict[str, Any]:
+    """The driver is taken away where Spark says that a batch is done and its rows are not there."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "AdvanceConsumer", "after")
+    client = here.cluster.client
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    client.operations.abort_job(job.id, "preemption")
+    client.faults.remove(logged)
+    return _recovered(here, fault, anew=True)
+
+
+def driver_node_lost(here: Site) -> dict[str, Any]:
+    """The driver's node hangs in the same place; it wakes when another driver has written."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "AdvanceConsumer", "after")
+    client = here.cluster.client
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(job, signal.SIGSTOP)
+    client.faults.remove(logged)
+    client.operations.lose_node(job.id, processes="continue", declared_after=UNNOTICED_SECONDS)
+    here.wait("a batch of the second driver", lambda: fault.is_over(here, anew=True))
+    seconds = fault.seconds()
+    here.signal(job, signal.SIGCONT)
+    here.send(ROWS)
+    here.wait("the end of the first driver", lambda: not here.processes(job))
+    here.wait_drained()
+    return {"seconds": seconds, **_end(here)}
+
+
+def executors_operation_aborted(here: Site) -> dict[str, Any]:
+    """Somebody aborts the executors' operation: the driver is started again, with a new one."""
+    _start(here)
+    here.wait_drained()
+    first = here.executors()
+    fault = Fault.now(here)
+    here.cluster.client.operations.end(first.id, "aborted")
+    here.send(ROWS)
+    here.wait("new executors", lambda: here.executors().id != first.id)
+    return _recovered(here, fault, anew=True)
+
+
+def executors_operation_completed(here: Site) -> dict[str, Any]:
+    """Somebody completes the executors' operation: the driver ends as a success, rows wait."""
+    _start(here)
+    here.wait_drained()
+    fault = Fault.now(here)
+    here.cluster.client.operations.end(here.executors().id, "completed")
+    here.send(ROWS)
+    here.wait("the driver's end", lambda: here.driver().state in FINAL)
+    ended = here.driver().state
+    here.submit()
+    return {"ended": ended, **_recovered(here, fault, anew=True)}
+
+
+def scheduler_away(here: Site) -> dict[str, Any]:
+    """No request about operations is answered for two minutes; the job goes on."""
+    _start(here)
+    here.wait_drained()
+    fault = Fault.now(here)
+    here.cluster.client.operations.scheduler_away(AWAY_SECONDS)
+    here.send(ROWS)
+    here.wait("a batch", lambda: fault.is_over(here))
+    seconds = fault.seconds()
+    here.wait_drained()
+    time.sleep(max(0.0, AWAY_SECONDS - fault.seconds()))  # SPYT's driver asks every 20 s
+    attempts = len(here.driver().jobs)
+    here.send(ROWS)
+    here.wait_drained()
+    return {"seconds": seconds, "attempts": attempts, **_end(here)}
+
+
+def driver_killed_twice(here: Site) -> dict[str, Any]:
+    """The driver's process dies in a batch, and its second attempt while it waits to begin."""
+    _start(here)
+    here.wait_drained()
+    logged = _held(here, "AdvanceConsumer", "after")
+    [first] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(first, signal.SIGKILL)
+    here.cluster.client.faults.remove(logged)
+    second = here.wait("a second attempt that waits", lambda: _waiting(here, first))
+    here.signal(second, signal.SIGKILL)
+    found = _recovered(here, fault, anew=True)
+    driver = here.driver()
+    said = [line for job in driver.jobs for line in here.stderr(driver, job).splitlines()]
+    return {"pauses": [line for line in said if line.startswith("attempt: ")], **found}
+
+
+def _waiting(here: Site, former: Job) -> Job | None:
+    driver = here.driver()
+    for job in driver.running():
+        if job.id != former.id and "waiting" in here.stderr(driver, job):
+            return job
+    return None
+
+
+def driver_superseded(here: Site) -> dict[str, Any]:
+    """The driver hangs until its lock expires; when it wakes, a process elsewhere has its place."""
+    _start(here)
+    here.wait_drained()
+    [job] = here.driver().running()
+    fault = Fault.now(here)
+    here.signal(job, signal.SIGSTOP)
+    here.send(ROWS)
+    log = here.root / "elsewhere.log"
+    with running(here.package, here.cluster.http, log, here.root) as elsewhere:
+        here.wait("a batch of the other process", lambda: fault.is_over(here, anew=True))
+        seconds = fault.seconds()
+        here.signal(job, signal.SIGCONT)
+        here.wait("the driver's end", lambda: here.driver().state in FINAL)
+        here.wait("the executors' end", lambda: here.executors().state in FINAL)
+        here.send(ROWS)
+        here.wait("the end of the queues", drained(here.connection))
+        elsewhere.stop()
+    return {
+        "seconds": seconds,
+        "ended": here.driver().state,
+        "error": json.dumps(here.driver().error),
+        "attempts": len(here.driver().jobs),
+        **here.counted(),
+    }
+
+
+def import_fails(here: Site) -> dict[str, Any]:
+    """The package can be imported here, and on no node: the submit says why, and leaves nothing."""
+    with (here.root / "src" / here.package / "transform.py").open("a") as file:
+        file.write(FAILS_ON_A_NODE)
+    here.provision()
+    here.send(ROWS)
+    done = here.command("submit")
+    return {
+        "exit": done.returncode,
+        "said": done.stdout,
+        "states": [operation.state for operation in here.operations()],
+        "attempts": len(here.driver().jobs),
+    }
+
+
+def packages_in_an_archive(here: Site) -> dict[str, Any]:
+    """A Python with pandas and pyarrow comes with the job: that of the nodes has neither."""
+    build = here.root / "build"
+    made = node.make(build / "environment", more=["pandas", "pyarrow"])
+    with tarfile.open(build / "environment.tar.gz", "w:gz") as tar:
+        tar.add(made.parent, ".")  # its packages are links: they are 200 MB
+    here.configure('archive = "build/environment.tar.gz"\npython = "./environment/bin/python"')
+    _start(here)
+    here.wait_drained()
+    return _end(here)
+
+
+def replacements(here: Site) -> dict[str, Any]:
+    """Replace the job by itself, by versions that work, and by others; count all rows."""
+    here.configure("replace_seconds = 420")
+    _start(here)
+    here.wait_drained()
+    source = here.root / "src" / here.package / "transform.py"
+    text, first = source.read_text(), here.driver().id
+    found: dict[str, Any] = {"same": [here.command("submit", "--replace").returncode]}
+    found["same"].append(here.driver().id == first)
+    for name, (more, when) in VERSIONS.items():
+        source.write_text(text + more)
+        if when == BEFORE:
+            here.send(ROWS)
+        done = _replaced(here, sends=when == BETWEEN)
+        here.wait_drained()
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("cluster: ")]
+        found[name] = {
+            "exit": done.returncode,
+            "last": lines[-1],
+            "parts": [line for line in lines if "by part: " in line],
+            "refused": _refused(here),
+        }
+    return {**found, **_end(here)}
+
+
+def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
+    """Replace the version that runs; with ``sends``, rows come when it has ended."""
+    former = here.driver().id
+
+    def send() -> None:
+        here.wait("the former version's end", partial(_former_has_ended, here, former))
+        here.send(ROWS)
+
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(send) if sends else None
+        done = here.command("submit", "--replace")
+        if sent is not None:
+            sent.result()
+    return done
+
+
+def submitter_killed(here: Site) -> dict[str, Any]:
+    """Kill the submitting machine's processes in the middle of replacements; call it again."""
+    here.configure("replace_seconds = 420")
+    _start(here)
+    here.wait_drained()
+    source = here.root / "src" / here.package / "transform.py"
+    text = source.read_text()
+    found: dict[str, Any] = {}
+    for name, (more, moment) in KILLS.items():
+        former = here.driver().id
+        source.write_text(text + more)
+        here.send(ROWS)
+        here.kill("submit", "--replace", once=partial(moment, here, former))
+        here.send(ROWS)
+        done = here.command("submit", "--replace")
+        here.wait_drained()
+        found[name] = {"exit": done.returncode, "last": done.stdout.splitlines()[-1]}
+    return {**found, **_end(here)}
+
+
+def _former_has_ended(here: Site, former: str) -> bool:
+    return any(one.id == former and one.state in FINAL for one in here.operations())
+
+
+def _new_one_runs(here: Site, former: str) -> bool:
+    return here.driver().id != former and here.driver().state == "running"
+
+
+def _new_one_has_ended(here: Site, former: str) -> bool:
+    """Return whether the version after the former has ended; a roll-back starts a third driver."""
+    drivers = [one for one in here.operations() if one.alias == ALIAS]
+    after = [one.id for one in drivers].index(former) + 1
+    return any(one.state in FINAL for one in drivers[after : after + 1])
+
+
+#: What is put at the end of transform.py, and when the submitter is killed.
+KILLS: dict[str, tuple[str, Callable[[Site, str], bool]]] = {
+    "former_has_ended": ("\nVERSION = 2\n", _former_has_ended),
+    "new_one_runs": ("\nVERSION = 3\n", _new_one_runs),
+    "new_one_has_ended": (FAILS_ON_A_NODE, _new_one_has_ended),
+}
+
+
+def _refused(here: Site) -> dict[str, Any] | None:
+    """Return why the last refused version was, its epoch, and the batches that it has planned.
+
+    A job without state plans them on its own disk.
+    """
+    settings = here.connection.settings
+    for version in Versions(here.client, settings).all():
+        if version.state == REFUSED:
+            epoch = int(version.note["epoch"]) + 1
+            written = [
+                str(entry.args.get("destination_path", ""))
+                for entry in here.cluster.client.journal("MoveNode")
+            ]
+            log = re.compile(rf"{settings.checkpoint}/{epoch}/offsets/(\d+)")
+            planned = [int(entry[1]) for path in written if (entry := log.fullmatch(path))]
+            return {"why": version.how, "epoch": epoch, "planned": planned}
+    return None
+
+
+def released_by_ci(here: Site) -> dict[str, Any]:
+    """Call the steps of the project's own workflow, one by one: a first release, and a second."""
+    (here.root / "config" / "production.toml").write_text(here.config.read_text())
+    here.provision()
+    here.send(ROWS)
+    environment = {**os.environ, "VENV": sys.prefix, "YT_TOKEN": "of-the-ci"}
+    for name in ("PYTHONPATH", "MAKEFLAGS"):
+        environment.pop(name, None)
+    asked = ["make", "-s", "--eval", "stamp: ; @echo $(STAMP)", "stamp"]
+    stamp = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
+    Path(stamp.stdout.strip()).touch()  # the environment has all packages
+    said = []
+    for force in ("", "1"):
+        for step in _steps(here.root):
+            done = subprocess.run(
+                ["bash", "-c", step],
+                env={**environment, "FORCE": force},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise NotDoneError(f"{step} ended with {done.returncode}:\n{done.stdout}")
+            said.append(done.stdout)
+        here.send(ROWS)
+        here.wait_drained()
+    drivers = [one.state for one in here.operations() if one.alias == ALIAS]
+    return {
+        "steps": _steps(here.root),
+        "drivers": drivers,
+        "has_token": any("of-the-ci" in text for text in said),
+        **_end(here),
+    }
+
+
+def _steps(root: Path) -> list[str]:
+    """Return the commands of the workflow that releases, as the file has them."""
+    github = root / ".github" / "workflows" / "release.yml"
+    if github.is_file():
+        return re.findall(r"^ +- run: (.+)$", github.read_text(), re.MULTILINE)
+    job = (root / ".gitlab-ci.yml").read_text().partition("\nrelease:\n")[2]
+    return re.findall(r"^ +- (.+)$", job.partition("  script:\n")[2], re.MULTILINE)
+
+
+def _start(here: Site, *words: str) -> None:
+    here.provision()
+    here.send(ROWS)
+    here.submit(*words)
+
+
+def _held(here: Site, method: str, when: str, **where: str) -> Any:
+    """Send rows, wait until their batch comes to such a request, and hold it there."""
+    faults = here.cluster.client.faults
+    rule = faults.add(method=method, when=when, where=where, action="delay", times=1)
+    here.send(ROWS)
+    faults.wait(rule, timeout=120)
+    return rule
+
+
+@dataclass(frozen=True)
+class Fault:
+    """When it was, and the epoch and the number of the last batch before it."""
+
+    time: float
+    epoch: int
+    number: int
+
+    @classmethod
+    def now(cls, here: Site) -> Fault:
+        return cls(time.monotonic(), *here.newest())
+
+    def is_over(self, here: Site, *, anew: bool = False) -> bool:
+        """Return whether there is a newer batch; with ``anew`` it is of another driver."""
+        epoch, number = here.newest()
+        return number > self.number and (epoch > self.epoch or not anew)
+
+    def seconds(self) -> int:
+        return round(time.monotonic() - self.time)
+
+
+def _recovered(here: Site, fault: Fault, *, anew: bool = False) -> dict[str, Any]:
+    """Wait for the next batch and the end of the queues; say when the batch was there."""
+    here.wait("the next batch", lambda: fault.is_over(here, anew=anew))
+    seconds = fault.seconds()
+    here.wait_drained()
+    return {"seconds": seconds, **_end(here)}
+
+
+def _end(here: Site) -> dict[str, Any]:
+    here.send_closing()
+    held = [json.loads(text) for text in here.probes()]
+    here.stop()
+    return {**here.counted(), "probes": held, "unshipped": _unshipped(held)}
+
+
+def _unshipped(probes: list[dict[str, Any]]) -> list[str]:
+    """Return places that a job could import from and that nobody shipped to it."""
+    found = []
+    for probe in probes:
+        sandbox = Path(probe["sandbox"])
+        shipped = (
+            sandbox,
+            Path(probe["prefix"]),
+            Path(probe["base"]),
+            # Python resolves the link main.py; what lies beside its target is named by checksums.
+            sandbox.parents[2] / "cache",
+        )
+        for path in probe["path"]:
+            # Spark gives its own jar, which is a link here, by the name of its target.
+            is_spark = Path(path).name.startswith("spark-core_")
+            if not is_spark and not any(map((sandbox / path).is_relative_to, shipped)):
+                found.append(path)
+    return found
+
+
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        undisturbed,
+        executor_preempted,
+        executor_aborted,
+        executor_node_lost,
+        driver_preempted,
+        driver_node_lost,
+        executors_operation_aborted,
+        executors_operation_completed,
+        scheduler_away,
+        driver_killed_twice,
+        driver_superseded,
+        import_fails,
+        packages_in_an_archive,
+        replacements,
+        submitter_killed,
+        released_by_ci,
+    )
+}

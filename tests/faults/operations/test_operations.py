@@ -1,0 +1,276 @@
+"""Generated jobs on a minicluster with operations, through the unmodified spark-submit.
+
+Driver and executors are processes in sandboxes of their own, on a node with a bare Python.
+`make operations` plays everything; `make test` has one scene of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Generate
+from tests.faults.operations.scenes import KILLS
+from tests.project import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+PATIENCE_SECONDS = 1_800
+TWO_QUEUES = "//home/east/bids //home/west/bids"
+
+#: Folders for logs, shuffles and tables, and copies of shipped files for executors. A copy has the
+#: name of the file's target: files are links into the node's cache.
+MADE_BY_SPARK = re.compile(r"logs|spark-local|spark-warehouse|artifacts|[0-9a-f]{64}-444")
+
+#: What a job of the package says of itself, in the driver and in each Python worker.
+PROBE = """
+
+import json as _json
+import os as _os
+import sys as _sys
+
+print("PROBE", _json.dumps({
+    "path": _sys.path, "prefix": _sys.prefix, "base": _sys.base_prefix,
+    "sandbox": _os.environ["HOME"], "files": sorted(_os.listdir(_os.environ["HOME"])),
+    "variables": sorted(_os.environ),
+}), file=_sys.stderr, flush=True)
+
+
+def _same(value):
+    return value
+
+
+_transform = transform
+
+
+def transform(events):
+    return _transform(events).withColumn("channel", F.udf(_same, "string")("channel"))
+"""
+
+
+Play = Callable[[Path, Path, str], dict[str, Any]]
+
+
+@pytest.fixture
+def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play:
+    """Play a scene with a project in its environment; its figures are shown at the end."""
+
+    def play(project: Path, environment: Path, scene: str) -> dict[str, Any]:
+        found = _played(project, environment, scene, tmp_path / "outcome.json")
+        record_property("figures", found)
+        return found
+
+    return play
+
+
+def _played(project: Path, environment: Path, scene: str, outcome: Path) -> dict[str, Any]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+    done = subprocess.run(
+        [
+            environment / "bin" / "python",
+            ROOT / "tests/faults/operations/play.py",
+            "bids_stream",
+            scene,
+            outcome,
+        ],
+        cwd=project,
+        env={
+            **inherited,
+            "PYTHONPATH": os.pathsep.join(map(str, (project / "src", project, ROOT))),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout[-30_000:]
+    found: dict[str, Any] = json.loads(outcome.read_text())
+    return found
+
+
+def smaller(project: Path) -> None:
+    """Let a micro-batch be small, so that 4 000 rows are several."""
+    file = project / "config" / "local.toml"
+    text = file.read_text()
+    assert text.count("max_rows_per_partition = 2_000") == 1
+    file.write_text(text.replace("max_rows_per_partition = 2_000", "max_rows_per_partition = 250"))
+
+
+def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    """The scene of `make test`: two queues, one transaction, tasks that write when they die."""
+    project = generate(queue_paths=TWO_QUEUES)
+    smaller(project)
+    with (project / "src/bids_stream/transform.py").open("a") as file:
+        file.write(PROBE)
+    found = play(project, installed["4.1"], "executor_preempted")
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    assert found["rows_in"] == 8_000
+    assert found["batches"] > 2
+    assert len(found["probes"]) >= 3  # the driver, and workers of both executors
+    assert found["unshipped"] == []
+    shipped = {"bids_stream.zip", "main.py", "cluster.toml"}
+    # Bash reads it before the driver's Java and Python (BASH_ENV), and leaves the folder to know
+    # that it has. Executors have the driver's files, and do not use it.
+    attempt = {"attempt.sh"}
+    release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
+    unpacked = {"spark", "spyt-package"}
+    for probe in found["probes"]:
+        files = {name for name in probe["files"] if not MADE_BY_SPARK.fullmatch(name)}
+        assert files - {"attempt.began"} == shipped | attempt | release | unpacked
+        assert "YT_TOKEN" not in probe["variables"]
+        assert "YT_SECURE_VAULT_YT_TOKEN" in probe["variables"]
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues", "scene"),
+    [
+        ("transactional", "map", TWO_QUEUES, "undisturbed"),
+        ("at_least_once", "map", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "window", "//home/ytstream/bids", "undisturbed"),
+        ("transactional", "sessions", "//home/ytstream/bids", "packages_in_an_archive"),
+    ],
+)
+def test_a_job_reads_its_queues_to_the_end(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    spark: str,
+    guarantee: str,
+    processing: str,
+    queues: str,
+    scene: str,
+) -> None:
+    project = generate(
+        guarantee=guarantee, processing=processing, queue_paths=queues, spark_version=spark
+    )
+    smaller(project)
+    found = play(project, installed[spark], scene)
+    assert (found["lost"], found["repeated"]) == (0, 0)
+    # A transaction is on one proxy that all tasks reach; without one, each job has its own.
+    assert (found["through_job_proxies"] > 0) == (guarantee == "at_least_once")
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize(
+    ("scene", "guarantee", "processing", "spark"),
+    [
+        ("executor_aborted", "transactional", "map", "4.1"),
+        ("executor_preempted", "transactional", "map", "3.5"),
+        ("executor_preempted", "transactional", "window", "4.1"),
+        ("executor_preempted", "idempotent", "map", "4.1"),
+        ("executor_preempted", "at_least_once", "map", "4.1"),
+        ("executor_node_lost", "transactional", "map", "4.1"),
+        ("driver_preempted", "transactional", "map", "4.1"),
+        ("driver_preempted", "transactional", "window", "3.5"),
+        ("driver_preempted", "transactional", "window", "4.1"),
+        ("driver_preempted", "at_least_once", "map", "4.1"),
+        ("driver_node_lost", "transactional", "map", "4.1"),
+        ("driver_node_lost", "transactional", "window", "4.1"),
+        ("executors_operation_aborted", "transactional", "window", "4.1"),
+        ("executors_operation_completed", "transactional", "map", "4.1"),
+        ("scheduler_away", "transactional", "map", "4.1"),
+        ("driver_killed_twice", "transactional", "map", "4.1"),
+        ("driver_superseded", "transactional", "map", "4.1"),
+    ],
+)
+def test_no_fault_breaks_the_guarantee(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    scene: str,
+    guarantee: str,
+    processing: str,
+    spark: str,
+) -> None:
+    project = generate(guarantee=guarantee, processing=processing, spark_version=spark)
+    smaller(project)
+    found = play(project, installed[spark], scene)
+    assert found["lost"] == 0
+    assert found["repeated"] == 0 or guarantee == "at_least_once"
+    if scene == "executors_operation_completed":
+        assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
+    if scene == "scheduler_away":
+        assert found["attempts"] == 1
+    if scene == "driver_killed_twice":
+        assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
+    if scene == "driver_superseded":
+        assert (found["ended"], found["attempts"]) == ("aborted", 1)  # no other attempt
+        assert "the job has ended itself" in found["error"]
+
+
+@pytest.mark.journey
+def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    found = play(generate(), installed["4.1"], "import_fails")
+    assert found["exit"] == 1
+    assert "libbids.so.1: cannot open shared object file" in found["said"]
+    assert "Traceback" not in found["said"]
+    assert (found["states"], found["attempts"]) == (["aborted"], 1)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_a_replacement_comes_back_from_what_does_not_work(
+    generate: Generate, installed: dict[str, Path], play: Play, processing: str
+) -> None:
+    project = generate(processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], "replacements")
+    assert found["same"] == [0, True]
+    assert [found[name]["exit"] for name in ("new", "idle")] == [0, 0]
+    for name in ("cannot_start", "fails_in_a_batch"):
+        assert found[name]["exit"] == 5
+        assert found[name]["last"].startswith("rolled back: ")
+    assert "libbids.so.1" in found["cannot_start"]["refused"]["why"]
+    # It came to a batch, planned it, and an executor failed in it.
+    refused = found["fails_in_a_batch"]["refused"]
+    named = re.search(r"batch (\d+)-(\d+): ValueError: no rate for this", refused["why"])
+    assert named is not None, refused
+    assert int(named[1]) == refused["epoch"]
+    assert processing == "map" or int(named[2]) in refused["planned"]
+    assert found["new"]["parts"]
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_a_replacement_ends_where_it_should_though_its_submitter_was_killed(
+    generate: Generate, installed: dict[str, Path], play: Play, processing: str
+) -> None:
+    project = generate(processing=processing)
+    smaller(project)
+    found = play(project, installed["4.1"], "submitter_killed")
+    assert {name: found[name]["exit"] for name in KILLS} == {
+        "former_has_ended": 0,
+        "new_one_runs": 0,
+        "new_one_has_ended": 5,
+    }
+    assert found["new_one_has_ended"]["last"].startswith("rolled back: ")
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_the_steps_of_a_workflow_release_the_job(
+    generate: Generate, installed: dict[str, Path], play: Play, ci: str
+) -> None:
+    found = play(generate(ci=ci), installed["4.1"], "released_by_ci")
+    assert found["steps"] == [
+        "make setup", "make check CONFIG=config/production.toml", "make submit REPLACE=1",
+    ]  # fmt: skip
+    assert found["drivers"] == ["completed", "running"]
+    assert not found["has_token"]
+    assert (found["lost"], found["repeated"]) == (0, 0)

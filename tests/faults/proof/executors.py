@@ -1,0 +1,66 @@
+"""`python -m tests.faults.proof.executors`: executors that are processes of a standalone cluster.
+
+They are killed while they write, alone or with their worker, or the rows that a task has prepared
+for others are gone. Spark starts tasks again, inside the same transaction. Played with the job's
+settings, with the fence alone, and without either, which repeats rows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+
+from packages.ytstream.tests.retries import play
+from tests.faults.proof import results
+from tests.faults.proof.scene import SEED
+
+#: What is played, and the name that it has on the page.
+FAULTS = {
+    "write": "a-write-fails-once",
+    "executor": "executors-killed",
+    "worker": "worker-killed",
+    "fetch": "shuffle-gone",
+}
+CURES = {"all": "executors", "fence": "executors", "none": "without the fence against attempts"}
+#: Spark starts no task again then, or none that has written.
+NOT_PLAYED = {("write", "all"), ("fetch", "none")}
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Return 0 when nothing is lost, and nothing repeated but without the fence."""
+    commit, wrong = results.commit(), 0
+    for fault in wanted or FAULTS:
+        for cure, of in CURES.items():
+            if (fault, cure) in NOT_PLAYED:
+                continue
+            started = time.monotonic()
+            (found,) = play(fault, cure)
+            lost, repeated = int(found["lost"]), int(found["duplicated"])
+            holds = not lost and not repeated
+            wrong += holds == (cure == "none")
+            where = (
+                "transactional-deduplicate-1:middle:PullConsumer.queue-0"
+                if fault == "fetch"
+                else "transactional-map-1:middle:ModifyRows.output"
+            )
+            line = results.Line(
+                case=f"{where}:{FAULTS[fault]}-{cure}",
+                verdict="held" if holds else "failed",
+                lost=lost,
+                repeated=repeated,
+                seconds=round(time.monotonic() - started, 1),
+                seed=SEED,
+                commit=commit,
+                of=of,
+                # Without folders: they are another machine's.
+                said=re.sub(r"/\S*/", "", str(found["failure"]))[:200],
+            )
+            results.append(line)
+            print(f"{line.verdict:8} {line.case}: {lost} lost, {repeated} repeated", flush=True)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

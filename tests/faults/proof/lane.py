@@ -1,0 +1,92 @@
+"""A lane: one minicluster and one JVM, in which cases are played one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from minicluster import testing
+from packages.ytstream.tests.examples import Example, example, settings_of
+from packages.ytstream.tests.helpers import adopt
+from tests.faults.proof.variants import Variant
+from tests.jvm import submit_args
+from ytstream import provision
+from ytstream.cluster import connect
+from ytstream.demo.sample import Sample
+from ytstream.demo.tables import fill_reference
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+
+#: Rows of one partition in a batch; a task makes two writes of them.
+PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
+TRIGGER_SECONDS = 0.1
+
+
+@dataclass
+class Lane:
+    """What the cases of one lane share."""
+
+    cluster: testing.Running
+    spark: SparkSession
+    folder: Path
+    _empty: str
+
+    def provisioned(self, variant: Variant) -> tuple[Connection, Sample]:
+        """Empty the cluster, make the variant's objects, and give the session its settings."""
+        testing.empty(self.cluster, self._empty)
+        connection, sample = connection_of(variant, self.cluster.http)
+        with patch.object(provision, "LOCAL_QUEUE_TABLETS", PARTITIONS):
+            provision.provision(connection)
+        fill_reference(connection, sample)
+        self.adopt(connection)
+        return connection, sample
+
+    def adopt(self, connection: Connection) -> None:
+        """Give the session the settings of a job."""
+        adopt(self.spark, connection)
+
+
+def connection_of(
+    variant: Variant, proxy: str, rows: int = PARTITION_ROWS
+) -> tuple[Connection, Sample]:
+    """Connect the variant's job to a cluster; ``rows`` of a partition in a batch at most."""
+    made = made_of(variant)
+    settings = replace(
+        settings_of(made.job, variant.root, proxy=proxy, queues=variant.queues),
+        max_rows_per_partition=rows,
+        dyn_batch_size=WRITE_ROWS,
+        trigger_seconds=TRIGGER_SECONDS,
+    )
+    return Connection(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
+
+
+def made_of(variant: Variant) -> Example:
+    """Return the job and its sample; the listing has one output and rejects nothing."""
+    rejects = not variant.is_listing
+    return example(variant.guarantee, variant.processing, variant.queues, rejects=rejects)
+
+
+@contextmanager
+def opened() -> Iterator[Lane]:
+    """Start a minicluster and a JVM for the length of the block."""
+    from ytstream.query import session
+
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
+    with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:
+        empty = str(Path(folder, "empty.state"))
+        cluster.client.save(empty)
+        job = example("transactional", "map").job
+        settings = settings_of(job, "//home/none", proxy=cluster.http)
+        connection = Connection(connect(settings), settings, job, guarantee_of(job))
+        spark = session.open_session(connection)
+        try:
+            yield Lane(cluster, spark, Path(folder), empty)
+        finally:
+            spark.stop()

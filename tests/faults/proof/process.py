@@ -1,0 +1,38 @@
+"""`tests.faults.proof.process VARIANT PROXY ROWS`: the job as a process, as `run` runs it.
+
+ROWS is how many rows of a partition a micro-batch has at most.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+
+from tests.faults.proof.lane import connection_of
+from tests.faults.proof.variants import variant_of
+from tests.jvm import submit_args
+from ytstream import log
+from ytstream.errors import JobError, RestartableError
+from ytstream.query import supervisor
+from ytstream.query.jvm import explained_jvm, leave_if_hung
+from ytstream.recovery.lock import alone
+
+
+def main(variant: str, proxy: str, rows: str) -> int:
+    """Return the exit code of `run`: 0, or 1 for a refusal or failure."""
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
+    connection, _ = connection_of(variant_of(variant), proxy, int(rows))
+    try:
+        with explained_jvm(), ExitStack() as session, alone(connection):
+            supervisor.run(connection, session)
+    except (JobError, RestartableError) as error:
+        log.fail(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(*sys.argv[1:])
+    leave_if_hung(code)
+    raise SystemExit(code)

@@ -1,0 +1,379 @@
+"""One process that runs the job: the runtime's own steps, and those of Spark and SPYT between them.
+
+What a batch reads, where it begins and when the consumer moves follows SPYT: under `transactional`
+each batch begins at the consumer; elsewhere where the last one ended, unless the consumer is ahead
+in any partition when the query starts, and the consumer is moved a batch late, without a look at
+where it is (YtStreamingSource.commit). Rows are read by number and counted, as SPYT does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from packages.ytstream.tests.driver import offsets_text
+from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablets, InsideTransaction
+from ytstream.cluster import cluster_name
+from ytstream.columns import key_of
+from ytstream.config import Settings
+from ytstream.job import Connection
+from ytstream.ledger import BatchRow, Head, batch_name
+from ytstream.plan import observed_name
+from ytstream.positions import Rows
+from ytstream.query import batch
+from ytstream.query.audit import Range
+from ytstream.query.snapshots import StaticTables
+from ytstream.recovery import aside, before_start, checkpoint, snapshot
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.folder import path_of
+from ytstream.recovery.snapshot import Select
+from ytstream.schema import table_schema
+
+#: Functions are looked up at each call, since tests take guards out of the module.
+runtime: Any = batch
+#: An aggregate has so many keys; a row whose number leaves BAD_REST is rejected.
+KEYS, BAD, BAD_REST = 3, 4, 3
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """One row of a queue."""
+
+    queue: str
+    partition: int
+    index: int
+    id: int
+
+
+@dataclass
+class Query:
+    """A running query's memory, as far as it decides what is read."""
+
+    #: The folder's last planned batch; -1: none.
+    number: int
+    #: It was planned and is not in the commit log.
+    is_again: bool
+    #: Where the next batch begins without a transaction; by queue.
+    begins: list[dict[int, int]]
+    static_tables: StaticTables
+
+
+@dataclass
+class Driver:
+    """A process of the job with the declaration and the configuration that it was started with."""
+
+    connection: Connection
+    client: InsideClient
+    tablets: InsideTablets
+    epoch: Epoch = field(default_factory=Epoch)
+    query: Query | None = None
+    #: Whether a start of this process was committed, and no query has ended since.
+    has_begun: bool = False
+    #: Whether SPYT in it moves the consumer a batch late.
+    moves_consumer: bool = True
+    #: What starts have said.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the process has read."""
+        return self.connection.settings
+
+    @property
+    def folder(self) -> str:
+        """The checkpoint folder of the last start."""
+        return path_of(self.settings, self.epoch.number)
+
+    @property
+    def _in_transaction(self) -> bool:
+        return self.connection.guarantee.in_transaction
+
+    def start(self) -> None:
+        """Commit a start, as the supervisor does."""
+        self.query, self.has_begun = None, False
+        tablets: Any = self.tablets
+        self.epoch = before_start.claim(self.connection, tablets, self.epoch)
+        self.notes += before_start.start(self.connection, tablets, self.epoch).said
+        self.has_begun = True
+
+    def batch(self) -> bool:
+        """Run one batch, the query's start before it; return whether there was one to run."""
+        try:
+            self.query = self.query or self._look()
+            planned = self._plan(self.query)
+            if planned is None:
+                return False
+            self._run(self.query, *planned)
+        except DeathError:
+            raise
+        except BaseException:
+            self.query, self.has_begun = None, False
+            raise
+        return True
+
+    def publish(self) -> None:
+        """Publish as the thread that follows the query does."""
+        if self.query is not None and self.connection.job.static:
+            self.query.static_tables.publish(self._client, self.settings, math.inf)
+
+    @property
+    def _client(self) -> Any:
+        return self.client
+
+    # -- the query's start, and the plan of a batch ----------------------------------------------
+
+    def _look(self) -> Query:
+        """Start the query: SPYT looks at the consumer, Spark at its logs."""
+        static_tables = StaticTables(self.epoch)
+        if self.connection.job.static:
+            static_tables.settle(self._client, self.settings)
+        offsets = checkpoint.numbers(self._client, f"{self.folder}/offsets")
+        commits = checkpoint.numbers(self._client, f"{self.folder}/commits")
+        consumed = self._consumed()
+        if not offsets:
+            return Query(-1, False, consumed, static_tables)
+        number = offsets[-1]
+        is_again = number not in commits
+        before = number - 1 if is_again else number
+        begins = [*map(dict, self._ends(before))] if before in offsets else consumed
+        is_ahead = any(
+            row > begin.get(partition, 0)
+            for begin, rows in zip(begins, consumed, strict=True)
+            for partition, row in rows.items()
+        )
+        return Query(number, is_again, consumed if is_ahead else begins, static_tables)
+
+    def _plan(self, query: Query) -> tuple[int, list[dict[int, int]]] | None:
+        """Return number and ends of the next batch; None when there is nothing to read."""
+        if self._in_transaction:
+            query.begins = self._consumed()
+        if query.is_again:
+            return query.number, [*map(dict, self._ends(query.number))]
+        ends = [self._upper(path, begin) for path, begin in zip(*self._places(query), strict=True)]
+        last = self._ends(query.number) if query.number >= 0 else [{} for _ in ends]
+        if all(
+            row <= max(begin.get(partition, 0), was.get(partition, 0))
+            for begin, was, end in zip(query.begins, last, ends, strict=True)
+            for partition, row in end.items()
+        ):
+            return None
+        number = query.number + 1
+        self._write(f"offsets/{number}", offsets_text(ends), new=True)
+        if number and self.moves_consumer and not self._in_transaction:
+            for path, rows in zip(self.settings.queues, last, strict=True):
+                for partition, row in rows.items():
+                    self.client.advance_queue_consumer(
+                        self.settings.consumer, path, partition, None, row
+                    )
+        query.number, query.is_again = number, True
+        return number, ends
+
+    def _places(self, query: Query) -> tuple[Sequence[str], Sequence[Mapping[int, int]]]:
+        return self.settings.queues, query.begins
+
+    def _upper(self, path: str, begins: Mapping[int, int]) -> dict[int, int]:
+        count = int(self.client.get(f"{path}/@tablet_count"))
+        infos = self.client.get_tablet_infos(path, range(count))["tablets"]
+        return {
+            p: max(
+                begin,
+                min(begin + self.settings.max_rows_per_partition, int(info["total_row_count"])),
+            )
+            for p, info in enumerate(infos)
+            for begin in [begins.get(p, 0)]
+        }
+
+    def _ends(self, number: int) -> Rows:
+        return checkpoint.planned(self._client, self.folder, number).ends
+
+    def _consumed(self) -> list[dict[int, int]]:
+        found = snapshot.consumed(
+            self.client.select_rows, cluster_name(self._client), self.settings.consumer
+        )
+        return [dict(found.get(path, {})) for path in self.settings.queues]
+
+    # -- the batch -------------------------------------------------------------------------------
+
+    def _run(self, query: Query, number: int, ends: list[dict[int, int]]) -> None:
+        begins = query.begins
+        if self._in_transaction:
+            transaction = InsideTransaction(self.client.inside)
+            try:
+                self._write_batch(query, number, begins, ends, transaction)
+                self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)
+                for path, rows in zip(self.settings.queues, ends, strict=True):
+                    for partition, end in rows.items():
+                        transaction.advance(self.settings.consumer, path, partition, None, end)
+                transaction.commit()
+            except DeathError:
+                raise
+            except BaseException:
+                transaction.abort()
+                for later in checkpoint.numbers(self._client, f"{self.folder}/commits"):
+                    if later >= number:
+                        self.client.remove(f"{self.folder}/commits/{later}")
+                raise
+        else:
+            self._write_batch(query, number, begins, ends, None)
+            self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)
+        query.is_again, query.begins = False, ends
+
+    def _write_batch(
+        self,
+        query: Query,
+        number: int,
+        begins: Rows,
+        ends: list[dict[int, int]],
+        transaction: InsideTransaction | None,
+    ) -> None:
+        """Do what query/batch.py does in a batch; Spark's part is played on plain rows."""
+        connection, client, settings = self.connection, self._client, self.settings
+        select = transaction.select if transaction else client.select_rows
+        cluster, started = cluster_name(client), datetime.now(UTC)
+        head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+        name = batch_name(self.epoch.number, number)
+        planned = runtime.ranges(
+            name,
+            settings.queues,
+            head.ends,
+            checkpoint.by_queue(ends, len(settings.queues)),
+        )
+        reads = [
+            {
+                partition: Range(begin.get(partition, 0), row)
+                for partition, row in end.items()
+                if row > begin.get(partition, 0)
+            }
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+        runtime.verify_start(name, planned, reads)
+        rows = [
+            row
+            for path, begin, end in zip(settings.queues, begins, ends, strict=True)
+            for partition, upper in end.items()
+            for row in self._pull(path, partition, begin.get(partition, 0), upper)
+        ]
+        state = self._next_state(number, rows)
+        self._write_outputs(query, number, rows, state, transaction)
+        self.publish()  # the other thread does so at any time
+        if connection.job.kind.is_stateful:
+            self._write(f"state/0/0/{number + 1}.delta", json.dumps(state))
+        read = Counter(row.queue for row in rows)
+        sums = Counter[str]()
+        for row in rows:
+            sums[row.queue] += row.index
+        metrics = {
+            observed_name(path): (read[path], sums[path] if read[path] else None)
+            for path in settings.queues
+        }
+        runtime.audit(client, name, head.ids, planned, metrics)
+        pairs = {
+            path: {partition: (span.first, span.end) for partition, span in found.items()}
+            for path, found in planned.items()
+        }
+        tables = query.static_tables.tables(number)
+        done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
+        after = runtime.moved(head, number, planned)
+        if transaction is not None:
+            runtime.write_head(transaction, settings.ledger, after, done)
+            return
+
+        def verify(select: Select) -> Head:
+            found: Head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+            return found
+
+        tablets, consumer = self.tablets, settings.consumer
+        runtime.close_batch(tablets, verify, consumer, settings.ledger, after, done)
+
+    def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
+        """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""
+        if end <= begin:
+            return []
+        found = self.client.inside.call(
+            "pull_queue",
+            queue_path=path,
+            partition_index=partition,
+            offset=begin,
+            max_row_count=end - begin,
+        )
+        return [Row(path, partition, int(row["$row_index"]), int(row["id"])) for row in found]
+
+    def _next_state(self, number: int, rows: Sequence[Row]) -> list[int]:
+        if not self.connection.job.kind.is_stateful or number == 0:
+            return [row.id for row in rows]
+        text = self.client.read_file(f"{self.folder}/state/0/0/{number}.delta").read()
+        return [*json.loads(text), *(row.id for row in rows)]
+
+    def _write_outputs(
+        self,
+        query: Query,
+        number: int,
+        rows: Sequence[Row],
+        state: Sequence[int],
+        transaction: InsideTransaction | None,
+    ) -> None:
+        job, settings = self.connection.job, self.settings
+        good = [row for row in rows if not (job.reject and row.id % BAD == BAD_REST)]
+        parts: dict[str, list[dict[str, Any]]] = {
+            "output": [{"id": row.id} for row in good],
+            "rejected": [
+                {**self._position(row), "reason": "bad", "time": 0, "row": str(row.id)}
+                for row in rows
+                if row not in good
+            ],
+        }
+        if job.processing == "aggregate":
+            changed = {row.id % KEYS for row in rows}
+            totals = [(k, sum(id for id in state if id % KEYS == k)) for k in sorted(changed)]
+            parts = {
+                "output": [{"k": k, "total": total} for k, total in totals],
+                "read": [{"id": row.id} for row in good],
+            }
+        elif job.guarantee == "idempotent" and not job.static:
+            parts["output"] = [{**self._position(row), "id": row.id} for row in good]
+        for name in job.outputs:
+            if name in job.static:
+                self._shelve(query, number, name, parts[name])
+            elif parts[name]:  # in two requests: a driver may die between them
+                half = (len(parts[name]) + 1) // 2
+                for some in filter(None, (parts[name][:half], parts[name][half:])):
+                    if transaction is not None:
+                        columns = job.output_columns[name]
+                        transaction.modify(settings.outputs[name], columns, some)
+                    else:
+                        self.client.insert_rows(settings.outputs[name], some)
+
+    def _shelve(self, query: Query, number: int, name: str, rows: list[dict[str, Any]]) -> None:
+        """Write a table aside, as query/snapshots.py does."""
+        if not rows:
+            return
+        table = aside.Table(name, self.epoch.number, number)
+        path = table.path_in(self.settings)
+        columns = self.connection.job.output_columns[name]
+        schema = table_schema(columns).to_yson_type()
+        self.client.create("table", path, recursive=True, attributes={"schema": schema})
+        self.client.write_table(path, rows)
+        query.static_tables._written[table] = f"{self.settings.outputs[name]}/{table.name}"
+
+    def _write(self, name: str, text: str, *, new: bool = False) -> None:
+        """Write a file of the checkpoint as Spark does: aside, then moved into its place.
+
+        An entry of a log that is there already is an error.
+        """
+        folder, _, last = f"{self.folder}/{name}".rpartition("/")
+        aside = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}.tmp"
+        self.client.write_file(aside, text.encode(), force_create=True)
+        self.client.move(aside, f"{folder}/{last}", force=not new)
+
+    def _position(self, row: Row) -> dict[str, Any]:
+        """Return the key of the row's place, with the queue where the table has it."""
+        columns = {"queue_id": row.queue, "tablet_index": row.partition, "row_index": row.index}
+        name = "rejected" if self.connection.job.reject else "output"
+        key = key_of(self.connection.job.output_columns[name])
+        return {column: columns[column] for column in key}

@@ -1,0 +1,113 @@
+"""Sequences that broke a promise once: the holes of the runtime that they found stay closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tests.faults.sequences.generate import Life
+from tests.faults.sequences.world import Form, Op
+
+_TWO_BATCHES = (Op("send", 3), Op("batch"), Op("batch"))
+
+
+class Found(NamedTuple):
+    """A sequence, what it gave without its cure, and the operation that it needs."""
+
+    life: Life
+    gave: str
+    needs: str
+
+
+FOUND: Mapping[str, Found] = {
+    # A is paused before SPYT confirms its first batch; B drains; B2 commits its start; A goes on.
+    "an older driver moves the consumer back behind a start": Found(
+        Life(
+            Form("at_least_once", is_static=True, most_rows=50),
+            (
+                *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
+                *(Op("batch"), Op("batch"), Op("restart", 1), Op("older"), Op("batch")),
+            ),
+        ),
+        "repeated",
+        "late move",
+    ),
+    "an older driver moves the consumer back, output by position": Found(
+        Life(
+            Form("idempotent", most_rows=50),
+            (
+                *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
+                *(Op("batch"), Op("batch"), Op("restart", 1), Op("older"), Op("batch")),
+            ),
+        ),
+        "read, ",
+        "late move",
+    ),
+    "an older driver moves the consumer forward after a rewind": Found(
+        Life(
+            Form("at_least_once"),
+            (
+                *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
+                *(Op("rewind"), Op("older"), Op("batch")),
+            ),
+        ),
+        "the consumer was moved forward",
+        "late move",
+    ),
+    # A, which was paused, has moved the consumer back.
+    "a queue out and in again": Found(
+        Life(
+            Form("at_least_once"),
+            (
+                *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
+                *(Op("batch"), Op("batch"), Op("older")),
+                *(Op("queue_out"), Op("migrate"), Op("queue_in")),
+            ),
+        ),
+        "the head went back",
+        "queue_in",
+    ),
+    "a queue out and in again, from its latest rows": Found(
+        Life(
+            Form("at_least_once", start_from="latest"),
+            (Op("restart"), Op("send", 3), Op("queue_out"), Op("migrate"), Op("queue_in")),
+        ),
+        "lost",
+        "queue_in",
+    ),
+    "a recreated queue, output by position": Found(
+        Life(Form("idempotent"), (*_TWO_BATCHES, Op("recreate"), Op("send", 3))),
+        "lost, there is",
+        "recreate",
+    ),
+    "a recreated queue, rejected rows": Found(
+        Life(
+            Form("transactional"),
+            (Op("send"), Op("batch"), Op("batch"), Op("recreate"), Op("send", 2), Op("send")),
+        ),
+        "lost, there is",
+        "recreate",
+    ),
+    # A is paused after it has verified the head, and reads the new queue; B had read the old one.
+    "a recreated queue, and an older driver that reads it": Found(
+        Life(
+            Form("idempotent", queues=1, most_rows=50),
+            (
+                *(Op("send", 3), Op("pause_in_batch", 11), Op("batch")),
+                *(Op("recreate"), Op("send", 3), Op("older")),
+            ),
+        ),
+        "lost, there is",
+        "recreate beside an older driver",
+    ),
+    "batch rows removed while a table waits": Found(
+        Life(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
+        "lost",
+        "forget",
+    ),
+    "ledger and consumer removed": Found(
+        Life(Form("transactional", "window"), (Op("send", 1), Op("batch"), Op("lose"))),
+        "not refused",
+        "lose",
+    ),
+}

@@ -1,0 +1,531 @@
+"""What must come of a sequence, told without the runtime: from what was sent and what was ordered.
+
+The rows of a partition are read in stretches. A stretch begins where the first start or an operator
+has put the job, and ends where the ledger stood at the next such order; stretches follow each other
+without a gap, unless an order says so. Each stretch has to be in the outputs, in the ledger's batch
+rows and in the state exactly once, or at least once where no more is promised. Rows that were
+trimmed before they were read may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
+from tests.faults.sequences.inside import InsideClient
+from ytstream.config import Settings
+from ytstream.job import Connection
+
+MIGRATE, GONE = "run `migrate`", "does not name any more"
+RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"
+POSITIONS = "stored under their positions in a queue"
+STAY = "its partitions cannot stay where they were"
+NOWHERE = "neither the ledger nor the consumer knows where the job was"
+STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
+
+
+@dataclass
+class Stretch:
+    """Rows of one partition that follow each other, read under one guarantee."""
+
+    begin: int
+    guarantee: str
+    #: The ledger's number of batches before it, and with it.
+    after: int
+    end: int = 0
+    upto: int = 0
+    #: Whether the ledger's batch rows of it are all there.
+    is_counted: bool = True
+
+
+@dataclass
+class Part:
+    """One partition: its rows, and what was ordered."""
+
+    ids: list[int] = field(default_factory=list)
+    lower: int = 0
+    #: Where it may begin by start_from: every first row, and every end, that it had.
+    lowers: set[int] = field(default_factory=lambda: {0})
+    uppers: set[int] = field(default_factory=lambda: {0})
+    #: Trimmed before they were read.
+    excused: set[int] = field(default_factory=set)
+    stretches: list[Stretch] = field(default_factory=list)
+    #: Where the ledger was when it last named the queue.
+    at: int = 0
+    #: The row that the state begins with.
+    state_begin: int = 0
+    #: Whether an operator has agreed that a later queue's rows take the place of these.
+    is_given_up: bool = False
+
+
+@dataclass
+class Oracle:
+    """Follows a job from outside; ``look`` after each operation."""
+
+    client: InsideClient
+    is_static: bool
+    #: Whether queues come and go with the state kept.
+    keeps_state: bool = True
+    parts: dict[tuple[str, int], Part] = field(default_factory=dict)
+    is_rewound: tuple[str, dict[tuple[str, int], int]] | None = None
+    owner: str = ""
+    #: The head row as it is in the table.
+    head: Mapping[str, Any] = field(default_factory=dict)
+    #: The partitions of queues that were dropped, with their places.
+    former: list[tuple[tuple[str, int], Part]] = field(default_factory=list)
+    #: Queues that were recreated, and that no `rewind` has taken on since.
+    recreated: set[str] = field(default_factory=set)
+    #: Whether the ledger was removed, and no `rewind` has made a new one.
+    is_lost: bool = False
+    #: Whether batch rows of the ledger were removed: tables may stay aside.
+    is_forgotten: bool = False
+    #: Of an aggregate: its totals, and the rows that it had read, when its state began.
+    _totals: dict[int, int] = field(default_factory=dict)
+    _read: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a start was ever committed."""
+        return bool(self.head) and self.head["state"]["folder"] is not None
+
+    # -- what is done ----------------------------------------------------------------------------
+
+    def part(self, queue: str, partition: int) -> Part:
+        """Return a partition, new ones too."""
+        return self.parts.setdefault((queue, partition), Part())
+
+    def sent(self, queue: str, rows: Sequence[tuple[int, int]]) -> None:
+        """Note rows that were appended, as (partition, id)."""
+        for partition, id in rows:
+            self.part(queue, partition).ids.append(id)
+        for partition in {partition for partition, _ in rows}:
+            part = self.part(queue, partition)
+            part.uppers.add(len(part.ids))
+
+    def partitioned(self, queue: str, partition: int) -> None:
+        """Note a new partition: a queue that the job knows is read from its row 0."""
+        self.part(queue, partition)
+
+    def trimmed(self, queue: str, partition: int, row: int) -> None:
+        """Note that rows were trimmed; those that were not read yet may be missing."""
+        part = self.part(queue, partition)
+        part.lower = row
+        part.lowers.add(row)
+        if part.stretches:
+            part.excused |= set(range(part.at, row))
+
+    def dropped(self, queue: str) -> None:
+        """Note that a queue was recreated under its path: its rows are others."""
+        if self.has_begun and queue in self._ends():
+            self.recreated.add(queue)
+        for place in [place for place in self.parts if place[0] == queue]:
+            part = self.parts.pop(place)
+            if part.stretches:
+                # A batch that has read further rows already may still commit.
+                part.excused |= set(range(part.at, len(part.ids)))
+                part.at = len(part.ids)
+                part.stretches[-1].end, part.stretches[-1].upto = part.at, sys.maxsize
+                self.former.append((place, part))
+                self.recreated.add(queue)
+
+    def forgotten(self, *, ledger: bool) -> None:
+        """Note that batch rows of the ledger were removed, or the whole table."""
+        if ledger:
+            self.is_lost |= self.has_begun
+            self.head, self.owner = {}, ""
+        self.is_forgotten = True
+        for part in self._every():
+            for stretch in part.stretches:
+                stretch.is_counted = False
+
+    def _every(self) -> list[Part]:
+        return [*self.parts.values(), *(part for _, part in self.former)]
+
+    def rewinds(self, to: str, rows: Sequence[str]) -> None:
+        """Note an order to rewind."""
+        named = {}
+        for text in rows:
+            place, _, row = text.rpartition("=")
+            queue, _, partition = place.rpartition(":")
+            named[queue, int(partition)] = int(row)
+        self.is_rewound = (to, named)
+
+    # -- what is seen ----------------------------------------------------------------------------
+
+    def look(self, settings: Settings, guarantee: str) -> str:
+        """Read the head; return what is wrong with it, or nothing."""
+        rows = [*self.client.select_rows(f'* from [{settings.ledger}] where kind = "head"')]
+        before, self.head = self.head, rows[0] if rows else {}
+        if not self.head:
+            if self.is_lost:
+                return ""
+            return "the ledger's head is gone" if before else ""
+        self.owner = self.head["state"]["owner"]
+        if not self.has_begun or self.is_rewound or self.is_lost:
+            return ""
+        ends = self._ends()
+        number, marked = int(self.head["state"]["number"]), self.head["state"]["marker"]
+        for (queue, partition), part in sorted(self.parts.items()):
+            if queue not in ends or queue in self.recreated:
+                continue
+            at = ends[queue].get(partition, 0)
+            if not part.stretches:
+                problem = self._first(settings, queue, partition, part, at)
+                if problem:
+                    return problem
+                part.stretches.append(Stretch(at, marked["guarantee"], number))
+                part.at = part.state_begin = at
+                part.excused |= set(range(at, part.lower))
+            elif at < part.at:
+                return f"the head went back on {queue}:{partition}, from row {part.at} to row {at}"
+            elif at > len(part.ids):
+                return f"the head is beyond the end of {queue}:{partition}"
+            part.at = at
+            if part.stretches[-1].guarantee != marked["guarantee"]:
+                self._close(part, marked["guarantee"])
+        return ""
+
+    def _first(self, settings: Settings, queue: str, partition: int, part: Part, at: int) -> str:
+        """Return why a partition may not begin with that row, or nothing."""
+        is_known = any(other.stretches for (q, _), other in self.parts.items() if q == queue)
+        wanted = part.lowers if settings.start_from == "earliest" else part.uppers
+        if at in wanted or (is_known and at == 0):
+            return ""
+        return f"{queue}:{partition} begins with row {at}, not with one of {sorted(wanted)}"
+
+    def _ends(self) -> dict[str, dict[int, int]]:
+        return {
+            str(queue["path"]): {int(p): int(row) for p, row in queue["ends"].items()}
+            for queue in self.head["queues"]
+        }
+
+    def _named(self) -> set[str]:
+        """Return the queues that the job reads by its head."""
+        queues = self.head["queues"]
+        return {str(queue["path"]) for queue in queues if not queue.get("removed")}
+
+    def _close(self, part: Part, guarantee: str, begin: int | None = None) -> None:
+        # Without a head its rows are not counted.
+        number, last = int(self.head["state"]["number"]) if self.head else 0, part.stretches[-1]
+        last.end, last.upto = part.at, number
+        part.at = part.at if begin is None else begin
+        part.stretches.append(Stretch(part.at, guarantee, number))
+
+    def rewound(self, connection: Connection) -> str:
+        """Begin new stretches where `rewind` was told to; return what is wrong, or nothing."""
+        assert self.is_rewound is not None
+        (to, named), self.is_rewound = self.is_rewound, None
+        ends = self._ends()
+        self.is_lost = False
+        self.recreated -= set(connection.settings.queues)
+        if connection.job.processing == "aggregate":
+            self._totals, self._read = self._totals_of(connection), self._ids_of(connection, "read")
+        for _, part in self.former:
+            part.state_begin = part.at
+            for stretch in part.stretches:
+                stretch.upto = min(stretch.upto, int(self.head["state"]["number"]))
+        for (queue, partition), part in sorted(self.parts.items()):
+            part.state_begin = part.at
+            if queue not in connection.settings.queues:
+                continue
+            wanted = named.get((queue, partition), part.at)
+            if to != "rows":
+                wanted = part.lower if to == "earliest" else len(part.ids)
+            at = ends[queue].get(partition, 0)
+            if at != wanted:
+                return f"rewound {queue}:{partition} to row {at} instead of {wanted}"
+            if part.stretches:
+                self._close(part, connection.guarantee.name, wanted)
+            else:
+                number = int(self.head["state"]["number"])
+                part.stretches.append(Stretch(wanted, connection.guarantee.name, number))
+            part.at = part.state_begin = wanted
+            # What was trimmed unread is behind the job now, or named as lost by the next start.
+            part.excused |= set(range(wanted, part.lower))
+        return ""
+
+    def refusals(self, connection: Connection, *, is_command: bool = False) -> list[str]:
+        """Return the texts by which a start may be refused now; it has to be, if there is one."""
+        if self.is_lost:
+            return [LOST]
+        if not self.has_begun:
+            return []
+        marker, settings = self.head["state"]["marker"], connection.settings
+        known, named = self._named(), set(settings.queues)
+        found = []
+        # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
+        is_fixed = connection.job.kind.is_stateful and not self.keeps_state
+        if is_fixed and known != named:
+            found.append(STATE_OF)
+        is_other = marker["guarantee"] != connection.guarantee.name
+        if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
+            found.append(MIGRATE)
+        if known - named and not is_command and not is_fixed:
+            found.append(GONE)
+        is_behind = any(
+            part.at < part.lower
+            for (queue, _), part in self.parts.items()
+            if queue in named and self._is_known(queue)
+        )
+        if is_behind and settings.on_data_loss == "fail":
+            found.insert(0, TRIMMED)
+        if self.recreated & named:
+            found.insert(0, RECREATED)
+        return found
+
+    def perhaps(self) -> list[str]:
+        """Return the texts by which a start or a command may be refused besides."""
+        stay = [STAY][: len(self.recreated)]
+        return stay + [POSITIONS][: len(self.former)] + [NOWHERE][: self.is_lost]
+
+    def give_up(self) -> None:
+        """Note that rows of a recreated queue may take the place of its former ones."""
+        for _, part in self.former:
+            part.is_given_up = True
+
+    def _is_known(self, queue: str) -> bool:
+        return any(part.stretches for (q, _), part in self.parts.items() if q == queue)
+
+    # -- the comparison --------------------------------------------------------------------------
+
+    def compare(self, connection: Connection) -> None:
+        """Compare all that is on the cluster with what must be there. Raises AssertionError."""
+        for part in self.parts.values():
+            if part.stretches:
+                self._close(part, connection.guarantee.name)
+                part.stretches.pop()
+        problems = [
+            *self._unread(connection),
+            *self._in_ledger(connection),
+            *self._in_outputs(connection),
+            *self._in_state(connection),
+            *self._in_totals(connection),
+        ]
+        assert not problems, "\n".join(problems)
+
+    def _unread(self, connection: Connection) -> Iterator[str]:
+        for (queue, partition), part in sorted(self.parts.items()):
+            if queue in connection.settings.queues and part.at != len(part.ids):
+                yield f"{queue}:{partition} was read up to row {part.at} of {len(part.ids)}"
+
+    def _in_ledger(self, connection: Connection) -> Iterator[str]:
+        """Yield what the ledger's batch rows leave out or have twice, and skips that it lacks."""
+        path, skips = connection.settings.ledger, self._skips(connection)
+        rows = sorted(
+            self.client.select_rows(
+                f'number, queues, rows_read, rows_written from [{path}] where kind = "batch"'
+            ),
+            key=lambda row: int(row["number"]),
+        )
+        for row in rows:
+            if (wrote := row["rows_written"]["output"]) != row["rows_read"]:
+                yield f"ledger: batch row {row['number']}: {row['rows_read']} read, {wrote} written"
+        for (queue, partition), part in [*sorted(self.parts.items()), *self.former]:
+            for stretch in [one for one in part.stretches if one.is_counted]:
+                at = stretch.begin
+                spans = [
+                    found["rows"][str(partition)]
+                    for row in rows
+                    if stretch.after < int(row["number"]) <= stretch.upto
+                    for found in row["queues"]
+                    if found["path"] == queue and str(partition) in found["rows"]
+                ]
+                for first, end in [*spans, (stretch.end, stretch.end)]:
+                    if first < at:
+                        yield f"ledger: {queue}:{partition}, rows {first} to {at - 1} repeated"
+                    lost = [row for row in range(at, first) if row not in part.excused]
+                    if lost:
+                        yield f"ledger: {queue}:{partition}, rows {lost} lost"
+                    is_there = self.parts.get((queue, partition)) is part  # not recreated since
+                    if is_there and first > at and at not in skips(queue, partition, first):
+                        yield f"ledger: {queue}:{partition}, no row of a skip {at} to {first}"
+                    at = end
+
+    def _skips(self, connection: Connection) -> Callable[[str, int, int], set[int]]:
+        """Return a function: queue, partition and row -> the rows that skips lead from to it."""
+        query = f'queues from [{connection.settings.ledger}] where kind = "skip"'
+        moves = [
+            (str(queue["path"]), int(partition), int(first), int(after))
+            for row in self.client.select_rows(query)
+            for queue in row["queues"]
+            for partition, (first, after) in queue["moved"].items()
+        ]
+
+        def leading(queue: str, partition: int, row: int) -> set[int]:
+            found = {row}
+            for path, p, first, after in sorted(moves, key=lambda move: -move[3]):
+                if (path, p) == (queue, partition) and after in found:
+                    found.add(first)
+            return found
+
+        return leading
+
+    def _in_outputs(self, connection: Connection) -> Iterator[str]:
+        job, settings = connection.job, connection.settings
+        must: dict[str, Counter[int]] = {}
+        may: dict[str, Counter[int]] = {}
+        keyed: dict[tuple[tuple[str, int, int], int], bool] = {}
+        for (queue, partition), part in [*self.former, *self.parts.items()]:
+            for stretch in part.stretches:
+                for index in range(stretch.begin, stretch.end):
+                    id, is_excused = part.ids[index], index in part.excused
+                    is_bad = bool(job.reject) and id % BAD == BAD_REST
+                    place = (queue, partition, index)
+                    if is_bad or stretch.guarantee == "idempotent":
+                        is_free = is_excused or part.is_given_up
+                        keyed[place, id] = keyed.get((place, id), True) and is_free
+                    if is_bad:
+                        continue
+                    counts = may if is_excused else must
+                    counts.setdefault(stretch.guarantee, Counter())[id] += 1
+        yield from self._ordered(connection, must, may)
+        is_keyed = not self.is_static
+        for name, is_bad in (("rejected", True), ("output", False)):
+            if name == "rejected" and not job.reject:
+                continue
+            paths = self._paths(settings, "rejected" if is_bad else "output-idempotent")
+            if paths and (is_bad or is_keyed):
+                yield from self._positions(paths, keyed, is_bad)
+
+    def _positions(
+        self,
+        paths: Sequence[str],
+        keyed: Mapping[tuple[tuple[str, int, int], int], bool],
+        is_bad: bool,
+    ) -> Iterator[str]:
+        """Yield what is wrong in a table whose key is the row's position."""
+        every = [*self.parts, *(place for place, _ in self.former)]
+        first = min((queue for queue, _ in every), default="")
+        found: dict[tuple[str, int, int], set[int]] = {}
+        for path in paths:
+            for row in self.client.select_rows(f"* from [{path}]"):
+                queue = str(row.get("queue_id", first))
+                place = queue, int(row["tablet_index"]), int(row["row_index"])
+                found.setdefault(place, set()).add(int(row["row" if is_bad else "id"]))
+        for (place, id), is_excused in sorted(keyed.items()):
+            is_here = is_bad == (id % BAD == BAD_REST)
+            if is_here and not is_excused and id not in found.get(place, ()):
+                yield f"{paths[0]}: row {id} of {place} lost, there is {found.get(place)}"
+        for place, id in sorted((place, id) for place, ids in found.items() for id in ids):
+            if not any(
+                index < len(part.ids) and part.ids[index] == id
+                for (q, p), part in [*self.parts.items(), *self.former]
+                for index in [place[2]]
+                if (q, p) == place[:2]
+            ):
+                yield f"{paths[0]}: {place} is {id}, which is no row of that place"
+
+    def _ordered(
+        self,
+        connection: Connection,
+        must: Mapping[str, Counter[int]],
+        may: Mapping[str, Counter[int]],
+    ) -> Iterator[str]:
+        """Yield what is missing, or too much, in outputs without a key."""
+        job, settings = connection.job, connection.settings
+        name = "read" if job.processing == "aggregate" else "output"
+        if self.is_static:
+            every = Counter[int]()
+            for counts in must.values():
+                every += counts
+            perhaps = Counter[int]()
+            for counts in may.values():
+                perhaps += counts
+            found = self._static_ids(connection)
+            if self.is_forgotten:  # what the ledger cannot judge stays aside
+                perhaps += every
+                aside = self._ids_aside(connection)
+                every = Counter({id: count for id, count in every.items() if id not in aside})
+            yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
+            return
+        for guarantee in ("transactional", "at_least_once"):
+            if name != "output" and guarantee != "transactional":
+                continue
+            paths = self._paths(settings, name if name != "output" else f"output-{guarantee}")
+            if paths:
+                found = sum((self._ids_in(path) for path in paths), Counter[int]())
+                yield from _differences(
+                    paths[0],
+                    found,
+                    must.get(guarantee, Counter()),
+                    may.get(guarantee, Counter()),
+                    exactly=guarantee == "transactional",
+                )
+
+    def _static_ids(self, connection: Connection) -> Counter[int]:
+        folder = connection.settings.outputs["output"]
+        return Counter(
+            int(row["id"])
+            for name in self.client.list(folder)
+            for row in self.client.read_table(f"{folder}/{name}")
+        )
+
+    def _ids_aside(self, connection: Connection) -> set[int]:
+        folder = f"{connection.settings.aside}/output"
+        if not self.client.exists(folder):
+            return set()
+        return {
+            int(row["id"])
+            for name in self.client.list(folder)
+            for row in self.client.read_table(f"{folder}/{name}")
+        }
+
+    def _paths(self, settings: Settings, prefix: str) -> list[str]:
+        """Return the tables that an output ever was."""
+        root = settings.ledger.rpartition("/")[0]
+        names = sorted(self.client.list(root))
+        return [f"{root}/{n}" for n in names if n == prefix or n.startswith(f"{prefix}-")]
+
+    def _ids_of(self, connection: Connection, name: str) -> Counter[int]:
+        return self._ids_in(connection.settings.outputs[name])
+
+    def _ids_in(self, path: str) -> Counter[int]:
+        return Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
+
+    def _totals_of(self, connection: Connection) -> dict[int, int]:
+        path = connection.settings.outputs["output"]
+        return {
+            int(row["k"]): int(row["total"]) for row in self.client.select_rows(f"* from [{path}]")
+        }
+
+    def _in_totals(self, connection: Connection) -> Iterator[str]:
+        """Yield the totals that differ from the sums of the rows that were read."""
+        if connection.job.processing != "aggregate":
+            return
+        read = self._ids_of(connection, "read") - self._read
+        wanted = dict(self._totals)
+        for k in range(KEYS):
+            if of_key := [id * count for id, count in read.items() if id % KEYS == k]:
+                wanted[k] = sum(of_key)
+        found = self._totals_of(connection)
+        if found != wanted:
+            yield f"totals are {found} instead of {wanted}"
+
+    def _in_state(self, connection: Connection) -> Iterator[str]:
+        """Yield what the state has not counted, or more than once."""
+        if not connection.job.kind.is_stateful:
+            return
+        batch, folder = int(self.head["batch"]), self.head["state"]["folder"]
+        must, may = Counter[int](), Counter[int]()
+        for part in self._every():
+            for index in range(part.state_begin, part.at if part.stretches else 0):
+                (may if index in part.excused else must)[part.ids[index]] += 1
+        found = Counter[int]()
+        if batch >= 0:
+            path = f"{connection.settings.checkpoint}/{folder}/state/0/0/{batch + 1}.delta"
+            found = Counter(json.loads(self.client.read_file(path).read()))
+        yield from _differences("state", found, must, may, exactly=True)
+
+
+def _differences(
+    where: str, found: Counter[int], must: Counter[int], may: Counter[int], *, exactly: bool
+) -> Iterator[str]:
+    if lost := must - found:
+        yield f"{where}: rows {sorted(lost.elements())} lost"
+    if exactly and (more := found - must - may):
+        yield f"{where}: rows {sorted(more.elements())} repeated"
