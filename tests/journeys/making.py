@@ -15,10 +15,15 @@ from tests.project import ROOT
 LINT_TEST_DEMO = ("lint", "test", "demo")
 
 
-def result_of(project: Path, environment: Path, targets: Sequence[str]) -> dict[str, str]:
+def result_of(
+    project: Path,
+    environment: Path,
+    targets: Sequence[str],
+    shell: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
     """Run ``make`` with the targets, ``demo`` as the last one; return the figures of its RESULT."""
     # Not the options of the make that runs the tests.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    inherited = {name: value for name, value in shell.items() if not name.startswith("MAKE")}
     words = ["make", *targets, "UV=", f"VENV={environment}"]
     said = _run(words, project, inherited)
     return dict(word.split("=") for word in said.splitlines()[-1].split()[1:])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +12,11 @@ from typing import NamedTuple
 import pytest
 
 from packages.ytstream.tests import all_types
+from tests import strange
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
-from tests.project import OPTIONS, ROOT
+from tests.project import OPTIONS, ROOT, generate
+from tools.overlay import overlay
 from ytstream.columns import resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"
@@ -85,16 +88,31 @@ def test_its_lint_tests_and_demo_pass(
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_the_demo_with_columns_of_every_type_passes(
-    generate: Generate, installed: dict[str, Path]
+def test_the_demo_with_columns_of_every_type_passes_in_a_strange_environment(
+    environments: dict[str, Path], tmp_path: Path
 ) -> None:
-    """One job stands for all in `make test`."""
-    _make(["demo"], generate, installed, JOBS[0])
+    """One job stands for all in `make test`: everything that a stranger may have is there."""
+    job = JOBS[0]
+    (folder := tmp_path / strange.FOLDER).mkdir()
+    # Python takes its folders from the name that it is called by: Spark is in the folder, too.
+    (folder / "packages").symlink_to(environments[job.spark])
+    environment = overlay(folder / "packages", folder / "environment")
+    project = _project(lambda **answers: generate(folder, **answers), job)
+    former = os.umask(0o077)
+    try:
+        shell = strange.environment(tmp_path / "of others")
+        _verify(result_of(project, environment, ["demo"], shell), job)
+    finally:
+        os.umask(former)
 
 
 def _make(
     targets: Sequence[str], generate: Generate, installed: dict[str, Path], job: Foreign
 ) -> None:
+    _verify(result_of(_project(generate, job), installed[job.spark], targets), job)
+
+
+def _project(generate: Generate, job: Foreign) -> Path:
     project = generate(
         project_name=job.name,
         processing=job.processing,
@@ -109,8 +127,10 @@ def _make(
     edit(project / "config" / "local.toml", SMALLER)
     data = _data(job)
     shutil.copy(data, project / "sample" / data.name)
+    return project
 
-    result = result_of(project, installed[job.spark], targets)
+
+def _verify(result: Mapping[str, str], job: Foreign) -> None:
     assert (result["guarantee"], result["processing"]) == (job.guarantee, job.processing)
     assert int(result["rows_out"]) > 0
     assert (result["lost"], result["kills"], result["restarts"]) == ("0", "1", "1")
