@@ -52,9 +52,6 @@ def test_every_question_and_every_value_is_explained() -> None:
         assert values
         assert list(prompts[name]) == ["__prompt__", *values]
         assert all(prompts[name][value].startswith(f"{value}: ") for value in values)
-    labels = [prompts[name] for name in prompts if name not in CHOICES]
-    labels += [label for name in CHOICES for label in prompts[name].values()]
-    assert all(len(label) <= 80 for label in labels)  # a terminal's line
     # The prompt library takes square brackets for mark-up.
     assert "[" not in json.dumps(list(prompts.values()))[1:-1]
 

@@ -69,7 +69,7 @@ def test_it_is_one_with_many_queues_too(generate: Generate) -> None:
     paths = [f"//home/team/queue-{number}" for number in range(2_000)]
     text = text_of(generate(processing="join", queue_paths=" ".join(paths)))
     assert "| reads | 2000 queues, named in `config/production.toml` |" in text
-    assert len(text) < 10_000
+    assert paths[-1] not in text
 
 
 def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
