@@ -24,6 +24,7 @@ from packages.ytstream.tests.helpers import ConnectionOf, DriverOf, StreamOf, ad
 from tests.jvm import SHARED, submit_args
 from ytstream import provision
 from ytstream.cluster import Client, connect
+from ytstream.config import Settings
 from ytstream.demo.tables import fill_reference
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
@@ -36,6 +37,8 @@ yt.wrapper.common.get_version = cache(yt.wrapper.common.get_version)
 yt.wrapper.default_config.get_type_hints = cache(yt.wrapper.default_config.get_type_hints)
 # The proxies of whoever runs the tests are not for a cluster on this machine; so it looks for none.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
+
+DEFAULT_CONNECTOR: str = Settings.connector
 
 
 def _remember_classes() -> None:
@@ -79,8 +82,18 @@ def root(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def connector(request: pytest.FixtureRequest) -> str:
+    """Name the connector of the test's jobs: the default one, unless a test or the shell says.
+
+    A test does with parametrize(..., indirect=True); a whole run on the other connector with
+    YTSTREAM_TEST_CONNECTOR.
+    """
+    return getattr(request, "param", os.environ.get("YTSTREAM_TEST_CONNECTOR", DEFAULT_CONNECTOR))
+
+
+@pytest.fixture
 def connection_of(
-    client: Client, cluster: minicluster.Running, root: str
+    client: Client, cluster: minicluster.Running, root: str, connector: str
 ) -> Iterator[ConnectionOf]:
     """Connect a job to a folder with nothing in it; no fault outlives the test."""
 
@@ -89,6 +102,7 @@ def connection_of(
     ) -> Connection:
         job = example(guarantee, processing, queues, rejects=rejects).job
         settings = settings_of(job, root, proxy=cluster.http, queues=queues)
+        settings = replace(settings, connector=connector)
         return Connection(client, settings, job, guarantee_of(job))
 
     yield connected

@@ -15,6 +15,9 @@ from .submit_settings import Submit, submit_of
 
 DEFAULT_CONFIG = Path("config/local.toml")
 
+#: Values of ``connector``: the runtime's own reader, writer and commit, or SPYT's.
+OWN, SPYT = "own", "spyt"
+
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
 
@@ -82,6 +85,8 @@ class Settings:
     dyn_batch_size: int | None = field(
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
+    #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
+    connector: str = field(default=SPYT, metadata=one_of(OWN, SPYT))
     #: A query that finishes no batch for so long, though rows wait, is started anew.
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
     account: str | None = field(default=None, metadata=TEXT)

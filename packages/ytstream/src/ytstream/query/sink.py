@@ -1,4 +1,6 @@
-"""SPYT's own sink: each output of a micro-batch goes through it, in the batch's transaction.
+"""The sink: each output of a micro-batch goes through it, in the batch's transaction.
+
+It is the runtime's own or SPYT's, see connector/own.py.
 
 ``verify_sink`` says when another SPYT has another one.
 """
@@ -14,6 +16,8 @@ from spyt.version import __version__ as SPYT_VERSION
 
 from .. import confs
 from ..cluster import first_line
+from ..config import OWN
+from ..connector import own
 from ..connector.java import Java, jvm_of
 from ..connector.plans import execution_of, observed
 from ..connector.spyt import add_batch, sink, verify_spyt
@@ -48,14 +52,28 @@ def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) 
     return sink(spark, java, {"path": connection.settings.outputs[output], **options})
 
 
+def _add_batch(
+    rows: DataFrame, output: str, connection: Connection, java: Java, number: int
+) -> None:
+    """Write rows into an output, in the transaction of this thread if there is one.
+
+    A sink of SPYT's for each call: one that is kept skips batch numbers up to its last without an
+    error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
+    """
+    spark, settings = rows.sparkSession, connection.settings
+    if own.in_use(spark, settings)[0] == OWN:
+        columns = connection.job.output_columns[output]
+        own.write(rows, settings.outputs[output], columns, settings, java)
+    else:
+        add_batch(_sink(spark, connection, java, output), number, rows)
+
+
 def write_outputs(
     frames: Frames, connection: Connection, java: Java, number: int
 ) -> dict[str, int]:
-    """Write the rows of each dynamic output through SPYT's sink, one output after the other.
+    """Write the rows of each dynamic output, one output after the other.
 
-    They go into the batch's transaction if it has one. Returns the number of rows by output. A sink
-    for each call: one that is kept skips batch numbers up to its last without an error, and numbers
-    begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
+    They go into the batch's transaction if it has one. Returns the number of rows by output.
     """
     job = connection.job
     return {
@@ -68,7 +86,7 @@ def write_outputs(
 def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
     """Write the rows of one dynamic output; return their execution, which has counted them."""
     fenced = connection.guarantee.fenced(observed_writes(rows, name))
-    add_batch(_sink(rows.sparkSession, connection, java, name), number, fenced)
+    _add_batch(fenced, name, connection, java, number)
     return execution_of(fenced)
 
 
@@ -79,7 +97,7 @@ def write_streamed(
 
     Returns the number of rows by output.
     """
-    add_batch(_sink(rows.sparkSession, connection, java, "output"), number, rows)
+    _add_batch(rows, "output", connection, java, number)
     return {"output": _count(execution, "output")}
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .. import confs
+from ..connector.own import source_format
 from ..connector.spyt import POSITION
 from ..job import Connection
 from ..plan import observed_name
@@ -36,7 +37,7 @@ def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame
     options, row = confs.filled(iter(confs.READER), connection.values), POSITION["row_index"]
     # try_sum: null instead of an error where row numbers are beyond what a sum can hold.
     stream = (
-        spark.readStream.format("yt")
+        spark.readStream.format(source_format(spark, connection.settings))
         .options(**options)
         .load(queue)
         .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(row).alias("sum"))

@@ -1,0 +1,59 @@
+"""Our own reader, writer and commit (``jvm/``), or SPYT's: which one a job runs on, and its writes.
+
+Both keep the guarantees: they read the ranges that SPYT's source plans, and write in the
+transaction that SPYT's agent opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..columns import Column
+from ..config import OWN, SPYT, Settings
+from .compiled import OUTPUT, SOURCE, unavailable
+from .java import Java
+from .plans import execution_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+#: What ``readStream.format()`` takes for SPYT's source.
+_SPYTS = "yt"
+#: SPYT's own rows per request (SparkYtConfiguration).
+_WRITE_BATCH = 50_000
+
+
+def in_use(spark: SparkSession, settings: Settings) -> tuple[str, str]:
+    """Return which connector a job runs on, and why it is not the configured one, if it is not."""
+    if settings.connector == SPYT:
+        return SPYT, ""
+    problem = unavailable(spark)
+    return (SPYT, problem) if problem else (OWN, "")
+
+
+def line(spark: SparkSession, settings: Settings) -> str:
+    """Return the line that says which connector a job runs on."""
+    name, problem = in_use(spark, settings)
+    if problem:
+        return f"connector: {name}, since the job's own does not run here: {problem}"
+    return f"connector: {name}"
+
+
+def source_format(spark: SparkSession, settings: Settings) -> str:
+    """Return what ``readStream.format()`` takes."""
+    return SOURCE if in_use(spark, settings)[0] == OWN else _SPYTS
+
+
+def write(
+    rows: DataFrame, path: str, columns: Sequence[Column], settings: Settings, java: Java
+) -> None:
+    """Write the rows into a table, in the transaction of this thread if there is one.
+
+    ``columns`` are the table's: no task asks the cluster for them.
+    """
+    execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
+    java[f"{OUTPUT}.write"](
+        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most
+    )

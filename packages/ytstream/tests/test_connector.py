@@ -1,0 +1,147 @@
+"""The runtime's own reader, writer and commit, compared with SPYT's."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from packages.ytstream.tests import all_types
+from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.helpers import ConnectionOf, StreamOf, adopt
+from ytstream import provision
+from ytstream.config import OWN, SPYT
+from ytstream.connector import compiled, own
+from ytstream.connector.java import class_name, each
+from ytstream.demo.scenario import drained
+from ytstream.job import Connection
+from ytstream.strings import canonical, is_string
+from ytstream.testing.stream import Stream, wait
+
+pytestmark = pytest.mark.spark
+
+ROWS = 400
+
+
+def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
+    assert compiled.unavailable(spark) == ""
+
+
+@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
+def test_a_job_reads_with_the_connector_of_its_configuration(
+    stream_of: StreamOf, connector: str
+) -> None:
+    stream = stream_of("transactional")
+    stream.send(100)
+    with stream.running() as query:
+        wait(drained(stream.connection), query)
+        leaves = each(query._jsq.streamingQuery().lastExecution().logical().collectLeaves())
+        readers = {class_name(leaf.rdd()) for leaf in leaves if leaf.isStreaming()}
+    assert readers == {"Ranges" if connector == OWN else "YtQueueRDD"}
+    assert stream.is_exact()
+
+
+def test_both_write_equal_tables_of_random_values(
+    connection_of: ConnectionOf, spark: SparkSession
+) -> None:
+    sent = _random_rows(random.Random(20_260_101), ROWS)
+    tables = [
+        _through(connection_of("transactional"), spark, connector, sent)
+        for connector in (OWN, SPYT)
+    ]
+    assert len(tables[0]) == ROWS
+    assert _comparable(tables[0]) == _comparable(tables[1])
+    assert _comparable(tables[0]) == _comparable(sent)
+
+
+def _through(
+    connection: Connection, spark: SparkSession, connector: str, rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the output of a job that passes on the rows, through that connector."""
+    settings = connection.settings
+    settings = replace(
+        settings,
+        connector=connector,
+        queues=(f"{settings.queues[0]}-{connector}",),
+        **{
+            name: f"{getattr(settings, name)}-{connector}"
+            for name in ("consumer", "checkpoint", "ledger")
+        },
+        outputs={name: f"{path}-{connector}" for name, path in settings.outputs.items()},
+    )
+    connection = replace(connection, settings=settings, job=all_types.job("map"))
+    provision.provision(connection)
+    adopt(spark, connection)
+    stream = Stream(connection, example("transactional", "map").sample, spark)
+    stream.recover()
+    with stream.running() as query:
+        stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in rows]
+        connection.client.insert_rows(settings.queues[0], stamped)
+        wait(drained(connection), query)
+    found: list[dict[str, Any]] = list(connection.client.select_rows(f"* from [{settings.output}]"))
+    return found
+
+
+def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows by id, without service columns."""
+    kept = [
+        {name: _plain(value) for name, value in row.items() if not name.startswith("$")}
+        for row in rows
+    ]
+    return sorted(kept, key=lambda row: str(row["id"]))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that equals itself, which NaN does not, with one form for each string."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if is_string(value):
+        return canonical(value)
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"row-{number:06}",
+            **{
+                f"c_{name}": None if rng.random() < 0.1 else _value(rng, name, values)
+                for name, (_, values) in all_types.VALUES.items()
+            },
+        }
+        for number in range(count)
+    ]
+
+
+def _value(rng: random.Random, name: str, values: list[Any]) -> Any:
+    """Return a value of a type: one of its extremes, or any."""
+    bits = name.lstrip("uint")
+    makers: dict[str, Callable[[], Any]] = {
+        "double": lambda: rng.choice(
+            [math.nan, math.inf, -math.inf, -0.0, 5e-324, rng.uniform(-1e9, 1e9)]
+        ),
+        "float": lambda: rng.choice([math.nan, math.inf, -0.0, float(rng.randrange(1 << 20)) / 8]),
+        "bool": lambda: rng.random() < 0.5,
+        "string": lambda: rng.randbytes(rng.choice([0, 1, 7, 8, 9, 300])),
+        "utf8": lambda: "".join(rng.choices("aй€😀\0 ", k=rng.choice([0, 1, 8, 100]))),
+        "date": lambda: rng.randrange(49_673),
+        "datetime": lambda: rng.randrange(4_291_747_200),
+        "timestamp": lambda: rng.randrange(4_291_747_200_000_000),
+        "interval": lambda: rng.randrange(-(10**15), 10**15),
+        "list": lambda: [chr(rng.randrange(97, 123)) * rng.randrange(9) for _ in range(4)],
+        "strings": lambda: [rng.randbytes(rng.randrange(12)) for _ in range(rng.randrange(4))],
+        "dict": lambda: [[f"k{n}", rng.randrange(-(2**63), 2**63)] for n in range(rng.randrange(4))],
+    }
+    if name in makers and rng.random() < 0.7:
+        return makers[name]()
+    if bits.isdigit() and name.startswith(("int", "uint")) and rng.random() < 0.7:
+        low = 0 if name.startswith("u") else -(2 ** (int(bits) - 1))
+        return rng.randrange(low, low + 2 ** int(bits))
+    return rng.choice(values)
