@@ -29,7 +29,7 @@ from ytstream.submit_settings import Submit
 KEYS = """
     submit proxy allow_env_proxy queues consumer outputs checkpoint ledger create_queues start_from
     on_data_loss trigger_seconds stall_seconds max_rows_per_partition dyn_batch_size account
-    tablet_cell_bundle medium output_retention pool proxy_role spyt_version accept spark
+    connector tablet_cell_bundle medium output_retention pool proxy_role spyt_version accept spark
     reject_limit reference reference_refresh
 """
 CONFIG_KEYS = set(KEYS.split())

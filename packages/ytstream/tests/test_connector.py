@@ -7,13 +7,22 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import SparkSession
 
+from minicluster.testing import Running
 from packages.ytstream.tests import all_types
 from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.helpers import ConnectionOf, StreamOf, adopt
+from packages.ytstream.tests.helpers import (
+    ON_STRIKE,
+    ConnectionOf,
+    StreamOf,
+    adopt,
+    another_process,
+    run_until_it_fails,
+)
 from ytstream import provision
 from ytstream.config import OWN, SPYT
 from ytstream.connector import compiled, own
@@ -120,6 +129,10 @@ def _random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
     ]
 
 
+def _int64(rng: random.Random) -> int:
+    return rng.randrange(-(2**63), 2**63)
+
+
 def _value(rng: random.Random, name: str, values: list[Any]) -> Any:
     """Return a value of a type: one of its extremes, or any."""
     bits = name.lstrip("uint")
@@ -137,7 +150,7 @@ def _value(rng: random.Random, name: str, values: list[Any]) -> Any:
         "interval": lambda: rng.randrange(-(10**15), 10**15),
         "list": lambda: [chr(rng.randrange(97, 123)) * rng.randrange(9) for _ in range(4)],
         "strings": lambda: [rng.randbytes(rng.randrange(12)) for _ in range(rng.randrange(4))],
-        "dict": lambda: [[f"k{n}", rng.randrange(-(2**63), 2**63)] for n in range(rng.randrange(4))],
+        "dict": lambda: [[f"k{n}", _int64(rng)] for n in range(rng.randrange(4))],
     }
     if name in makers and rng.random() < 0.7:
         return makers[name]()
@@ -145,3 +158,83 @@ def _value(rng: random.Random, name: str, values: list[Any]) -> Any:
         low = 0 if name.startswith("u") else -(2 ** (int(bits) - 1))
         return rng.randrange(low, low + 2 ** int(bits))
     return rng.choice(values)
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("action", ["hang_up", "lose_reply"])
+def test_rows_whose_reply_is_lost_are_asked_for_again(
+    stream_of: StreamOf, cluster: Running, connector: str, action: str
+) -> None:
+    stream = stream_of("transactional")
+    stream.send(300)
+    pulled = cluster.client.faults.add(method="PullConsumer", action=action)
+    stream.drain()
+    assert cluster.client.faults.get(pulled).hits
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("action", ["fail", "lose_reply", "hang_up"])
+@pytest.mark.parametrize("method", ["ModifyRows", "AdvanceConsumer"])
+def test_a_batch_happens_once_where_one_of_several_requests_fails(
+    stream_of: StreamOf, cluster: Running, connector: str, method: str, action: str
+) -> None:
+    """Others of its kind are under way: none of them is committed without it."""
+    stream = stream_of("transactional")
+    stream.configure(dyn_batch_size=50)
+    stream.send(600)
+    stream.recover()
+    error = {"error": ON_STRIKE} if action == "fail" else {}
+    output = {"path": stream.settings.output} if method == "ModifyRows" else {}
+    broken = cluster.client.faults.add(
+        method=method, where=output, skip=1, action=action, **error
+    )
+    run_until_it_fails(stream)
+    assert cluster.client.faults.get(broken).hits
+    another_process(stream).drain()
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
+def test_a_write_that_fails_is_repeated_without_a_new_start(
+    stream_of: StreamOf, cluster: Running, connector: str, guarantee: str
+) -> None:
+    stream = stream_of(guarantee)
+    stream.configure(dyn_batch_size=50)
+    stream.send(600)
+    stream.recover()
+    written = cluster.client.faults.add(
+        method="ModifyRows", where={"path": stream.settings.output}, skip=1, action="fail",
+        error=ON_STRIKE,
+    )  # fmt: skip
+    with stream.running() as query:
+        wait(drained(stream.connection), query)
+    assert cluster.client.faults.get(written).hits
+    assert stream.is_exact()
+
+
+def test_a_driver_without_the_compiler_runs_on_spyts_path(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of("transactional")
+    stream.configure(connector=OWN)
+    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(compiled, "_COMPILER", "org.codehaus.janino.Missing")
+    said = own.line(stream.spark, stream.settings)
+    assert said.startswith("connector: spyt, since the job's own does not run here: ")
+    assert "\n" not in said
+    stream.send(100)
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_sources_that_do_not_compile_are_named(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with another SPYT, which lacks a class."""
+    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(
+        compiled, "_sources", lambda: [("Queue.java", "class Queue { tech.ytsaurus.Gone gone; }")]
+    )
+    assert "Queue.java" in compiled.unavailable(spark)

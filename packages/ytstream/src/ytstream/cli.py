@@ -61,6 +61,7 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
 
         print(permissions.check(connection, given.permissions, given.user))
         return
+    from .connector import own
     from .operating import retention  # not on a cluster
     from .query import packages, pipeline, session, supervisor
 
@@ -78,14 +79,14 @@ def _check(connection: Connection, given: argparse.Namespace) -> None:
     connection = provision.sized(connection)
     with session.opened(connection) as spark:
         flow = pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
-        version = spark.version
+        version, connector = spark.version, own.line(spark, connection.settings)
     for remark in flow.outputs.remarks():
         print(f"remark: {remark}")
     if wanted := connection.job.kind.packages:
         print(f"\npackages ok: {packages.found(wanted).versions}, here and on the executors")
     print(
         f"\nsession ok: Spark {version}, SPYT {version_of('spyt')}, patch in effect, "
-        f"checkpoint {connection.values['checkpoint_uri']}\n"
+        f"checkpoint {connection.values['checkpoint_uri']}\n{connector}\n"
         f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
     )
 

@@ -66,13 +66,8 @@ def _made(java: Java, gateway: Any) -> tuple[TemporaryDirectory[str] | None, str
 
 
 def _compile(java: Java, gateway: Any, folder: Path) -> None:
-    sources = sorted(
-        (source.name, source.read_text("utf-8"))
-        for source in files(__package__).joinpath("jvm").iterdir()
-        if source.name.endswith(".java")
-    )
+    sources = _sources()
     paths = gateway.new_array(gateway.jvm.java.io.File, len(sources))
-    # In the archive of a cluster they are not files of their own.
     for index, (name, text) in enumerate(sources):
         (folder / name).write_text(text, encoding="utf-8")
         paths[index] = java["java.io.File"](str(folder / name))
@@ -87,6 +82,15 @@ def _compile(java: Java, gateway: Any, folder: Path) -> None:
     with zipfile.ZipFile(_jar(str(folder)), "w") as jar:
         for path in sorted(classes.rglob("*.class")):
             jar.write(path, path.relative_to(classes))
+
+
+def _sources() -> list[tuple[str, str]]:
+    """Return name and text of each source; in the archive of a cluster it is not a file."""
+    return sorted(
+        (source.name, source.read_text("utf-8"))
+        for source in files(__package__).joinpath("jvm").iterdir()
+        if source.name.endswith(".java")
+    )
 
 
 def _jar(folder: str) -> Path:

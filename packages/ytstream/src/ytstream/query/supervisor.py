@@ -19,6 +19,7 @@ from yt.common import YtError
 from .. import provision
 from ..capacity import Room
 from ..cluster import Client, connect, explained, first_line
+from ..connector import own
 from ..connector.java import jvm_of
 from ..errors import (
     JobError,
@@ -68,6 +69,7 @@ def run(connection: Connection, session: ExitStack) -> None:
     say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
+    say(own.line(spark, connection.settings))
     runner = QueryRunner(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
     session.callback(close, spark, runner.tablets.beside)
     how = STOPPED
