@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from minicluster.testing import Running
 from packages.ytstream.tests import all_types
-from packages.ytstream.tests.examples import example
+from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import (
     ON_STRIKE,
     ConnectionOf,
@@ -56,11 +56,11 @@ def test_a_job_reads_with_the_connector_of_its_configuration(
 
 
 def test_both_write_equal_tables_of_random_values(
-    connection_of: ConnectionOf, spark: SparkSession
+    connection_of: ConnectionOf, spark: SparkSession, root: str
 ) -> None:
     sent = _random_rows(random.Random(20_260_101), ROWS)
     tables = [
-        _through(connection_of("transactional"), spark, connector, sent)
+        _through(connection_of("transactional"), spark, root, connector, sent)
         for connector in (OWN, SPYT)
     ]
     assert len(tables[0]) == ROWS
@@ -69,21 +69,17 @@ def test_both_write_equal_tables_of_random_values(
 
 
 def _through(
-    connection: Connection, spark: SparkSession, connector: str, rows: list[dict[str, Any]]
+    connection: Connection,
+    spark: SparkSession,
+    root: str,
+    connector: str,
+    rows: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return the output of a job that passes on the rows, through that connector."""
-    settings = connection.settings
-    settings = replace(
-        settings,
-        connector=connector,
-        queues=(f"{settings.queues[0]}-{connector}",),
-        **{
-            name: f"{getattr(settings, name)}-{connector}"
-            for name in ("consumer", "checkpoint", "ledger")
-        },
-        outputs={name: f"{path}-{connector}" for name, path in settings.outputs.items()},
-    )
-    connection = replace(connection, settings=settings, job=all_types.job("map"))
+    job = all_types.job("map")
+    settings = settings_of(job, f"{root}/{connector}", proxy=connection.settings.proxy)
+    settings = replace(settings, connector=connector)
+    connection = replace(connection, settings=settings, job=job)
     provision.provision(connection)
     adopt(spark, connection)
     stream = Stream(connection, example("transactional", "map").sample, spark)
@@ -184,10 +180,10 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     stream.configure(dyn_batch_size=50)
     stream.send(600)
     stream.recover()
-    error = {"error": ON_STRIKE} if action == "fail" else {}
+    error = ON_STRIKE if action == "fail" else None
     output = {"path": stream.settings.output} if method == "ModifyRows" else {}
     broken = cluster.client.faults.add(
-        method=method, where=output, skip=1, action=action, **error
+        method=method, where=output, skip=1, action=action, error=error
     )
     run_until_it_fails(stream)
     assert cluster.client.faults.get(broken).hits
