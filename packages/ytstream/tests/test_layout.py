@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,8 @@ from ytstream.layout import Layout, is_drained, is_grown, layout_of
 from ytstream.ledger import Head, head_of, head_row
 from ytstream.positions import Queue
 from ytstream.query.audit import Range, verify_queues
-from ytstream.recovery.before_start import Plan, decide
+from ytstream.recovery.before_start import Plan, _retired, decide
+from ytstream.recovery.marks import replaceable
 from ytstream.recovery.ownership import marker_of
 from ytstream.recovery.snapshot import Snapshot
 from ytstream.schema import table_schema
@@ -83,10 +85,11 @@ def test_a_queue_that_is_drained(ends: dict[int, int], upper: list[int], drained
 
 def test_the_head_keeps_the_layout_and_one_of_1_0_0_has_none() -> None:
     head = Head(3, "p", 3, ends={QUEUE: {0: 1}}, ids={QUEUE: ID}, layouts={QUEUE: FOUR})
+    head = replace(head, retired={QUEUE: {5: 8}})
     row = head_row(head)
     assert head_of("//l", iter([row])) == head
-    del row["queues"][0]["layout"]
-    assert head_of("//l", iter([row])) == replace(head, layouts={})
+    del row["queues"][0]["layout"], row["queues"][0]["retired"]
+    assert head_of("//l", iter([row])) == replace(head, layouts={}, retired={})
 
 
 # -- a start ---------------------------------------------------------------------------------------
@@ -107,7 +110,8 @@ def _decided(
     *,
     migrating: bool = False,
 ) -> Plan:
-    connection = unconnected(*kind)
+    nothing_there = SimpleNamespace(select_rows=lambda _: iter(()))
+    connection = replace(unconnected(*kind), client=cast(Client, nothing_there))
     layouts = {QUEUE: known} if known else {}
     head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts=layouts)
     head = replace(head, marker=marker_of(connection))
@@ -169,6 +173,42 @@ def test_other_starts_go_on_where_they_were(
     assert _decided(kind, now, upper, known).rows == [rows]
 
 
+@pytest.mark.parametrize(
+    ("now", "upper", "retired", "reused"),
+    [
+        (TWO, [10, 27], {}, False),
+        (FOUR_AGAIN, [10, 27, 0, 0], {}, True),
+        (SIX, [10, 20, 3, 4, 0, 0], {}, False),
+        # It had eight tablets once: new rows would have the positions of those of the fifth.
+        (SIX, [10, 20, 3, 4, 0, 0], {4: 9}, True),
+        (SIX, [10, 20, 3, 4, 0, 0], {7: 9}, False),
+        (FOUR, [10, 20, 3, 4], {4: 9}, False),
+    ],
+)
+def test_rows_of_a_removed_tablet_have_the_positions_of_rows_of_a_new_one(
+    now: Layout, upper: list[int], retired: dict[int, int], reused: bool
+) -> None:
+    """Positions are the keys of `idempotent` and of `rejected`: such outputs need new paths."""
+    connection = unconnected("idempotent")
+    head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts={QUEUE: FOUR})
+    head = replace(head, marker=marker_of(connection), retired={QUEUE: retired})
+    queue = Queue(QUEUE, ID, (0,) * len(upper), tuple(upper), READ, now)
+    output = connection.settings.output
+    marks = {output: {"ledger": connection.settings.ledger, "queues": {QUEUE: ID}}}
+    found = Snapshot((queue,), head, None, None, marks)
+    assert replaceable(connection, found) == ([output] if reused else [])
+    keyless = unconnected("transactional")
+    assert replaceable(keyless, found) == []
+
+
+def test_a_start_remembers_the_partitions_that_a_queue_has_lost() -> None:
+    head = Head(3, ends={QUEUE: READ}, ids={QUEUE: ID}, retired={QUEUE: {3: 1, 5: 8}})
+    queue = Queue(QUEUE, ID, (0, 0), (10, 27), READ, TWO)
+    assert _retired(head, queue) == {2: 3, 3: 4, 5: 8}
+    assert _retired(head, replace(queue, upper=(0,) * 6)) == {}
+    assert _retired(head, replace(queue, id="5-6-7-8")) == {}
+
+
 # -- a batch ---------------------------------------------------------------------------------------
 
 
@@ -189,10 +229,13 @@ class _Cluster:
         return {"tablets": [{"total_row_count": self.upper} for _ in tablets]}
 
 
-def _verified(cluster: _Cluster) -> dict[str, Layout]:
+def _verified(
+    cluster: _Cluster, retired: Mapping[int, int] = MappingProxyType({})
+) -> dict[str, Layout]:
     """Verify a batch that was planned over the tablets "a" and "b"."""
     known = layout_of(_tablets("a", "b"))
     head = Head(3, ids={QUEUE: ID}, ends={QUEUE: {0: 5}}, layouts={QUEUE: known})
+    head = replace(head, retired={QUEUE: retired})
     planned = {QUEUE: {0: Range(5, 8)}}
     return verify_queues(cast(Client, cluster), "3-7", head, planned, COLUMNS)
 
@@ -214,6 +257,8 @@ def test_a_batch_of_a_queue_that_has_grown_goes_on() -> None:
     assert _verified(now) == {QUEUE: layout_of(_tablets("c", "d", "e"))}
     with pytest.raises(RestartableError, match="resharded"):
         _verified(_Cluster("c", "d", "e", upper=4))
+    with pytest.raises(RestartableError, match="resharded"):  # under the number of a former tablet
+        _verified(now, retired={2: 1})
 
 
 @pytest.mark.parametrize(

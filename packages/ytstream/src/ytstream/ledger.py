@@ -87,6 +87,8 @@ class Head:
     totals: Totals = field(default_factory=Totals)
     #: Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it.
     layouts: Mapping[str, Layout] = field(default_factory=dict)
+    #: Queue -> partition that a reshard has removed -> the row after the last one that was read.
+    retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -263,6 +265,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
                 for q in row["queues"]
                 if "layout" in q
             },
+            {str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -289,6 +292,7 @@ def head_row(head: Head) -> dict[str, Any]:
                 **({"removed": True} if path in head.removed else {}),
                 **({"since": _texts(since[path])} if path in since else {}),
                 **({"layout": [*head.layouts[path]]} if path in head.layouts else {}),
+                **({"retired": _texts(head.retired[path])} if head.retired.get(path) else {}),
             }
             for path in head.ids
         ],

@@ -127,7 +127,9 @@ def _unchanged(
     layout = layout_of(now["tablets"])
     if (known := head.layouts.get(path, layout)) == layout:
         return layout
-    if layout.tablets > known.tablets:  # new tablets: the next batch may read them
+    # New tablets, which the next batch may read; under numbers of former ones a start has to judge.
+    is_first = all(partition >= layout.tablets for partition in head.retired.get(path, {}))
+    if layout.tablets > known.tablets and is_first:
         infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
         upper = [int(info["total_row_count"]) for info in infos]
         if is_grown(known, layout, head.ends.get(path, {}), upper):

@@ -159,6 +159,7 @@ def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> H
     rows = {queue.path: rows for queue, rows in zip(found.queues, plan.rows, strict=True)}
     removed = [path for path in plan.head.ids if path not in rows]
     ids = {queue.path: queue.id for queue in found.queues}
+    retired = {queue.path: _retired(plan.head, queue) for queue in found.queues}
     layouts = {queue.path: queue.layout for queue in found.queues if queue.layout is not None}
     after = replace(
         head,
@@ -166,6 +167,7 @@ def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> H
         ids=ids | {path: plan.head.ids[path] for path in removed},
         marker=ownership.marker_of(connection),
         layouts={**plan.head.layouts, **layouts},
+        retired={**plan.head.retired, **retired},
         removed=frozenset(removed),
         state_rows=None,
         state_since={},
@@ -178,6 +180,14 @@ def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> H
     known = {} if found.renumbered else plan.head.state_since
     since = rows | dict(known) if known else {}
     return replace(after, state_rows=plan.head.state_rows, state_since=since)
+
+
+def _retired(head: Head, queue: Queue) -> dict[int, int]:
+    """Return the partitions that the queue has lost, and up to which row they were read."""
+    if head.ids.get(queue.path) != queue.id:
+        return {}
+    read = {**head.retired.get(queue.path, {}), **head.ends.get(queue.path, {})}
+    return {partition: row for partition, row in read.items() if partition >= len(queue.upper)}
 
 
 def _first(settings: Settings, found: Snapshot) -> Plan:

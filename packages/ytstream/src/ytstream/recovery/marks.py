@@ -13,7 +13,7 @@ from ..columns import key_of, rejected_columns
 from ..errors import JobError
 from ..job import REJECTED, Connection
 from ..ledger import Head
-from .snapshot import MARKER, Snapshot
+from .snapshot import MARKER, Snapshot, is_reused
 
 #: The entry of `accept` with which ordered outputs may be another job's as well.
 SHARED = "output:shared"
@@ -55,8 +55,8 @@ def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool =
         return
     raise JobError(
         f"{', '.join(filled)}: rows there are stored under their positions in a queue that was "
-        "dropped and recreated, or that the job does not read any more; new rows of the same "
-        "positions would replace them",
+        "dropped and recreated, that has lost tablets and has as many again, or that the job does "
+        "not read any more; new rows of the same positions would replace them",
         "to keep them give these outputs new paths in [outputs], run `provision`, and repeat this; "
         "a start then asks for `migrate`\n"
         "     to let them be replaced use `rewind` with --overwrite",
@@ -66,13 +66,14 @@ def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool =
 def replaceable(connection: Connection, found: Snapshot) -> list[str]:
     """Return the paths of the outputs whose rows have positions of other queues than these."""
     now, paths = {queue.path: queue.id for queue in found.queues}, []
+    head = found.begun or Head()
     for name, columns in _by_position(connection):
         was = _queues(connection, found, name)
         if key_of(columns) == _OF_SEVERAL:
             is_changed = any(was.get(path, id_) != id_ for path, id_ in now.items())
         else:
             is_changed = not {*was.values()} <= {*now.values()}
-        if is_changed:
+        if is_changed or any(is_reused(head, queue) for queue in found.queues):
             paths.append(connection.settings.outputs[name])
     return paths
 

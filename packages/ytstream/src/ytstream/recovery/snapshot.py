@@ -72,6 +72,16 @@ def is_moved(head: Head, queue: Queue) -> bool:
     return not is_grown(known, now, head.ends.get(queue.path, {}), queue.upper)
 
 
+def is_reused(head: Head, queue: Queue) -> bool:
+    """Return whether a tablet may count from 0 under the number of one whose rows were read."""
+    if queue.layout is None:
+        return False
+    count = queue.layout.tablets
+    if any(partition < count for partition in head.retired.get(queue.path, {})):
+        return True
+    return is_moved(head, queue) and count >= head.layouts[queue.path].tablets
+
+
 def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapshot:
     """Read all positions. Raises JobError for a damaged head; with ``repair`` it is a new one.
 
