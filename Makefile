@@ -140,7 +140,7 @@ lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, over the
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m tests.imports "packages/ytstream/src/ytstream"
+	@$(BIN)/python -m tests.support.imports "packages/ytstream/src/ytstream"
 	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
 
 audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones

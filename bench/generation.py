@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tests.project import ROOT, generate
+from tests.support.project import ROOT, generate
 
 RUNS = 9
 

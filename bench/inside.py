@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 
 def run(script: str, project: Path, *words: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from bench.driver import FAILED
 from bench.processor import Readings, Tree, machine, one, reading
 from bench.request_kinds import kinds
 from minicluster import testing
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream import confs, provision
 from ytstream.demo import tables
 

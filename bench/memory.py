@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from bench import inside
-from tests.project import ROOT, generate
+from tests.support.project import ROOT, generate
 
 ROWS = 1_000_000
 WRITES = 1_000

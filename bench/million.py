@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from bench import inside
-from tests.project import generate
+from tests.support.project import generate
 
 ROWS = 1_000_000
 #: Guarantee -> what its output is: one of each kind.

@@ -13,7 +13,7 @@ from bench.page_tables import Stored
 from bench.plots import Line, Series
 from bench.started import PARTS as OF_A_START
 from bench.starts import KINDS
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 DOCS = ROOT / "docs"
 NAME, PLOTS = "performance.md", "performance"

@@ -13,7 +13,7 @@ from typing import Any
 from rich.table import Table
 
 from bench import inside
-from tests.project import ROOT, generate
+from tests.support.project import ROOT, generate
 
 ROWS = 100_000
 ROUNDS = 4

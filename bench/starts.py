@@ -20,7 +20,7 @@ from bench.cases import Size
 from bench.started import IMPORTS
 from minicluster import testing
 from minicluster.client import Entry
-from tests.project import ROOT, generate
+from tests.support.project import ROOT, generate
 from ytstream.demo.process import environment, run_command
 
 Say = Callable[[str], None]

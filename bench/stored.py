@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cases import Size
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 #: The results that docs/performance.md is made from.
 RESULTS = ROOT / "bench" / "results"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import project
+from tests.support import project
 from tools.overlay import overlay
 from ytstream.environment import leave_clusters
 

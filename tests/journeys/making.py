@@ -9,8 +9,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from tests.jvm import submit_args
-from tests.project import ROOT
+from tests.support.jvm import submit_args
+from tests.support.project import ROOT
 
 LINT_TEST_DEMO = ("lint", "test", "demo")
 

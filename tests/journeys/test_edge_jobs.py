@@ -26,7 +26,7 @@ import pytest
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, result_of, run
 from tests.journeys.whole import TABLETS
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.columns import REJECTED_COLUMNS, resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"

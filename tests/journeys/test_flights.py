@@ -17,7 +17,7 @@ from tests.conftest import Generate
 from tests.journeys import making
 from tests.journeys.flights import reference
 from tests.journeys.making import edit
-from tests.project import OPTIONS, ROOT
+from tests.support.project import OPTIONS, ROOT
 
 #: `make test` plays a foreign job of test_foreign_jobs.py.
 pytestmark = [pytest.mark.slow, pytest.mark.journey]

@@ -19,9 +19,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.faults.crash_matrix.play import PACKAGE
-from tests.jvm import submit_args
-from tests.live import Live, live
-from tests.promtool import Series, fires
+from tests.support.jvm import submit_args
+from tests.support.live import Live, live
+from tests.support.promtool import Series, fires
 from ytstream.cluster import connect
 from ytstream.demo.process import environment
 from ytstream.errors import JobError

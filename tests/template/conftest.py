@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project import VARIANTS, generate, variant_answers
+from tests.support.project import VARIANTS, generate, variant_answers
 
 
 @pytest.fixture(scope="session", params=VARIANTS, ids="-".join)

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, nodes
 
 from local_extensions import bytecode
 from local_extensions.extension import TemplateExtension
-from tests.project import PROJECT, ROOT
+from tests.support.project import PROJECT, ROOT
 
 
 @pytest.fixture

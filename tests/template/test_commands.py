@@ -20,7 +20,7 @@ import pytest
 
 from local_extensions.origin import VERSION
 from tests.conftest import Generate
-from tests.project import ROOT, user_config
+from tests.support.project import ROOT, user_config
 from tests.template.test_makefile import OFFERED, make
 from tests.template.test_organisation import configuration
 from tests.template.test_upgrade import git, template

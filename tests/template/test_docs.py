@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import dead_links
-from tests.project import OPTIONS, PROJECT, ROOT
+from tests.support.pages import dead_links
+from tests.support.project import OPTIONS, PROJECT, ROOT
 
 #: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
 DOCUMENTS = [

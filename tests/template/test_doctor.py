@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions import wheels
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.doctor import cli
 from ytstream.doctor.rules import RULES
 

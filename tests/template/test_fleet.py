@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.origin import VERSION
-from tests.project import user_config
+from tests.support.project import user_config
 from tests.template.test_upgrade import commit, cruft, edit, git, template
 from tools import fleet
 

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 from local_extensions import versions, wheels
 from tests.conftest import Generate
-from tests.project import DEFAULTS, generate
+from tests.support.project import DEFAULTS, generate
 from ytstream import confs
 from ytstream.submit_settings import Submit
 

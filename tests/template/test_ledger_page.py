@@ -14,7 +14,7 @@ from yt import yson
 from minicluster import testing
 from packages.minicluster.tests.support.yt_process import Shell, running_shell
 from packages.ytstream.tests.examples import example, settings_of
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream import ledger
 from ytstream.cluster import connect
 from ytstream.columns import type_name

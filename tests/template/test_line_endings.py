@@ -10,7 +10,7 @@ import pytest
 from cookiecutter.main import cookiecutter
 
 from tests.conftest import Generate
-from tests.project import ROOT, user_config
+from tests.support.project import ROOT, user_config
 
 #: Wheels and pictures may have any bytes.
 BINARY = (".whl", ".png")

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import OPTIONS, ROOT
+from tests.support.project import OPTIONS, ROOT
 from tools import locks
 
 FOLDER = ROOT / "templates" / "locks"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Generate
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 OFFERED = {
     "template": [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from local_extensions import answers
 from tests.conftest import Generate
-from tests.project import CONTEXT, DEFAULTS, OPTIONS, generate, problems
+from tests.support.project import CONTEXT, DEFAULTS, OPTIONS, generate, problems
 
 # The public contract: order, and the values in their order. A value may not be offered yet.
 CONTRACT: dict[str, list[str] | None] = {

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from local_extensions import organisation
-from tests.project import OPTIONS, ROOT, user_config
+from tests.support.project import OPTIONS, ROOT, user_config
 from tests.template.test_upgrade import commit, cruft, git, template
 
 __all__ = ["template"]

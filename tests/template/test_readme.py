@@ -21,9 +21,9 @@ import pytest
 from minicluster import testing
 from packages.ytstream.tests.examples import example
 from tests.conftest import Generate
-from tests.jvm import submit_args
-from tests.pages import dead_links, headings
-from tests.project import ROOT, YTSTREAM, Variant, generate, variant_answers
+from tests.support.jvm import submit_args
+from tests.support.pages import dead_links, headings
+from tests.support.project import ROOT, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.demo.scenario import BATCHES
 from ytstream.demo.screen import may_repeat

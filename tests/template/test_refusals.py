@@ -18,8 +18,8 @@ from local_extensions import commands
 from local_extensions.callers import Call
 from packages.ytstream.tests.examples import PAIRS
 from tests.conftest import Generate
-from tests.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
-from tests.project import generate as make
+from tests.support.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
+from tests.support.project import generate as make
 
 NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
 

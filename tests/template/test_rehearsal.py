@@ -14,8 +14,8 @@ from minicluster import testing as minicluster
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.helpers import unconnected
 from packages.ytstream.tests.test_rehearse import READS
-from tests.jvm import submit_args
-from tests.project import ROOT, generate
+from tests.support.jvm import submit_args
+from tests.support.project import ROOT, generate
 from tests.template.test_upgrade import git
 from ytstream.demo.sample import counted
 from ytstream.operating.capture import TEST

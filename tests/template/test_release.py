@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions import origin
-from tests.project import ROOT
+from tests.support.project import ROOT
 from tools import release
 
 OUTDATED = ROOT / "templates/make/outdated.mk"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from local_extensions.versions import SPARK_VERSIONS
-from tests.jvm import submit_args
-from tests.project import (
+from tests.support.jvm import submit_args
+from tests.support.project import (
     STATIC,
     VARIANTS,
     Variant,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 SUBMIT = "packages/ytstream/tests/test_submit.py"
 OPERATIONS = "tests/faults/operations/test_operations.py"

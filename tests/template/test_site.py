@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.organisation import SETTINGS
-from tests.project import ROOT
+from tests.support.project import ROOT
 from tests.template.test_generated import CONFIG_KEYS
 from tests.template.test_makefile import OFFERED
 from tools import picture, site

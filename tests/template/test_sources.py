@@ -13,7 +13,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from local_extensions import TemplateExtension, versions
-from tests.project import (
+from tests.support.project import (
     CONTEXT,
     DEFAULTS,
     MINICLUSTER,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions.needs import refuse_old_tools
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 from local_extensions import origin
 from local_extensions.versions import pin, requirement
-from tests.project import ROOT, user_config
+from tests.support.project import ROOT, user_config
 
 
 def git(folder: Path, *words: str) -> None:

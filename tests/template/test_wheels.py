@@ -19,8 +19,8 @@ import pytest
 from local_extensions import wheels
 from minicluster import testing
 from tests.conftest import Generate
-from tests.jvm import submit_args
-from tests.project import MINICLUSTER, ROOT, YTSTREAM
+from tests.support.jvm import submit_args
+from tests.support.project import MINICLUSTER, ROOT, YTSTREAM
 from tools.overlay import overlay
 
 NAMES = ("minicluster", "ytstream")

@@ -13,7 +13,7 @@ import yaml
 
 from local_extensions import versions
 from tests.conftest import Generate
-from tests.project import ROOT
+from tests.support.project import ROOT
 from tools import audit
 from ytstream import cli
 from ytstream.testing.rehearse import DIFFERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-from tests import project
+from tests.support import project
 
 
 def test_the_page_draws_the_layers_of_the_contract() -> None:

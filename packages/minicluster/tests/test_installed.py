@@ -12,7 +12,7 @@ import pytest
 
 from local_extensions import wheels
 from local_extensions.versions import requirement
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 PAGE = (ROOT / "packages/minicluster/README.md").read_text(encoding="utf-8")
 #: After the heading, the first fenced block.

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from minicluster.query import aggregates, conversions, functions, lexer
-from tests import project
+from tests.support import project
 
 SOURCES = project.MINICLUSTER
 LIST = project.ROOT / "packages/minicluster/tests/conformance/README.md"

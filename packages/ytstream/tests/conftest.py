@@ -21,7 +21,7 @@ from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import Driver
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ConnectionOf, DriverOf, StreamOf, adopt
-from tests.jvm import SHARED, submit_args
+from tests.support.jvm import SHARED, submit_args
 from ytstream import provision
 from ytstream.cluster import Client, connect
 from ytstream.config import Settings

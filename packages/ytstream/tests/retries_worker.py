@@ -37,8 +37,8 @@ from minicluster import testing
 from minicluster.client import Fault
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ON_STRIKE
-from tests.jvm import submit_args
-from tests.standalone import Standalone, standalone
+from tests.support.jvm import submit_args
+from tests.support.standalone import Standalone, standalone
 from ytstream import confs, provision
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained

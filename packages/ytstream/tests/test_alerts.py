@@ -17,8 +17,8 @@ import yaml
 from packages.ytstream.tests.examples import example, settings_of
 from packages.ytstream.tests.helpers import ConnectionOf
 from packages.ytstream.tests.test_status import _head, _send, _write
-from tests.project import ROOT
-from tests.promtool import Series, fires, series_name
+from tests.support.project import ROOT
+from tests.support.promtool import Series, fires, series_name
 from ytstream import cli, ledger
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, batch_row, head_row

@@ -26,7 +26,7 @@ from packages.ytstream.tests.helpers import (
     refusal,
 )
 from packages.ytstream.tests.test_status import _command, _without_times
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.cluster import connect
 from ytstream.job import Connection
 from ytstream.positions import Queue

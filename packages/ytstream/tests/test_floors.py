@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import ytstream
-from tests.imports import arrows, circles, upward
+from tests.support.imports import arrows, circles, upward
 
 RUNTIME = Path(ytstream.__file__).parent
 

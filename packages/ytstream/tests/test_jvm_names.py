@@ -7,7 +7,7 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.jvm import SHARED
+from tests.support.jvm import SHARED
 from ytstream.connector.java import Java
 
 

@@ -21,7 +21,7 @@ from yt.yson import YsonUint64
 
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, adopt, another_process, refusal
-from tests.codes import TOO_MANY_ROWS
+from tests.support.codes import TOO_MANY_ROWS
 from ytstream import Column, capacity, provision, resharding
 from ytstream.cluster import connect
 from ytstream.demo.scenario import drained

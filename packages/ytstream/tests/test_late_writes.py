@@ -12,7 +12,7 @@ import pytest
 from minicluster.client import Fault
 from minicluster.testing import Running
 from packages.ytstream.tests.helpers import StreamOf, adopt, another_process
-from tests.codes import TABLET_LOCK_CONFLICT
+from tests.support.codes import TABLET_LOCK_CONFLICT
 from ytstream.demo.scenario import drained
 from ytstream.guarantees import GUARANTEES
 from ytstream.testing.stream import Stream, wait, wait_for_failure

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import ytstream
 from packages.ytstream.tests.helpers import ConnectionOf
-from tests.jvm import OPTIONS, submit_args
+from tests.support.jvm import OPTIONS, submit_args
 from ytstream import cli, confs
 from ytstream.demo.scenario import drained
 from ytstream.job import Connection

@@ -24,8 +24,8 @@ from packages.ytstream.tests.test_status import (
     _send,
     _write,
 )
-from tests.project import ROOT
-from tests.promtool import promtool
+from tests.support.project import ROOT
+from tests.support.promtool import promtool
 from ytstream.job import Connection
 from ytstream.ledger import Totals, head_row
 from ytstream.operating import metrics, standing

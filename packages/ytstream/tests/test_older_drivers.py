@@ -20,7 +20,7 @@ from packages.ytstream.tests.helpers import (
     refusal,
     run_until_it_fails,
 )
-from tests.codes import TABLET_LOCK_CONFLICT
+from tests.support.codes import TABLET_LOCK_CONFLICT
 from ytstream import RestartableError
 from ytstream.demo.scenario import drained
 from ytstream.recovery import folder

@@ -15,7 +15,7 @@ import pytest
 from minicluster import testing as minicluster
 from packages.ytstream.tests.helpers import ConnectionOf
 from packages.ytstream.tests.test_status import _command, _head, _write
-from tests import browser
+from tests.support import browser
 from ytstream import cli, ledger
 from ytstream.job import Connection
 from ytstream.ledger import BatchRow, Head, Move, batch_row, head_row

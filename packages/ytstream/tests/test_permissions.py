@@ -13,7 +13,7 @@ import pytest
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
 from packages.ytstream.tests.static_outputs import static
 from packages.ytstream.tests.test_status import _command
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream import cli
 from ytstream.job import Connection
 from ytstream.operating import permissions

@@ -21,7 +21,7 @@ from yt.yson import YsonUint64
 from minicluster import testing as minicluster
 from packages.ytstream.tests.driver import BID
 from packages.ytstream.tests.helpers import ConnectionOf, refusal
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream import cli, ledger, shipped
 from ytstream.demo.tables import produce
 from ytstream.job import Connection

@@ -19,8 +19,8 @@ from yt.common import YtError
 from minicluster.client import ControlError
 from tests.faults.crash_matrix.cases import Case, Variant, chosen
 from tests.faults.crash_matrix.play import SpoiltError, Stage, play, project_of, staged
-from tests.jvm import submit_args
-from tests.project import ROOT
+from tests.support.jvm import submit_args
+from tests.support.project import ROOT
 
 LOGS = ROOT / "build" / "crash-matrix"
 COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")

@@ -24,7 +24,7 @@ from rich.table import Table
 from tests.faults.crash_matrix.__main__ import LOGS
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 from ytstream.demo.process import Process
 
 VARIANT = Variant("transactional", "map", 1)

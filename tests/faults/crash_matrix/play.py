@@ -21,7 +21,7 @@ from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from packages.ytstream.tests.examples import example
 from packages.ytstream.tests.static_outputs import Reader, named, published, static
 from tests.faults.crash_matrix.cases import Case, Place, Variant, late
-from tests.project import QUEUES, generate, make_static
+from tests.support.project import QUEUES, generate, make_static
 from ytstream import provision
 from ytstream.cluster import connect
 from ytstream.config import load

@@ -16,7 +16,7 @@ from tests.faults.crash_matrix.cases import (
     chosen,
 )
 from tests.faults.crash_matrix.play import play, project_of, staged
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 
 #: One of a batch, and in `make journeys` one of a start. Of commits that are applied late and of
 #: kills beside a static output, packages/ytstream/tests has samples without a second process:

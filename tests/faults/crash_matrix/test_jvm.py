@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import Stage, project_of, staged
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 from ytstream.demo.process import Process
 from ytstream.operating.screen import status
 

@@ -15,7 +15,7 @@ from packages.ytstream.tests import mutants
 from packages.ytstream.tests.helpers import unconnected
 from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.model.variants import MUTANTS
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection

@@ -21,7 +21,7 @@ from typing import Any
 from minicluster import testing
 from minicluster.client.operations import Job, Operation
 from minicluster.release import node, publish
-from tests import jvm
+from tests.support import jvm
 from ytstream.cluster import connect
 from ytstream.config import load
 from ytstream.demo import tables

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import Generate
 from tests.faults.operations.scenes import KILLS
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 PATIENCE_SECONDS = 1_800

@@ -12,7 +12,7 @@ from yt.wrapper import YtClient
 
 from minicluster import testing
 from tests.faults.operations.cluster import submit_part
-from tests.project import ROOT
+from tests.support.project import ROOT
 from tools.trial import STEPS, Seen, differences
 
 

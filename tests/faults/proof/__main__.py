@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.faults.proof import cases, lanes, page, results
 from tests.faults.proof.play import FAILED, HELD, STALLED
 from tests.faults.proof.worker import HISTORY
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 BUILD = ROOT / "build" / "proof"
 console = Console(width=150, highlight=False, markup=False)

@@ -23,7 +23,7 @@ from tests.faults.proof import cases, lane, results
 from tests.faults.proof.play import HELD, MISSED, play
 from tests.faults.proof.scene import SEED, Scene, recorded
 from tests.faults.proof.worker import line_of
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.connector.java import jvm_of
 from ytstream.tablets import Tablets
 

@@ -16,7 +16,7 @@ from minicluster import testing
 from packages.ytstream.tests.examples import Example, example, settings_of
 from packages.ytstream.tests.helpers import adopt
 from tests.faults.proof.variants import Variant
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 from ytstream import provision
 from ytstream.cluster import connect
 from ytstream.demo.sample import Sample

@@ -21,7 +21,7 @@ from tests.faults.proof.play import STALLED
 from tests.faults.proof.scene import SEED
 from tests.faults.proof.variants import variant_of
 from tests.faults.proof.worker import READY, RESULT
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 #: So long a worker may take to start and record, and for a case.
 START_SECONDS, CASE_SECONDS = 900.0, 480.0

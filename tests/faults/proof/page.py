@@ -17,7 +17,7 @@ from tests.faults.proof.counts import GROUPS, Cell, cell_of
 from tests.faults.proof.picture import picture
 from tests.faults.proof.results import CONTROL, CURE, PROOF, RED, Line, pending
 from tests.faults.proof.said import words
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
 PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"

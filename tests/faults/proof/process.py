@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 from tests.faults.proof.lane import connection_of
 from tests.faults.proof.variants import variant_of
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 from ytstream import log
 from ytstream.errors import JobError, RestartableError
 from ytstream.query import supervisor

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 RESULTS = ROOT / "docs" / "proof" / "results.jsonl"
 #: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job

@@ -30,8 +30,8 @@ from tests.faults.proof import history, oracle
 from tests.faults.proof.lane import PARTITIONS, connection_of
 from tests.faults.proof.twins import process
 from tests.faults.proof.variants import Variant, variant_of
-from tests.project import ROOT
-from tests.standalone import Standalone, standalone
+from tests.support.project import ROOT
+from tests.support.standalone import Standalone, standalone
 from ytstream import provision
 from ytstream.demo.sample import Sample
 from ytstream.demo.scenario import drained

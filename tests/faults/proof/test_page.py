@@ -17,7 +17,7 @@ from tests.faults.proof.page import page
 from tests.faults.proof.picture import kind_of, picture
 from tests.faults.proof.results import CONTROL, CURE, PROOF, Line
 from tests.faults.proof.variants import LISTINGS, VARIANTS
-from tests.project import ROOT
+from tests.support.project import ROOT
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
 HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)

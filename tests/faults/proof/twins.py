@@ -26,7 +26,7 @@ from tests.faults.proof.playing import MissedError, Play
 from tests.faults.proof.points import Point
 from tests.faults.proof.scene import Recorded, recorded
 from tests.faults.proof.worker import line_of
-from tests.project import ROOT
+from tests.support.project import ROOT
 from ytstream.recovery.lock import LOCK_SECONDS
 
 LOG = ROOT / "build" / "proof" / "twins.log"

@@ -18,7 +18,7 @@ from tests.faults.proof import cases, history, lane, results
 from tests.faults.proof.play import FAILED, STALLED, Result, play
 from tests.faults.proof.scene import SEED, Scene, recorded
 from tests.faults.proof.variants import variant_of
-from tests.jvm import LASTING, submit_args
+from tests.support.jvm import LASTING, submit_args
 
 RESULT, READY = "RESULT ", "READY"
 #: Keep the histories of cases that hold, too.

@@ -9,7 +9,7 @@ import yt.wrapper as yt
 from yt.wrapper.driver import make_request
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
-from tests import codes
+from tests.support import codes
 
 
 def test_a_value_comes_back_as_it_was_set(client: Any, root: str) -> None:

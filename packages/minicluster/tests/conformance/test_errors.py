@@ -22,7 +22,7 @@ from packages.minicluster.tests.conformance.conftest import (
     over_http,
     within,
 )
-from tests import codes
+from tests.support import codes
 
 PLAIN: list[Row] = [{"name": "a", "type": "int64"}]
 

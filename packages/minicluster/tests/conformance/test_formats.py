@@ -9,7 +9,7 @@ import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
 from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
-from tests import codes
+from tests.support import codes
 
 SCHEMA: list[Row] = [{"name": "data", "type": "string"}, {"name": "n", "type": "int64"}]
 DSV = yt.DsvFormat()

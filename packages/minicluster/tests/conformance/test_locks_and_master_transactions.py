@@ -9,7 +9,7 @@ import pytest
 from yt.wrapper.errors import YtCypressTransactionLockConflict, YtNoSuchTransaction, YtResponseError
 
 from packages.minicluster.tests.conformance.conftest import eventually, within
-from tests import codes
+from tests.support import codes
 
 Start = Callable[..., str]
 

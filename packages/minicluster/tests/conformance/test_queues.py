@@ -16,7 +16,7 @@ from packages.minicluster.tests.conformance.conftest import (
     make_table,
     over_http,
 )
-from tests import codes
+from tests.support import codes
 
 QUEUE: list[Row] = [
     {"name": "data", "type": "string"},

@@ -9,7 +9,7 @@ import yt.wrapper as yt
 from yt import yson
 
 from packages.minicluster.tests.conformance.conftest import Row, make_table, over_http
-from tests import codes
+from tests.support import codes
 
 KEY: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
 DAYS, DAYS64 = 49673, 53375808

@@ -10,7 +10,7 @@ import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
 from packages.minicluster.tests.conformance.conftest import Row, eventually, make_table
-from tests import codes
+from tests.support import codes
 
 KEYED: list[Row] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

@@ -9,7 +9,7 @@ import pytest
 import yt.wrapper as yt
 from yt import yson
 
-from tests.codes import CONCURRENT_TRANSACTION_LOCK_CONFLICT
+from tests.support.codes import CONCURRENT_TRANSACTION_LOCK_CONFLICT
 
 KEYED = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
-from tests import codes
+from tests.support import codes
 
 
 def sorted_by(path: str, *names: str, append: bool = False) -> str:

@@ -20,7 +20,7 @@ from minicluster.rpc import parameters as rpc
 from minicluster.rpc import protos
 from minicluster.rpc.methods import METHODS
 from packages.minicluster.tests.support.rpc_client import RpcClient, RpcError, build
-from tests import project
+from tests.support import project
 
 LIST = project.ROOT / "packages/minicluster/tests/conformance/README.md"
 OF_ALL = {"input_format", "output_format", "mutation_id", "retry"} | {

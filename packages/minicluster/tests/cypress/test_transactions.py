@@ -13,7 +13,7 @@ from minicluster.cypress.commands import Cypress
 from minicluster.cypress.transactions import Transactions
 from packages.minicluster.tests.cypress.test_commands import refused
 from packages.minicluster.tests.support.tables_lab import PLAIN
-from tests import codes
+from tests.support import codes
 
 
 @pytest.fixture

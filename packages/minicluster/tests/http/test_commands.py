@@ -14,7 +14,7 @@ from yt.wrapper.schema import TableSchema
 
 from minicluster import testing
 from packages.minicluster.tests.conftest import connect
-from tests import codes
+from tests.support import codes
 
 SORTED = (
     TableSchema(strict=True, unique_keys=True)

@@ -12,7 +12,7 @@ from minicluster.query import Statistics
 from minicluster.query import select as run_query
 from minicluster.rows import wire
 from packages.minicluster.tests.support.tables_lab import PLAIN, select, table, write
-from tests import codes
+from tests.support import codes
 
 T, Q = "//tmp/t", "//tmp/queue"
 COLUMNS = [

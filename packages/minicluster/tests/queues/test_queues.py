@@ -13,7 +13,7 @@ from minicluster.cluster import Cluster
 from minicluster.core.errors import YtError
 from minicluster.queues import registrations
 from packages.minicluster.tests.support.tables_lab import PLAIN, delete, pull, select, table, write
-from tests import codes
+from tests.support import codes
 
 Q, C, P = "//tmp/queue", "//tmp/consumer", "//tmp/producer"
 

@@ -22,7 +22,7 @@ from minicluster.rows.from_wire import (
 )
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
-from tests import codes
+from tests.support import codes
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},

@@ -13,7 +13,7 @@ from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.schema import Column, TableSchema, check_value
 from minicluster.rows.types import SCALARS
-from tests import codes
+from tests.support import codes
 
 
 def schema(*columns: dict[str, Any], **attributes: bool) -> TableSchema:

@@ -22,7 +22,7 @@ from packages.minicluster.tests.support.rpc_client import (
     text_id,
 )
 from packages.minicluster.tests.support.rpc_lab import Lab, in_lab
-from tests import codes
+from tests.support import codes
 
 MAP_NODE, FILE, TABLE, DOCUMENT, QUEUE_CONSUMER = 303, 400, 401, 421, 1700
 

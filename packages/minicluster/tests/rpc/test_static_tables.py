@@ -17,7 +17,7 @@ from minicluster.rows import wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.support.rpc_client import RpcClient, RpcError, block, build, text_id
 from packages.minicluster.tests.support.rpc_lab import Lab, in_lab
-from tests import codes
+from tests.support import codes
 
 MAP_NODE, TABLE = 303, 401
 T = "//home/t"

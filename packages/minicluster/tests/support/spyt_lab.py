@@ -15,7 +15,7 @@ from typing import Any
 from yt.wrapper import YtClient
 
 from minicluster import testing
-from tests.jvm import submit_args
+from tests.support.jvm import submit_args
 
 WORKER = Path(__file__).with_name("spyt_worker.py")
 PROXIES = 3

@@ -22,7 +22,7 @@ from packages.minicluster.tests.support.tables_lab import (
     table,
     write,
 )
-from tests import codes
+from tests.support import codes
 
 T = "//tmp/t"
 

@@ -17,7 +17,7 @@ from packages.minicluster.tests.support.tables_lab import (
     table,
     write,
 )
-from tests import codes
+from tests.support import codes
 
 T, Q = "//tmp/t", "//tmp/q"
 PROXY, OTHER = "127.0.0.1:1", "127.0.0.1:2"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.jvm import OPTIONS, submit_args
+from tests.support.jvm import OPTIONS, submit_args
 
 _DEPLOY = "org.apache.spark.deploy"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"

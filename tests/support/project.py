@@ -13,7 +13,7 @@ from local_extensions.answers import Answers, found, shortened
 from local_extensions.commands import typed
 from local_extensions.versions import SPARK_VERSIONS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
 YTSTREAM = ROOT / "packages" / "ytstream" / "src" / "ytstream"
 MINICLUSTER = ROOT / "packages" / "minicluster" / "src" / "minicluster"

@@ -1,6 +1,6 @@
 """The import arrows between the modules of a package, read from its sources.
 
-python -m tests.imports PACKAGE
+python -m tests.support.imports PACKAGE
 
 Every import counts: absolute or relative, at the top of a module, inside a function, or under
 TYPE_CHECKING. An arrow to a package means its `__init__.py`.
