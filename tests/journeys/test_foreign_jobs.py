@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from packages.ytstream.tests import all_types
-from tests import strange
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
+from tests.support import strange
 from tests.support.project import OPTIONS, ROOT, generate
 from tools.overlay import overlay
 from ytstream.columns import resolved, type_name
