@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from yt.yson import YsonUint64
 
 from packages.ytstream.tests import all_types
+from packages.ytstream.tests.driver import Driver
 from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.helpers import ConnectionOf, adopt, head_of
+from packages.ytstream.tests.helpers import ConnectionOf, adopt, another_process, head_of
 from ytstream import Column, JobError, provision
 from ytstream.demo.sample import untyped
 from ytstream.job import REJECTED
@@ -289,3 +290,62 @@ def test_the_limits_are_none_and_all(rejecting: Rejecting, limit: int) -> None:
     else:
         stream.drain()
     assert len(_rows(stream, REJECTED)) == FEW + (FEW + 1) * limit
+
+
+# -- what does not go into the outputs
+
+
+def _texts(count: int, text: str = "") -> list[dict[str, Any]]:
+    return [{"id": f"{number:02}", "text": text} for number in range(count)]
+
+
+def test_rows_that_a_rewind_reads_again_and_accepts_are_not_replayed(rejecting: Rejecting) -> None:
+    stream = rejecting(TEXTS, {"odd": "id >= '06'"})
+    _send(stream, _texts(10))
+    stream.drain()
+    stream.redeclare(reject={"odd": "id >= '08'"})
+    Driver(stream.connection, stream.tablets).rewind("earliest")
+    assert ", 4 of them since the job reads them again" in _replayed(stream)
+    stream = another_process(stream)
+    stream.drain()
+    stream.redeclare(reject=NEVER)
+    said = _replayed(stream)
+    assert said.startswith("2 rows went into the outputs; 2 stay in //")
+    assert ", 2 of them since a later batch has read their position again" in said
+    ids = sorted(row["id"] for row in _rows(stream, "output"))
+    assert ids == sorted([f"{n:02}" for n in range(10)] + [f"{n:02}" for n in range(6)])
+
+
+def test_rows_that_transform_drops_stay_unless_they_are_to_go(rejecting: Rejecting) -> None:
+    stream = rejecting(TEXTS, {"all": "true"})
+    _send(stream, _texts(10))
+    stream.drain()
+    chosen = stream.connection.job.transform
+    stream.redeclare(
+        reject={"last": "id = '09'"}, transform=lambda rows: chosen(rows.filter("id < '03'"))
+    )
+    said = _replayed(stream)
+    assert said.startswith("3 rows went into the outputs; 7 stay in //")
+    assert "1 of them since REJECT rejects them again, 6 of them since transform() makes" in said
+    given = (stream.spark, stream.connection, stream.flow())
+    said = replay(*given, print, remove_dropped=True)
+    assert said.startswith(
+        "0 rows went into the outputs, 6 that transform() drops went out of `rejected`; 1 stay"
+    )
+    assert len(_rows(stream, "output")) == 3
+    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [9]
+
+
+def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
+    rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a row with more bytes is a chunk of its own."""
+    monkeypatch.setattr("ytstream.operating.replay.CHUNK_BYTES", 250)
+    stream = rejecting(TEXTS, {"all": "true"})
+    _send(stream, [*_texts(5, "x" * 100), {"id": "99", "text": "x" * 1_000}])
+    stream.drain()
+    stream.redeclare(reject=NEVER)
+    told: list[str] = []
+    replay(stream.spark, stream.connection, stream.flow(), told.append)
+    assert [line.partition(" ")[0] for line in told] == ["2", "4", "5", "6"]
+    assert len(_rows(stream, "output")) == 6

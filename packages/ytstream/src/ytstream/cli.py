@@ -158,9 +158,11 @@ def _replay_rejected(connection: Connection, given: argparse.Namespace) -> None:
         known = supervisor.read_reference(spark, connection)
         flow = pipeline.flow_of(spark, connection, known)
         if given.dry_run:
-            print(*replay.rehearse(spark, connection, flow), sep="\n")
+            said = replay.rehearse(spark, connection, flow, remove_dropped=given.remove_dropped)
+            print(*said, sep="\n")
         else:
-            print(replay.replay(spark, connection, flow, log.say))
+            chosen = {"replace": given.replace, "remove_dropped": given.remove_dropped}
+            print(replay.replay(spark, connection, flow, log.say, **chosen))
 
 
 def _submit(connection: Connection, given: argparse.Namespace) -> int:
@@ -361,6 +363,7 @@ def _parser(package: str) -> argparse.ArgumentParser:
             flag("--overwrite", help=over)
         if name == "replay-rejected":
             flag("--replace", help="rejected rows may replace rows with the same key")
+            flag("--remove-dropped", help="rows that transform() drops leave `rejected`")
         if name == "rows":
             command.add_argument("--count", type=_positive, default=1_000, help="default: 1000")
         if name in MORE:

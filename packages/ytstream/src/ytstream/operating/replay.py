@@ -6,12 +6,15 @@ from `rejected` and tells the ledger. So two replays at the same time, or one be
 job, write no row twice. And a replay replaces no row: where the key is the position, as under
 `idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
 recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
-output has another key, nothing tells which of two rows is newer: the person who replays chooses.
+output has another key, nothing tells which of two rows is newer: the person who replays has to
+choose. Rows that a `rewind` goes back over are the job's own to write: see reread.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,88 +35,171 @@ from ..query.row_json import INEXACT, is_inexact
 from ..query.sink import write_outputs
 from ..query.source import INNER_POSITION
 from ..tablets import Tablets, Transaction
+from . import reread
+from .reread import Reading, Readings
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
+#: Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
+#: more: the JSON of a row has 16 MiB at most.
+CHUNK_BYTES = 16 * 1024**2
 #: Keys that one query names.
 _KEYS = 1_000
 
 
+@dataclass
+class Counts:
+    """What happened to the rejected rows, or would happen."""
+
+    #: Rows that left `rejected`; with --remove-dropped those that transform() drops, too.
+    passed: int = 0
+    #: Output -> its rows.
+    written: dict[str, int] = field(default_factory=dict)
+    #: Rows that REJECT rejects again, or whose JSON makes no row.
+    rejected: int = 0
+    inexact: int = 0
+    #: Rows that transform() makes nothing of.
+    dropped: int = 0
+    #: Rows at whose position an output has a row.
+    held: int = 0
+    #: Rows that a later batch has accepted, and rows that the next batches read.
+    accepted: int = 0
+    coming: int = 0
+    is_removing: bool = False
+
+    @property
+    def stayed(self) -> int:
+        """How many rows stay in `rejected`."""
+        dropped = 0 if self.is_removing else self.dropped
+        return self.rejected + dropped + self.held + self.accepted + self.coming
+
+    def reasons(self) -> Iterator[str]:
+        """Yield why rows stay."""
+        if again := self.rejected - self.inexact:
+            yield f"{again} of them since REJECT rejects them again"
+        if self.inexact:
+            yield f"{self.inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
+        if self.dropped and not self.is_removing:
+            yield (
+                f"{self.dropped} of them since transform() makes nothing of them "
+                "(--remove-dropped removes them)"
+            )
+        if self.held:
+            yield (
+                f"{self.held} of them since an output has a row at their position: they were read "
+                "again and accepted, or the queue was recreated"
+            )
+        if self.accepted:
+            yield (
+                f"{self.accepted} of them since a later batch has read their position again and "
+                "has not rejected it: they are in the outputs, or the queue was recreated"
+            )
+        if self.coming:
+            yield f"{self.coming} of them since the job reads them again: it was moved back"
+
+
 def replay(
-    spark: SparkSession, connection: Connection, flow: Flow, say: Callable[[str], None]
-) -> str:
+    spark: SparkSession, connection: Connection, flow: Flow, say: Callable[[str], None], *,
+    replace: bool = False, remove_dropped: bool = False,
+) -> str:  # fmt: skip
     """Replay all rejected rows; return how many passed and how many stay.
 
-    Raises JobError as verify_job() does. What was done before an error stays done.
+    With ``replace`` they may replace rows with the same key, and with ``remove_dropped`` those that
+    transform() drops leave `rejected`. Raises JobError as verify_job() does. What was done before
+    an error stays done.
     """
     verify_job(connection.job)
-    tablets = Tablets(jvm_of(spark), connection.settings)
-    passed = stayed = inexact = held = 0
-    last: tuple[Any, ...] = ()
+    verify_keys(connection, replace=replace)
+    tablets, counts = Tablets(jvm_of(spark), connection.settings), _counts(remove_dropped)
+    readings, last = reread.read(connection), ()
     while True:
         with tablets.transaction() as transaction:
-            found = transaction.select(_query(connection, last))
+            found = _read(connection, transaction.select, last)
             if not found:
                 break
-            taken = _taken(connection, transaction.select, found)
-            free = [row for row in found if _place(connection, row) not in taken]
-            keys = _replay(spark, connection, flow, tablets, transaction, free) if free else 0
-        held += len(found) - len(free)
-        passed, stayed = passed + keys, stayed + len(found) - keys
-        inexact += sum(map(is_inexact, (row["row"] for row in found)))
+            free = _free(connection, transaction.select, readings, found, counts)
+            _replay(spark, connection, flow, tablets, transaction, free, counts)
         last = _place(connection, found[-1])
-        say(f"{passed} rows went into the outputs, {stayed} are still rejected")
-    said = f"{passed} rows went into the outputs; {stayed} stay in {_path(connection)}"
-    if inexact:
-        said += f", {inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
-    if held:
-        said += (
-            f", {held} of them since an output has a row at their position: they were read again "
-            "and accepted, or the queue was recreated"
-        )
-    return said
+        say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
+    return f"{_gone(counts, 'went')}; {_said(connection, counts, 'stay')}"
 
 
-def rehearse(spark: SparkSession, connection: Connection, flow: Flow) -> list[str]:
-    """Return what `replay` would do now; changes nothing. Raises JobError where it would."""
+def rehearse(
+    spark: SparkSession, connection: Connection, flow: Flow, *, remove_dropped: bool = False
+) -> list[str]:
+    """Return what `replay` would do now; changes nothing. Raises JobError where it would.
+
+    Where rows may replace others it says so instead.
+    """
     verify_job(connection.job)
-    select = connection.client.select_rows
-    counts: dict[str, int] = {}
-    passed = stayed = 0
-    last: tuple[Any, ...] = ()
-    while found := list(select(_query(connection, last))):
-        taken = _taken(connection, select, found)
-        free = [row for row in found if _place(connection, row) not in taken]
-        keys = _count(spark, connection, flow, free, counts) if free else 0
-        passed, stayed = passed + keys, stayed + len(found) - keys
+    select, counts = connection.client.select_rows, _counts(remove_dropped)
+    readings, last = reread.read(connection), ()
+    while found := _read(connection, select, last):
+        _count(spark, connection, flow, _free(connection, select, readings, found, counts), counts)
         last = _place(connection, found[-1])
     keyed = _keyed(connection)
     return [
-        f"{passed} rows would go into the outputs; {stayed} would stay in {_path(connection)}",
+        f"{_gone(counts, 'would go')}; {_said(connection, counts, 'would stay')}",
         *(
             f"{connection.settings.outputs[name]}: {rows} more"
             + (" at most: each replaces a row with its key, if there is one" * (name in keyed))
-            for name, rows in counts.items()
+            for name, rows in counts.written.items()
         ),
         *(["it needs --replace: a replaced row may be newer"] if keyed else []),
         "nothing was changed",
     ]
 
 
+def _counts(remove_dropped: bool) -> Counts:
+    return Counts(is_removing=remove_dropped)
+
+
+def _gone(counts: Counts, verb: str) -> str:
+    removed = counts.dropped if counts.is_removing else 0
+    said = f"{counts.passed - removed} rows {verb} into the outputs"
+    if removed:
+        said += f", {removed} that transform() drops {verb} out of `rejected`"
+    return said
+
+
+def _said(connection: Connection, counts: Counts, verb: str) -> str:
+    return ", ".join([f"{counts.stayed} {verb} in {_path(connection)}", *counts.reasons()])
+
+
+def _free(
+    connection: Connection,
+    select: Callable[[str], Iterable[Any]],
+    readings: Readings,
+    found: list[dict[str, Any]],
+    counts: Counts,
+) -> list[dict[str, Any]]:
+    """Return those of ``found`` that may be replayed; count the others."""
+    taken, free = _taken(connection, select, found), []
+    for row in found:
+        queue = row.get("queue_id", connection.settings.queues[0])
+        reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
+        if _place(connection, row) in taken:
+            counts.held += 1
+        elif reading is Reading.ACCEPTED:
+            counts.accepted += 1
+        elif reading is Reading.NEXT:
+            counts.coming += 1
+        else:
+            free.append(row)
+    return free
+
+
 def _count(
     spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
-    counts: dict[str, int],
-) -> int:  # fmt: skip
-    """Add the rows that those of ``found`` would make to ``counts``; return how many pass."""
-    rows = reject.tagged(_arrived(spark, connection, flow, found), connection)
-    with computed(rows) as done:
-        if keys := done.filter(F.col(reject.REASON).isNull()).count():
-            passed = flow.outputs.transformed(reject.passed(done))
-            with flow.outputs.finished(passed) as finished:
+    counts: Counts,
+) -> None:  # fmt: skip
+    """Count what ``_replay`` would do with the rows of ``found``."""
+    with _judged(spark, connection, flow, found, counts) as (rows, _):
+        if rows is not None:
+            with flow.outputs.finished(flow.outputs.transformed(rows)) as finished:
                 for name, frame in flow.outputs.of(finished).items():
                     with computed(frame) as made:  # a count alone might skip a column that fails
-                        counts[name] = counts.get(name, 0) + made.count()
-    return keys
+                        counts.written[name] = counts.written.get(name, 0) + made.count()
 
 
 def _keyed(connection: Connection) -> list[str]:
@@ -159,33 +245,86 @@ def verify_job(job: Job) -> None:
         )
 
 
-def _replay(
-    spark: SparkSession,
-    connection: Connection,
-    flow: Flow,
-    tablets: Tablets,
-    transaction: Transaction,
-    found: list[dict[str, Any]],
-) -> int:
-    """Write the rows of ``found`` that pass now, and delete them; return how many."""
-    job, started = connection.job, datetime.now(UTC)
+@contextmanager
+def _judged(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    counts: Counts,
+) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:  # fmt: skip
+    """Give the rows that go into the outputs, None without any, and the keys that leave `rejected`.
+
+    Counts all rows of ``found``.
+    """
+    dropped: set[tuple[Any, ...]] = set()
+    if not found:
+        yield None, []
+        return
     with computed(reject.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
-        key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
-        chosen = rows.filter(F.col(reject.REASON).isNull())
-        deleted = [
-            {name: row[names[name]] for name in key}
-            for row in chosen.select(*(names[name] for name in key)).collect()
-        ]
-        if not deleted:
-            return 0
-        passed = flow.outputs.transformed(reject.passed(rows))
-        java, id_, proxy = tablets.java, transaction.id, transaction.proxy
-        with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
-            written = write_outputs(flow.outputs.of(finished), connection, java, 0)
-    transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
-    row = _row({**written, REJECTED: -len(deleted)}, started)
-    transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
-    return len(deleted)
+        deleted = _keys(connection, rows)
+        passed = {_place(connection, key) for key in deleted}
+        chosen = [row for row in found if _place(connection, row) in passed]
+        if _made(flow, rows) < len(chosen):
+            dropped = {_place(connection, r) for r in _dropped(spark, connection, flow, chosen)}
+        counts.rejected += len(found) - len(chosen)
+        counts.inexact += sum(is_inexact(row["row"]) for row in found)
+        counts.dropped += len(dropped)
+        if dropped and not counts.is_removing:
+            deleted = [key for key in deleted if _place(connection, key) not in dropped]
+        counts.passed += len(deleted)
+        yield (reject.passed(rows) if len(dropped) < len(chosen) else None), deleted
+
+
+def _keys(connection: Connection, rows: DataFrame) -> list[dict[str, Any]]:
+    """Return the keys of the rows that REJECT accepts."""
+    key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
+    chosen = rows.filter(F.col(reject.REASON).isNull()).select(*(names[name] for name in key))
+    return [{name: row[names[name]] for name in key} for row in chosen.collect()]
+
+
+def _made(flow: Flow, rows: DataFrame) -> int:
+    """Return how many rows transform() makes of those that REJECT accepts."""
+    with computed(flow.outputs.transformed(reject.passed(rows))) as made:
+        return made.count()
+
+
+def _dropped(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return those of ``found``, which REJECT accepts, that transform() makes nothing of.
+
+    The rows that it makes need not say which row each is made of. So halves are tried, as long as
+    one makes fewer rows than it has.
+    """
+    if not found:
+        return []
+    with computed(reject.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
+        made = _made(flow, rows)
+    if made >= len(found):
+        return []
+    if made == 0:
+        return found
+    half = len(found) // 2
+    return [
+        *_dropped(spark, connection, flow, found[:half]),
+        *_dropped(spark, connection, flow, found[half:]),
+    ]
+
+
+def _replay(
+    spark: SparkSession, connection: Connection, flow: Flow, tablets: Tablets,
+    transaction: Transaction, found: list[dict[str, Any]], counts: Counts,
+) -> None:  # fmt: skip
+    """Write the rows of ``found`` that pass now, and delete them."""
+    job, started, written = connection.job, datetime.now(UTC), dict[str, int]()
+    with _judged(spark, connection, flow, found, counts) as (rows, deleted):
+        if rows is not None:
+            java, id_, proxy = tablets.java, transaction.id, transaction.proxy
+            passed = flow.outputs.transformed(rows)
+            with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
+                written = write_outputs(flow.outputs.of(finished), connection, java, 0)
+    if deleted:
+        transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
+        row = _row({**written, REJECTED: -len(deleted)}, started)
+        transaction.modify(connection.settings.ledger, ledger.COLUMNS, [row])
 
 
 def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
@@ -218,10 +357,24 @@ def _arrived(
     return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
 
 
-def _query(connection: Connection, last: tuple[Any, ...]) -> str:
-    key = ", ".join(_key(connection))
+def _read(
+    connection: Connection, select: Callable[[str], Iterable[Any]], last: tuple[Any, ...]
+) -> list[dict[str, Any]]:
+    """Return the next rows after the key ``last``: as many as fit into one transaction."""
+    key, path = ", ".join(_key(connection)), _path(connection)
     after = f" where ({key}) > {_literal(last)}" if last else ""
-    return f"{key}, reason, row from [{_path(connection)}]{after} order by {key} limit {CHUNK}"
+    tail = f"order by {key} limit {CHUNK}"
+    size, end = 0, last
+    for row in select(f"{key}, length(row) as size from [{path}]{after} {tail}"):
+        size += int(row["size"])
+        if size > CHUNK_BYTES and end != last:
+            break
+        end = _place(connection, row)
+    if end == last:
+        return []
+    until = f"{after} and" if last else " where"
+    query = f"{key}, reason, row, time from [{path}]{until} ({key}) <= {_literal(end)} {tail}"
+    return list(select(query))
 
 
 def _taken(
