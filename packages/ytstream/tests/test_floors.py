@@ -26,7 +26,7 @@ FLOORS = (
         "version",
     ),
     ("addresses", "confs", "java", "pairs", "plain_path", "positions", "strings", "toml_file"),
-    ("rules",),
+    ("os_user", "rules"),
     ("submit_settings",),
     ("columns", "config", "repository", "shipped"),
     ("sizes",),

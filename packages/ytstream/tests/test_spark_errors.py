@@ -149,3 +149,23 @@ def test_a_plan_that_spark_refuses_ends_the_job() -> None:
 def test_a_jvm_that_is_gone_ends_the_job() -> None:
     with pytest.raises(JobError, match="Spark's JVM does not answer: no"), explained_spark():
         raise ConnectionRefusedError("no")
+
+
+def test_the_description_of_the_query_is_not_taken_for_the_cause() -> None:
+    text = "=== Streaming Query ===\nIdentifier: [id = 1]\n"
+    assert cause(f"\n{text}") == "Identifier: [id = 1]"
+    assert cause(f"java.lang.ExceptionInInitializerError\n{text}").startswith("java.lang.Exception")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "java.lang.UnsatisfiedLinkError: /tmp/libsnappyjava.so: failed to map segment",
+        "java.lang.NoClassDefFoundError: Could not initialize class org.xerial.snappy.Snappy",
+        "java.lang.NoClassDefFoundError: Could not initialize class org.rocksdb.RocksDB",
+    ],
+)
+def test_a_native_library_that_cannot_be_loaded_names_the_folder(said: str) -> None:
+    with pytest.raises(JobError, match="cannot load a native library") as caught, explained_spark():
+        raise StreamingQueryException(f"{said}\n=== Streaming Query ===\n")
+    assert "-Djava.io.tmpdir=FOLDER" in caught.value.remedy

@@ -22,6 +22,11 @@ _LAST_SECONDS = 5.0
 _PIPE_SECONDS = 1.0
 #: The name of the thread in which a session closes.
 CLOSING = "closing Spark"
+#: What to do where libraries cannot be loaded.
+OTHER_FOLDER = (
+    "name a folder on a file system that is not mounted noexec, in the environment: "
+    "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=FOLDER (Java does not read TMPDIR on Linux)"
+)
 _REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 
 
@@ -48,6 +53,30 @@ def started() -> Any:
     with explained_jvm():
         SparkContext._ensure_initialized()
     return SparkContext._jvm
+
+
+def log_in(jvm: Any, name: str) -> None:
+    """Give Hadoop the user's name: its own login asks the system, and fails without an answer."""
+    users = jvm.org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser(name))
+
+
+def verify_native_libraries(jvm: Any) -> None:
+    """Raise JobError where the JVM cannot load a library from its folder for temporary files.
+
+    Spark's codecs (snappy, zstd, lz4), RocksDB and netty copy theirs into java.io.tmpdir and load
+    them from there. On a file system that is mounted noexec, the first batch would fail.
+    """
+    folder = str(jvm.java.lang.System.getProperty("java.io.tmpdir"))
+    try:
+        flags = os.statvfs(folder).f_flag
+    except OSError as error:
+        problem = f"cannot be used: {error.strerror}"
+    else:
+        if not flags & getattr(os, "ST_NOEXEC", 0):  # Linux alone has the flag
+            return
+        problem = "is mounted noexec, and Spark loads its native libraries from there"
+    raise JobError(f"Java's folder for temporary files, {folder}, {problem}", OTHER_FOLDER)
 
 
 def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> bool:

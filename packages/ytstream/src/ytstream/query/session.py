@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from .. import confs, environment
+from .. import confs, environment, os_user
 from ..config import Settings, token
 from ..connector.spyt import is_patched
 from ..errors import JobError
@@ -52,6 +52,8 @@ def open_session(connection: Connection) -> SparkSession:
     more = confs.filled(iter(confs.LOCAL if local else ()), {})
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
+    if local:
+        _prepare_jvm()
     try:
         with explained_jvm():
             spark = builder.getOrCreate()
@@ -134,6 +136,14 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         )
 
 
+def _prepare_jvm() -> None:
+    """Start the JVM, and do what has to be done in it before Spark starts. Raises JobError."""
+    started = jvm.started()
+    jvm.verify_native_libraries(started)
+    if name := os_user.missing_name():
+        jvm.log_in(started, name)
+
+
 def _version(text: str) -> tuple[int, int]:
     numbers = re.findall(r"\d+", text)
     return int(numbers[0]), int(numbers[1])
@@ -169,7 +179,11 @@ def _prepare_local_environment(settings: Settings) -> None:
         "YT_TOKEN": given,
         "YT_SECURE_VAULT_YT_TOKEN": given,
     }
-    local = f"--driver-java-options {confs.COLLECTOR} --master local[2] pyspark-shell"
+    options = confs.COLLECTOR
+    if name := os_user.missing_name():
+        ours["SPARK_USER"] = name
+        options = f"'{options} {os_user.java_options(name)}'"
+    local = f"--driver-java-options {options} --master local[2] pyspark-shell"
     environment.prepare_spark(os.environ, ours, local)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
     # archive of a cluster this is no file of its own, which log4j would call an error.

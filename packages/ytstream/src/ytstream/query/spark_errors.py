@@ -11,7 +11,7 @@ from ..errors import JobError, RestartableError, UnmountedError
 from ..guarantees.transactional import FENCED
 from ..tablets import is_unmounted
 from ..user_errors import BRING, place, place_in
-from .jvm import explained_jvm
+from .jvm import OTHER_FOLDER, explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 
 #: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
@@ -21,6 +21,13 @@ _FATAL = (
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
     "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES,
+)  # fmt: skip
+
+#: What Java says of a native library that it cannot load, first and later.
+_NATIVE = (
+    "UnsatisfiedLinkError", "failed to map segment from shared object",
+    "Could not initialize class org.xerial.snappy", "Could not initialize class org.rocksdb",
+    "Could not initialize class com.github.luben.zstd",
 )  # fmt: skip
 
 #: What Python and PySpark say of a package that a worker lacks or has in another version.
@@ -49,6 +56,11 @@ def explained_spark(where: str = "") -> Iterator[None]:
         is_fatal = any(part in text for part in _FATAL)
         if is_unmounted(text):
             raise UnmountedError(cause(text)) from error
+        if any(part in text for part in _NATIVE):
+            raise JobError(
+                f"the job cannot continue: {where}Java cannot load a native library: {cause(text)}",
+                f"{OTHER_FOLDER}; committed rows are kept",
+            ) from error
         if FENCED in text or (is_from_the_stream and not is_fatal):
             raise RestartableError(f"{where}{cause(text)}") from error
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
@@ -80,7 +92,8 @@ def cause(text: str) -> str:
     # Py4J's first line says which call it was, the second one begins with a colon.
     causes = re.findall(r"^(?:Caused by)?:(.*)", text, re.MULTILINE)
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
-    said = [line.strip() for line in [*reversed(causes), *lines]]
+    # Behind an exception without a message Spark describes the query, under such headings.
+    said = [line.strip() for line in [*reversed(causes), *lines] if not line.startswith("=== ")]
     # Some messages of Spark's consist of their SQL state alone.
     with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
     found = next(with_content, "Spark has given no reason")
