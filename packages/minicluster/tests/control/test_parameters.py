@@ -1,4 +1,4 @@
-"""Each command knows its parameters: the tables agree with the code, and all others are refused."""
+"""Each command knows its parameters: its rules agree with its code, and all others are refused."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 import requests
 
 from minicluster import testing
-from minicluster.control.parameters import Harmless, Known, Only
-from minicluster.http import parameters as http
+from minicluster.control.parameters import Harmless, Only, Rule
 from minicluster.http.commands import COMMANDS
 from minicluster.rpc import parameters as rpc
 from minicluster.rpc import protos
@@ -101,21 +100,18 @@ def asked(function: Callable[..., Any]) -> set[str]:
 
 
 FIRST_NAMES = {command.known.command: command for command in COMMANDS.values()}
-
-
-def test_every_command_and_method_has_a_table_and_no_table_is_idle() -> None:
-    assert set(FIRST_NAMES) == set(http.OF_COMMANDS)
-    assert {name for _, name in METHODS} == set(rpc.OF_METHODS)
+KNOWN = [command.known for command in FIRST_NAMES.values()]
+KNOWN += [entry.known for entry in METHODS.values()]
 
 
 @pytest.mark.parametrize("name", sorted(FIRST_NAMES))
-def test_an_http_command_reads_what_its_table_says(name: str) -> None:
+def test_an_http_command_reads_what_its_rules_say(name: str) -> None:
     command = FIRST_NAMES[name]
     assert asked(command.body) - OF_ALL == command.known.read - OF_ALL
 
 
 @pytest.mark.parametrize(("service", "name"), sorted(METHODS))
-def test_an_rpc_method_reads_what_its_table_says(service: str, name: str) -> None:
+def test_an_rpc_method_reads_what_its_rules_say(service: str, name: str) -> None:
     entry = METHODS[service, name]
     fields = protos.message(entry.request).DESCRIPTOR.fields_by_name
     found = words(entry.body)
@@ -134,9 +130,9 @@ def test_an_rpc_method_reads_what_its_table_says(service: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(("service", "name"), sorted(METHODS))
-def test_a_table_names_fields_that_the_request_has(service: str, name: str) -> None:
+def test_rules_name_fields_that_the_request_has(service: str, name: str) -> None:
     fields = protos.message(METHODS[service, name].request).DESCRIPTOR.fields_by_name
-    for rule in rpc.OF_METHODS[name]:
+    for rule in METHODS[service, name].known.own:
         head, _, part = rule.partition(".")
         assert head in fields
         assert not part or part in fields[head].message_type.fields_by_name
@@ -152,24 +148,23 @@ def test_all_fields_of_a_part_have_a_rule(service: str, name: str) -> None:
 
 
 def test_what_is_let_through_unread_has_a_reason() -> None:
-    for known in (*http.KNOWN.values(), *rpc.KNOWN.values()):
+    for known in KNOWN:
         for rule in known.rules.values():
             assert not isinstance(rule, Harmless) or rule.why
 
 
-def limited(known: Known, own: Any) -> set[str]:
-    """Return the rules of a table's entry that let only some values through, as text."""
+def limited(rules: Mapping[str, Rule]) -> set[str]:
+    """Return the rules that let only some values through, as text."""
     return {
         f"{name}={'|'.join(map(str, rule.values)).lower() or '-'}"
-        for name, rule in own.items()
+        for name, rule in rules.items()
         if isinstance(rule, Only)
     }
 
 
 def test_the_list_of_refusals_names_the_values_that_are_taken() -> None:
-    expected = {name: limited(http.KNOWN[name], own) for name, own in http.OF_COMMANDS.items()}
-    expected |= {name: limited(rpc.KNOWN[name], own) for name, own in rpc.OF_METHODS.items()}
-    expected["every method"] = limited(rpc.KNOWN["GetNode"], rpc.EVERY)
+    expected = {known.command: limited(known.own) for known in KNOWN}
+    expected["every method"] = limited(rpc.EVERY)
     rows = re.findall(r"^\| ([a-zA-Z_ ]+) \| (`[a-z_.]+=.*) \|$", LIST.read_text(), re.MULTILINE)
     listed = {name: set(re.findall(r"`([^`]+)`", values)) for name, values in rows}
     assert listed == {name: values for name, values in expected.items() if values}
@@ -217,7 +212,7 @@ def test_a_value_that_is_not_implemented_is_refused(client: Any, root: str) -> N
 
 
 def test_flags_of_a_query_string_and_entities_count_as_what_they_say() -> None:
-    known = http.KNOWN["insert_rows"]
+    known = COMMANDS["insert_rows"].known
     known.check({"path": "//t", "aggregate": "false", "lock_type": None})
     with pytest.raises(Exception, match="aggregate=true"):
         known.check({"path": "//t", "aggregate": "true"})

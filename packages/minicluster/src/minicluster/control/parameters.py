@@ -1,8 +1,9 @@
 """The parameters that a command knows; any other one is refused before the command runs.
 
 A parameter that no code reads would be dropped without a word, and a test that relies on it would
-prove nothing. So each protocol has a table: of each command (`http/parameters.py`) or method
-(`rpc/parameters.py`), what becomes of each parameter. A `Rule` says it.
+prove nothing. So each command (`http/commands/`) and each method (`rpc/methods/`) is
+registered with its parameters and a `Rule` for each of them. The rules for all commands and for all
+methods are in `http/parameters.py` and `rpc/parameters.py`.
 """
 
 from __future__ import annotations
@@ -62,19 +63,22 @@ def only(*values: Any) -> Only:
     return Only(values)
 
 
-def read(*names: str) -> dict[str, Rule]:
-    return dict.fromkeys(names, READ)
+def each(names: str, rule: Rule) -> dict[str, Rule]:
+    """Return the rule for each of the names, which spaces separate."""
+    return dict.fromkeys(names.split(), rule)
+
+
+def read(names: str) -> dict[str, Rule]:
+    return each(names, READ)
 
 
 class Known:
     """The parameters that one command knows."""
 
-    def __init__(self, command: str, *groups: Mapping[str, Rule]) -> None:
-        """Take rules by parameter; a later group overrides an earlier one."""
-        self.command = command
-        self.rules: dict[str, Rule] = {}
-        for group in groups:
-            self.rules |= group
+    def __init__(self, command: str, every: Mapping[str, Rule], own: Mapping[str, Rule]) -> None:
+        """Take rules by parameter: of every command, and its own, which override them."""
+        self.command, self.own = command, own
+        self.rules: dict[str, Rule] = {**every, **own}
         limited = {name: rule for name, rule in self.rules.items() if isinstance(rule, Only)}
         self.free = frozenset(self.rules.keys() - limited.keys())
         """Those that are let through with any value."""

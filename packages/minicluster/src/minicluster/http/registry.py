@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..cluster import Cluster
 from ..control.gate import Gate
-from ..control.parameters import Known
+from ..control.parameters import Known, Rule
 from ..core import ids
 from ..core.errors import generic
 from ..cypress.ypath import parse_rich
@@ -16,7 +16,7 @@ from ..rows.named import stored
 from ..rows.schema import TableSchema
 from ..tables.transactions import Transaction
 from .formats import YSON, Format
-from .parameters import KNOWN
+from .parameters import EVERY
 
 HTTP_PROXY = "http"
 """The proxy that tablet transactions started over HTTP belong to."""
@@ -243,15 +243,18 @@ class Command:
 COMMANDS: dict[str, Command] = {}
 
 
-def command(*names: str, **properties: Any) -> Callable[[Body], Body]:
+def command(
+    *names: str, parameters: Mapping[str, Rule] | None = None, **properties: Any
+) -> Callable[[Body], Body]:
     """Register a command under one or more names; properties are those of `Command`.
 
-    Its parameters are in the table under the first name (`http/parameters.py`).
+    `parameters` are the rules of its own, in addition to those of every command.
     """
+    known = Known(names[0], EVERY, parameters or {})
 
     def register(body: Body) -> Body:
         for name in names:
-            COMMANDS[name] = Command(name, body, KNOWN[names[0]], **properties)
+            COMMANDS[name] = Command(name, body, known, **properties)
         return body
 
     return register

@@ -7,7 +7,7 @@ fields by name, the same way for all methods.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ from ..cluster import Cluster
 from ..control.arguments import OF_RPC, Form
 from ..control.gate import Gate
 from ..control.journal import Call
-from ..control.parameters import Known
+from ..control.parameters import Known, Rule
 from ..control.path import invoke, travel
 from ..core.errors import YtError, not_supported
 from ..cypress import prerequisites
-from . import messages, parameters, protos
+from . import messages, protos
 from .bus import Part
 from .messages import Request, text
+from .parameters import EVERY, Fields, check
 from .streams import Stream
 
 API_SERVICE = "ApiService"
@@ -71,16 +72,23 @@ MethodTable = dict[tuple[str, str], Method]
 METHODS: MethodTable = {}
 
 
-def method(name: str, *, messages: str | None = None, service: str = API_SERVICE) -> Registrar:
+def method(
+    name: str,
+    *,
+    parameters: Mapping[str, Rule] | None = None,
+    messages: str | None = None,
+    service: str = API_SERVICE,
+) -> Registrar:
     """Register a method under its wire name.
 
-    Its messages are TReq<Name> and TRsp<Name> of the API unless `messages`, a full name with `%s`
-    for "Req" and "Rsp", says otherwise. The fields that it knows are in `rpc/parameters.py`.
+    `parameters` are the rules for the fields of its own, in addition to those of every method. Its
+    messages are TReq<Name> and TRsp<Name> of the API unless `messages`, a full name with `%s` for
+    "Req" and "Rsp", says otherwise.
     """
+    known = Known(name, EVERY, parameters or {})
     pattern = messages or f"{protos.API}T%s{name}"
 
     def register(body: Body) -> Body:
-        known = parameters.KNOWN[name]
         METHODS[service, name] = Method(pattern % "Req", pattern % "Rsp", body, known)
         return body
 
@@ -114,13 +122,13 @@ class Service:
         async def apply() -> list[Part]:
             if entry is None:
                 raise self._refusal(request)
-            parameters.check(entry.known, message, fields)
+            check(entry.known, message, fields)
             self._require(fields)
             return await self._apply(entry, message, request, stream)
 
         return await travel(self._gate, call, apply)
 
-    def _require(self, fields: parameters.Fields) -> None:
+    def _require(self, fields: Fields) -> None:
         """Raise YtError unless what the request makes a condition holds."""
         for field, value in fields:
             if field.name == "prerequisite_options":
@@ -165,7 +173,7 @@ _SHOW: dict[Form, Callable[[Any], Any]] = {
 _SHOWN = {name: (shown, _SHOW[form]) for name, (shown, form) in OF_RPC.items()}
 
 
-def arguments(fields: parameters.Fields) -> dict[str, Any]:
+def arguments(fields: Fields) -> dict[str, Any]:
     """Return the arguments of a request that the journal keeps.
 
     Raises YtError for text that is not UTF-8.

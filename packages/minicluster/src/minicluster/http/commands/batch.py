@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import TUNING, read
 from ...core.errors import YtError, generic
 from ..registry import COMMANDS, NULL, STRUCTURED, TABULAR, Invocation, command
 
 
-@command("execute_batch", output=STRUCTURED, volatile=True)
+@command(
+    "execute_batch",
+    parameters={**read("requests"), "concurrency": TUNING},
+    output=STRUCTURED,
+    volatile=True,
+)
 async def execute_batch(call: Invocation) -> Any:
     requests = call.require("requests")
     if not isinstance(requests, list) or not all(isinstance(item, dict) for item in requests):

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import AT_ONCE, NO_QUOTA, VIRTUAL, Rule, only, read
 from ...core import ids
 from ...cypress import system
 from ...tables.concatenate import concatenate as append_all
 from ..registry import NULL, STRUCTURED, Invocation, command
+
+_CLONE: dict[str, Rule] = {
+    **read(
+        "source_path destination_path recursive force preserve_account preserve_owner "
+        "preserve_acl preserve_creation_time preserve_modification_time "
+        "preserve_expiration_time preserve_expiration_timeout"
+    ),
+    "pessimistic_quota_check": NO_QUOTA,
+    "enable_cross_cell_copying": NO_QUOTA,
+}
 
 
 def answer(call: Invocation, name: str, value: Any) -> Any:
@@ -19,19 +30,27 @@ def node_id(identifier: str) -> dict[str, Any]:
     return {"node_id": identifier, "cell_tag": ids.CELL_TAG}
 
 
-@command("get", output=STRUCTURED)
+@command(
+    "get",
+    parameters={**read("path attributes transaction_id return_only_value"), "max_size": VIRTUAL},
+    output=STRUCTURED,
+)
 def get(call: Invocation) -> Any:
     value = call.cluster.cypress.get(call.path(), tx=call.tx, attributes=call.get("attributes"))
     return answer(call, "value", value)
 
 
-@command("exists", output=STRUCTURED)
+@command("exists", parameters=read("path transaction_id return_only_value"), output=STRUCTURED)
 def exists(call: Invocation) -> Any:
     found = call.cluster.cypress.exists(call.path(), tx=call.tx)
     return answer(call, "value", found)
 
 
-@command("list", output=STRUCTURED)
+@command(
+    "list",
+    parameters=read("path attributes max_size transaction_id return_only_value"),
+    output=STRUCTURED,
+)
 def list_(call: Invocation) -> Any:
     names = call.cluster.cypress.list(
         call.path(),
@@ -42,29 +61,44 @@ def list_(call: Invocation) -> Any:
     return answer(call, "value", names)
 
 
-@command("set", input=STRUCTURED, volatile=True)
+@command(
+    "set", parameters=read("path recursive force transaction_id"), input=STRUCTURED, volatile=True
+)
 def set_(call: Invocation) -> None:
     call.cluster.cypress.set(
         call.path(), call.input, tx=call.tx, **call.choose("recursive", "force")
     )
 
 
-@command("multiset_attributes", input=STRUCTURED, volatile=True)
+@command(
+    "multiset_attributes",
+    parameters={**read("path transaction_id"), "force": only(False)},
+    input=STRUCTURED,
+    volatile=True,
+)
 def multiset_attributes(call: Invocation) -> None:
     call.cluster.cypress.multiset_attributes(call.path(), call.input, tx=call.tx)
 
 
-@command("remove", volatile=True)
+@command("remove", parameters=read("path recursive force transaction_id"), volatile=True)
 def remove(call: Invocation) -> None:
     call.cluster.cypress.remove(
-        call.path(),
-        tx=call.tx,
-        recursive=call.flag("recursive", True),
-        force=call.flag("force"),
+        call.path(), tx=call.tx, recursive=call.flag("recursive", True), force=call.flag("force")
     )
 
 
-@command("create", output=STRUCTURED, volatile=True)
+@command(
+    "create",
+    parameters={
+        **read(
+            "type path attributes ignore_type_mismatch recursive ignore_existing "
+            "lock_existing force transaction_id"
+        ),
+        "sync": AT_ONCE,
+    },
+    output=STRUCTURED,
+    volatile=True,
+)
 def create(call: Invocation) -> Any:
     type = call.string("type")
     attributes = call.mapping("attributes")
@@ -89,7 +123,15 @@ def create(call: Invocation) -> Any:
     return node_id(made)
 
 
-@command("link", output=STRUCTURED, volatile=True)
+@command(
+    "link",
+    parameters=read(
+        "target_path link_path attributes recursive ignore_existing lock_existing "
+        "force transaction_id"
+    ),
+    output=STRUCTURED,
+    volatile=True,
+)
 def link(call: Invocation) -> Any:
     made = call.cluster.cypress.link(
         call.path("target_path"),
@@ -114,14 +156,19 @@ _COPY_FLAGS = (
 )
 
 
-@command("copy", output=STRUCTURED, volatile=True)
+@command(
+    "copy",
+    parameters={**_CLONE, **read("ignore_existing lock_existing transaction_id")},
+    output=STRUCTURED,
+    volatile=True,
+)
 def copy(call: Invocation) -> Any:
     source, destination = call.path("source_path"), call.path("destination_path")
     flags = call.choose("ignore_existing", "lock_existing", *_COPY_FLAGS)
     return node_id(call.cluster.cypress.copy(source, destination, tx=call.tx, **flags))
 
 
-@command("move", output=STRUCTURED, volatile=True)
+@command("move", parameters={**_CLONE, **read("transaction_id")}, output=STRUCTURED, volatile=True)
 def move(call: Invocation) -> Any:
     source, destination = call.path("source_path"), call.path("destination_path")
     # A move keeps the time of creation unless it is told not to (client/api/cypress_client.h).
@@ -129,13 +176,25 @@ def move(call: Invocation) -> Any:
     return node_id(call.cluster.cypress.move(source, destination, tx=call.tx, **flags))
 
 
-@command("concatenate", volatile=True)
+@command(
+    "concatenate",
+    parameters={
+        **read("source_paths destination_path transaction_id"),
+        "uniqualize_chunks": only(False),
+    },
+    volatile=True,
+)
 def concatenate(call: Invocation) -> None:
     sources, destination = call.required_strings("source_paths"), call.rich("destination_path")
     append_all(call.cluster.cypress, sources, destination, tx=call.tx)
 
 
-@command("lock", output=STRUCTURED, volatile=True)
+@command(
+    "lock",
+    parameters=read("path mode waitable child_key attribute_key transaction_id"),
+    output=STRUCTURED,
+    volatile=True,
+)
 def lock(call: Invocation) -> Any:
     return call.cluster.cypress.lock(
         call.path(),
@@ -147,6 +206,6 @@ def lock(call: Invocation) -> Any:
     )
 
 
-@command("unlock", output=NULL, volatile=True)
+@command("unlock", parameters=read("path transaction_id"), output=NULL, volatile=True)
 def unlock(call: Invocation) -> None:
     call.cluster.cypress.unlock(call.path(), tx=call.tx)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import AT_ONCE, NO_INTERRUPT, Harmless, each, only, read
 from ...core.errors import generic
 from ...operations import listing, reports
 from ...operations.model import Operation
 from ..registry import BINARY, STRUCTURED, Invocation, command
+
+_OPERATION = read("operation_id operation_alias")
+_ONE_SOURCE = Harmless("operations and their jobs are kept in one place")
 
 SHOWN_IN_LISTS = (
     "id",
@@ -43,20 +47,49 @@ def _managed(call: Invocation) -> Operation:
     return call.cluster.scheduler.manage(*_named(call))
 
 
-@command("start_operation", "start_op", output=STRUCTURED, volatile=True)
+@command(
+    "start_operation",
+    "start_op",
+    parameters=read("operation_type spec transaction_id"),
+    output=STRUCTURED,
+    volatile=True,
+)
 def start_operation(call: Invocation) -> Any:
     kind, spec = call.string("operation_type"), call.require("spec")
     started = call.cluster.scheduler.start(kind, spec, tx=call.tx)
     return {"operation_id": started}
 
 
-@command("get_operation", output=STRUCTURED)
+@command(
+    "get_operation",
+    parameters={
+        **_OPERATION,
+        **read("attributes"),
+        **each("include_runtime include_scheduler maximum_cypress_progress_age", AT_ONCE),
+    },
+    output=STRUCTURED,
+)
 def get_operation(call: Invocation) -> Any:
     now = call.cluster.clock.now()
     return reports.operation_shown(_operation(call), call.strings("attributes"), now)
 
 
-@command("list_operations", output=STRUCTURED)
+@command(
+    "list_operations",
+    parameters={
+        **read(
+            "user state type filter with_failed_jobs limit attributes from_time to_time "
+            "cursor_time cursor_direction include_counters"
+        ),
+        "enable_ui_mode": only(False),
+        "pool": only(),
+        "pool_tree": only(),
+        "access": only(),
+        "include_archive": _ONE_SOURCE,
+        "archive_fetching_timeout": _ONE_SOURCE,
+    },
+    output=STRUCTURED,
+)
 def list_operations(call: Invocation) -> Any:
     failed = call.get("with_failed_jobs")
     found = listing.operations_listed(
@@ -81,23 +114,50 @@ def list_operations(call: Invocation) -> Any:
     return answer | listing.counts(found) if call.flag("include_counters", True) else answer
 
 
-@command("abort_operation", "abort_op", volatile=True)
+@command(
+    "abort_operation", "abort_op", parameters={**_OPERATION, **read("abort_message")}, volatile=True
+)
 def abort_operation(call: Invocation) -> None:
     message = call.get("abort_message")
     call.cluster.scheduler.abort(_managed(call), None if message is None else str(message))
 
 
-@command("complete_operation", "complete_op", volatile=True)
+@command("complete_operation", "complete_op", parameters=_OPERATION, volatile=True)
 def complete_operation(call: Invocation) -> None:
     call.cluster.scheduler.complete(_managed(call))
 
 
-@command("update_operation_parameters", "update_op_parameters", volatile=True)
+@command(
+    "update_operation_parameters",
+    "update_op_parameters",
+    parameters={**_OPERATION, **read("parameters")},
+    volatile=True,
+)
 def update_operation_parameters(call: Invocation) -> None:
     call.cluster.scheduler.update_parameters(_managed(call), call.mapping("parameters"))
 
 
-@command("list_jobs", output=STRUCTURED)
+@command(
+    "list_jobs",
+    parameters={
+        **_OPERATION,
+        **each(
+            "data_source include_cypress include_controller_agent include_runtime "
+            "include_scheduler include_archive running_jobs_lookbehind_period",
+            _ONE_SOURCE,
+        ),
+        **read("job_state state address task_name sort_field sort_order limit offset with_stderr"),
+        "job_type": only("vanilla"),
+        "type": only("vanilla"),
+        "with_spec": only(True),
+        "with_fail_context": only(False),
+        "with_competitors": only(False),
+        "with_monitoring_descriptor": only(False),
+        "with_interruption_info": only(False),
+        "attributes": Harmless("every attribute is shown"),
+    },
+    output=STRUCTURED,
+)
 def list_jobs(call: Invocation) -> Any:
     scheduler = call.cluster.scheduler
     found = listing.jobs_listed(
@@ -126,7 +186,7 @@ def list_jobs(call: Invocation) -> Any:
     }
 
 
-@command("get_job", output=STRUCTURED)
+@command("get_job", parameters={**_OPERATION, **read("job_id attributes")}, output=STRUCTURED)
 def get_job(call: Invocation) -> Any:
     job = call.cluster.scheduler.job_of(_operation(call), call.string("job_id"))
     shown = reports.job_shown(job, call.cluster.scheduler.stderr(job))
@@ -134,7 +194,12 @@ def get_job(call: Invocation) -> Any:
     return shown if wanted is None else {name: shown[name] for name in wanted if name in shown}
 
 
-@command("get_job_stderr", output=BINARY, heavy=True)
+@command(
+    "get_job_stderr",
+    parameters={**_OPERATION, **read("job_id limit offset"), "type": only("user_job_stderr")},
+    output=BINARY,
+    heavy=True,
+)
 def get_job_stderr(call: Invocation) -> bytes:
     scheduler = call.cluster.scheduler
     data = scheduler.stderr(scheduler.job_of(_operation(call), call.string("job_id")))
@@ -142,6 +207,8 @@ def get_job_stderr(call: Invocation) -> bytes:
     return data[offset : None if limit is None else offset + limit]
 
 
-@command("abort_job", volatile=True)
+@command(
+    "abort_job", parameters={**read("job_id"), "interrupt_timeout": NO_INTERRUPT}, volatile=True
+)
 def abort_job(call: Invocation) -> None:
     call.cluster.scheduler.abort_job(call.string("job_id"))

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import NO_REPLICAS, TUNING, Harmless, Rule, read
 from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
+_LIMITS: dict[str, Rule] = {
+    **read("max_row_count max_data_weight"),
+    "data_weight_per_row_hint": TUNING,
+    "replica_consistency": NO_REPLICAS,
+    "use_native_tablet_node_api": TUNING,
+}
+_POSITION = read("consumer_path queue_path partition_index")
+_SESSION = read("producer_path queue_path session_id")
 
-@command("register_queue_consumer", volatile=True)
+
+@command(
+    "register_queue_consumer",
+    parameters=read("queue_path consumer_path vital partitions"),
+    volatile=True,
+)
 def register_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.register(
         call.path("queue_path"),
@@ -18,12 +32,16 @@ def register_queue_consumer(call: Invocation) -> None:
     )
 
 
-@command("unregister_queue_consumer", volatile=True)
+@command("unregister_queue_consumer", parameters=read("queue_path consumer_path"), volatile=True)
 def unregister_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.unregister(call.path("queue_path"), call.path("consumer_path"))
 
 
-@command("list_queue_consumer_registrations", output=STRUCTURED)
+@command(
+    "list_queue_consumer_registrations",
+    parameters=read("queue_path consumer_path"),
+    output=STRUCTURED,
+)
 def list_queue_consumer_registrations(call: Invocation) -> Any:
     return call.cluster.queues.list_registrations(
         call.path("queue_path") if call.get("queue_path") is not None else None,
@@ -31,7 +49,12 @@ def list_queue_consumer_registrations(call: Invocation) -> Any:
     )
 
 
-@command("pull_queue", output=TABULAR, heavy=True)
+@command(
+    "pull_queue",
+    parameters={**_LIMITS, **read("queue_path partition_index offset")},
+    output=TABULAR,
+    heavy=True,
+)
 def pull_queue(call: Invocation) -> Any:
     rowset = call.cluster.queues.pull(
         call.path("queue_path"),
@@ -43,7 +66,13 @@ def pull_queue(call: Invocation) -> Any:
     return shown(rowset)
 
 
-@command("pull_queue_consumer", "pull_consumer", output=TABULAR, heavy=True)
+@command(
+    "pull_queue_consumer",
+    "pull_consumer",
+    parameters={**_POSITION, **_LIMITS, **read("offset")},
+    output=TABULAR,
+    heavy=True,
+)
 def pull_queue_consumer(call: Invocation) -> Any:
     rowset = call.cluster.queues.pull_consumer(
         call.path("consumer_path"),
@@ -56,7 +85,16 @@ def pull_queue_consumer(call: Invocation) -> Any:
     return shown(rowset)
 
 
-@command("advance_queue_consumer", "advance_consumer", volatile=True)
+@command(
+    "advance_queue_consumer",
+    "advance_consumer",
+    parameters={
+        **_POSITION,
+        **read("old_offset new_offset transaction_id"),
+        "client_side": Harmless("the offset ends in the same row of the consumer"),
+    },
+    volatile=True,
+)
 def advance_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.advance(
         call.path("consumer_path"),
@@ -68,7 +106,12 @@ def advance_queue_consumer(call: Invocation) -> None:
     )
 
 
-@command("create_queue_producer_session", output=STRUCTURED, volatile=True)
+@command(
+    "create_queue_producer_session",
+    parameters={**_SESSION, **read("user_meta")},
+    output=STRUCTURED,
+    volatile=True,
+)
 def create_queue_producer_session(call: Invocation) -> Any:
     return call.cluster.producers.create_session(
         call.path("producer_path"),
@@ -78,7 +121,7 @@ def create_queue_producer_session(call: Invocation) -> Any:
     )
 
 
-@command("remove_queue_producer_session", output=STRUCTURED, volatile=True)
+@command("remove_queue_producer_session", parameters=_SESSION, output=STRUCTURED, volatile=True)
 def remove_queue_producer_session(call: Invocation) -> Any:
     call.cluster.producers.remove_session(
         call.path("producer_path"), call.path("queue_path"), call.string("session_id")
@@ -86,7 +129,18 @@ def remove_queue_producer_session(call: Invocation) -> Any:
     return {}
 
 
-@command("push_queue_producer", input=TABULAR, output=STRUCTURED, volatile=True, heavy=True)
+@command(
+    "push_queue_producer",
+    parameters={
+        **_SESSION,
+        **read("epoch sequence_number user_meta transaction_id"),
+        "require_sync_replica": NO_REPLICAS,
+    },
+    input=TABULAR,
+    output=STRUCTURED,
+    volatile=True,
+    heavy=True,
+)
 def push_queue_producer(call: Invocation) -> Any:
     queue = call.path("queue_path")
     transaction = call.tablet_tx

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import AT_ONCE, ONE_KIND, each, only, read
 from ...cypress import subjects
 from ...cypress.permissions import check_permission as decide
 from ..registry import STRUCTURED, Invocation, command
@@ -59,7 +60,11 @@ def get_version(call: Invocation) -> Any:
     return {"version": VERSION}
 
 
-@command("check_permission", output=STRUCTURED)
+@command(
+    "check_permission",
+    parameters=read("user permission path columns transaction_id"),
+    output=STRUCTURED,
+)
 def check_permission(call: Invocation) -> Any:
     return decide(
         call.cluster.cypress,
@@ -71,17 +76,22 @@ def check_permission(call: Invocation) -> Any:
     )
 
 
-@command("add_member", volatile=True)
+@command("add_member", parameters=read("member group"), volatile=True)
 def add_member(call: Invocation) -> None:
     subjects.add_member(call.cluster.cypress, call.string("member"), call.string("group"))
 
 
-@command("remove_member", volatile=True)
+@command("remove_member", parameters=read("member group"), volatile=True)
 def remove_member(call: Invocation) -> None:
     subjects.remove_member(call.cluster.cypress, call.string("member"), call.string("group"))
 
 
-@command("check_cluster_liveness")
+@command(
+    "check_cluster_liveness",
+    parameters=each(
+        "check_cypress_root check_secondary_master_cells check_tablet_cell_bundle", AT_ONCE
+    ),
+)
 def check_cluster_liveness(call: Invocation) -> None:
     """Answer: the client asks for nothing else."""
 
@@ -91,6 +101,13 @@ def get_current_user(call: Invocation) -> Any:
     return {"user": "root"}
 
 
-@command("discover_proxies", output=STRUCTURED)
+@command(
+    "discover_proxies",
+    parameters={
+        **each("role address_type network_name ignore_balancers", ONE_KIND),
+        "type": only("rpc"),
+    },
+    output=STRUCTURED,
+)
 def discover_proxies(call: Invocation) -> Any:
     return {"proxies": [address for address, proxy in call.gate.proxies.items() if proxy.is_up]}

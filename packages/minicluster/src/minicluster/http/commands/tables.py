@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import (
+    AT_ONCE,
+    LASTING,
+    NO_REPLICAS,
+    NO_UDF,
+    TUNING,
+    WHOLE,
+    Harmless,
+    Rule,
+    each,
+    only,
+    read,
+)
 from ...core.errors import generic, not_supported
 from ...query import Statistics, select
 from ...rows.from_wire import DELETE, UPDATE, WRITE
@@ -12,37 +25,62 @@ from ...rows.named import shown
 from ...tables import row_locks
 from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
+_TABLETS = read("path first_tablet_index last_tablet_index")
+_WRITE: dict[str, Rule] = {
+    **read("path transaction_id atomicity"),
+    "durability": LASTING,
+    "require_sync_replica": NO_REPLICAS,
+    "table_writer": TUNING,
+}
+_SNAPSHOT: dict[str, Rule] = {
+    **read("timestamp transaction_id"),
+    "retention_timestamp": only(0),
+    "versioned_read_options": only({"read_mode": "default"}),
+    "replica_consistency": NO_REPLICAS,
+    "use_lookup_cache": TUNING,
+    "execution_pool": TUNING,
+}
+
 
 def _tablet_range(call: Invocation) -> tuple[int | None, int | None]:
     return call.integer("first_tablet_index"), call.integer("last_tablet_index")
 
 
-@command("mount_table", volatile=True)
+@command("mount_table", parameters={**_TABLETS, **read("freeze")}, volatile=True)
 def mount_table(call: Invocation) -> None:
     call.cluster.tables.mount(call.path(), *_tablet_range(call), freeze=call.flag("freeze"))
 
 
-@command("unmount_table", volatile=True)
+@command("unmount_table", parameters={**_TABLETS, "force": AT_ONCE}, volatile=True)
 def unmount_table(call: Invocation) -> None:
     call.cluster.tables.unmount(call.path(), *_tablet_range(call))
 
 
-@command("remount_table", volatile=True)
+@command("remount_table", parameters=_TABLETS, volatile=True)
 def remount_table(call: Invocation) -> None:
     call.cluster.tables.remount(call.path(), *_tablet_range(call))
 
 
-@command("freeze_table", volatile=True)
+@command("freeze_table", parameters=_TABLETS, volatile=True)
 def freeze_table(call: Invocation) -> None:
     call.cluster.tables.freeze(call.path(), *_tablet_range(call))
 
 
-@command("unfreeze_table", volatile=True)
+@command("unfreeze_table", parameters=_TABLETS, volatile=True)
 def unfreeze_table(call: Invocation) -> None:
     call.cluster.tables.unfreeze(call.path(), *_tablet_range(call))
 
 
-@command("reshard_table", volatile=True)
+@command(
+    "reshard_table",
+    parameters={
+        **_TABLETS,
+        **read("tablet_count pivot_keys trimmed_row_counts"),
+        "enable_slicing": only(False),
+        "uniform": only(False),
+    },
+    volatile=True,
+)
 def reshard_table(call: Invocation) -> None:
     first, last = _tablet_range(call)
     call.cluster.tables.reshard(
@@ -55,20 +93,36 @@ def reshard_table(call: Invocation) -> None:
     )
 
 
-@command("trim_rows", volatile=True)
+@command("trim_rows", parameters=read("path tablet_index trimmed_row_count"), volatile=True)
 def trim_rows(call: Invocation) -> None:
     call.cluster.tables.trim(
         call.path(), call.number("tablet_index"), call.number("trimmed_row_count")
     )
 
 
-@command("get_tablet_infos", output=STRUCTURED)
+@command(
+    "get_tablet_infos",
+    parameters={**read("path tablet_indexes"), "request_errors": only(False)},
+    output=STRUCTURED,
+)
 def get_tablet_infos(call: Invocation) -> Any:
     indexes = call.integers("tablet_indexes")
     return {"tablets": call.cluster.tables.tablet_infos(call.path(), indexes)}
 
 
-@command("insert_rows", input=TABULAR, volatile=True, heavy=True)
+@command(
+    "insert_rows",
+    parameters={
+        **_WRITE,
+        **read("update"),
+        "aggregate": only(False),
+        "allow_missing_key_columns": only(False),
+        "lock_type": only("exclusive"),
+    },
+    input=TABULAR,
+    volatile=True,
+    heavy=True,
+)
 def insert_rows(call: Invocation) -> None:
     path, tables = call.path(), call.cluster.tables
     schema, update = tables.dynamic(path)[1].schema, call.flag("update")
@@ -87,13 +141,29 @@ def _atomicity(call: Invocation) -> str:
     return found
 
 
-@command("delete_rows", input=TABULAR, volatile=True, heavy=True)
+@command(
+    "delete_rows",
+    parameters={**_WRITE, "lock_type": only("exclusive")},
+    input=TABULAR,
+    volatile=True,
+    heavy=True,
+)
 def delete_rows(call: Invocation) -> None:
     path, tables = call.path(), call.cluster.tables
     tables.modify_items(path, DELETE, _keys(call), tx=call.tablet_tx, atomicity=_atomicity(call))
 
 
-@command("lock_rows", input=TABULAR, volatile=True, heavy=True)
+@command(
+    "lock_rows",
+    parameters={
+        **read("path transaction_id locks lock_type"),
+        "atomicity": Harmless("that of the transaction holds"),
+        "durability": LASTING,
+    },
+    input=TABULAR,
+    volatile=True,
+    heavy=True,
+)
 def lock_rows(call: Invocation) -> None:
     path, tables, transaction = call.path(), call.cluster.tables, call.tablet_tx
     if transaction is None:
@@ -122,7 +192,20 @@ def _keys(call: Invocation) -> list[dict[str, Any]]:
     return [nulls | item for item in found] if nulls else found
 
 
-@command("lookup_rows", input=TABULAR, output=TABULAR, heavy=True)
+@command(
+    "lookup_rows",
+    parameters={
+        **_SNAPSHOT,
+        **read("path column_names keep_missing_rows"),
+        "cached_sync_replicas_timeout": NO_REPLICAS,
+        "enable_partial_result": WHOLE,
+        "table_writer": TUNING,
+        "versioned": only(False),
+    },
+    input=TABULAR,
+    output=TABULAR,
+    heavy=True,
+)
 def lookup_rows(call: Invocation) -> Any:
     path, tables = call.path(), call.cluster.tables
     names, keys = tables.encode(path, _keys(call))
@@ -137,7 +220,27 @@ def lookup_rows(call: Invocation) -> Any:
     return shown(rowset)
 
 
-@command("select_rows", output=TABULAR, heavy=True)
+@command(
+    "select_rows",
+    parameters={
+        **_SNAPSHOT,
+        **read("query allow_join_without_index enable_statistics"),
+        "allow_full_scan": only(True),
+        **each(
+            "enable_code_cache execution_backend expression_builder_version "
+            "max_subqueries merge_versioned_rows min_row_count_per_subquery "
+            "new_range_inference range_expansion_limit verbose_logging "
+            "workload_descriptor",
+            TUNING,
+        ),
+        "fail_on_incomplete_result": WHOLE,
+        "syntax_version": only(1),
+        "udf_registry_path": NO_UDF,
+        "use_canonical_null_relations": only(False),
+    },
+    output=TABULAR,
+    heavy=True,
+)
 def select_rows(call: Invocation) -> Any:
     statistics = Statistics() if call.flag("enable_statistics") else None
     rowset = select(

@@ -5,12 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from ...control.parameters import LASTING, TUNING, Harmless, read
 from ...core import ids
 from ...core.errors import generic
 from ..registry import HTTP_PROXY, STRUCTURED, Invocation, command, is_master
 
 
-@command("start_transaction", "start_tx", output=STRUCTURED, volatile=True)
+@command(
+    "start_transaction",
+    "start_tx",
+    parameters={
+        **read("type timeout deadline attributes atomicity transaction_id"),
+        "durability": LASTING,
+        "start_cypress_transaction": Harmless("a master transaction is one for Cypress"),
+        "sticky": Harmless("the only HTTP proxy keeps every transaction"),
+        "suppress_start_timestamp_generation": TUNING,
+    },
+    output=STRUCTURED,
+    volatile=True,
+)
 def start_transaction(call: Invocation) -> Any:
     kind = call.get("type", "master")
     attributes = call.mapping("attributes")
@@ -56,7 +69,12 @@ def _own(call: Invocation) -> str:
     return transaction_id
 
 
-@command("ping_transaction", "ping_tx", volatile=True)
+@command(
+    "ping_transaction",
+    "ping_tx",
+    parameters=read("transaction_id ping_ancestor_transactions"),
+    volatile=True,
+)
 def ping_transaction(call: Invocation) -> None:
     transaction_id = _own(call)
     if is_master(transaction_id):
@@ -67,7 +85,7 @@ def ping_transaction(call: Invocation) -> None:
         call.cluster.tablet_transactions.ping(transaction_id, HTTP_PROXY)
 
 
-@command("commit_transaction", "commit_tx", volatile=True)
+@command("commit_transaction", "commit_tx", parameters=read("transaction_id"), volatile=True)
 def commit_transaction(call: Invocation) -> None:
     transaction_id = _own(call)
     if is_master(transaction_id):
@@ -76,7 +94,12 @@ def commit_transaction(call: Invocation) -> None:
         call.cluster.tablet_transactions.commit(transaction_id, HTTP_PROXY)
 
 
-@command("abort_transaction", "abort_tx", volatile=True)
+@command(
+    "abort_transaction",
+    "abort_tx",
+    parameters={**read("transaction_id"), "force": Harmless("an abort always succeeds")},
+    volatile=True,
+)
 def abort_transaction(call: Invocation) -> None:
     transaction_id = _own(call)
     if is_master(transaction_id):

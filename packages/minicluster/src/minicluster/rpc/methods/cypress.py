@@ -6,10 +6,22 @@ from typing import Any
 
 from yt import yson
 
+from ...control.parameters import NO_QUOTA, TUNING, VIRTUAL, Harmless, Rule, only, read
 from ...core.errors import generic
 from ...tables.concatenate import concatenate
 from ..messages import set_guid, text
 from ..service import Invocation, method
+
+_CLONE: dict[str, Rule] = {
+    **read(
+        "src_path dst_path recursive force preserve_account preserve_owner "
+        "preserve_acl preserve_creation_time preserve_modification_time "
+        "preserve_expiration_time preserve_expiration_timeout"
+    ),
+    "allow_secondary_index_abandonment": Harmless("tables have no secondary indices"),
+    "enable_cross_cell_copying": NO_QUOTA,
+    "pessimistic_quota_check": NO_QUOTA,
+}
 
 LOCK_MODES = {1: "snapshot", 2: "shared", 3: "exclusive"}
 
@@ -46,7 +58,14 @@ def wanted_attributes(message: Any) -> list[str] | None:
     return None
 
 
-@method("GetNode")
+@method(
+    "GetNode",
+    parameters={
+        **read("path attributes legacy_attributes"),
+        "max_size": VIRTUAL,
+        "options": VIRTUAL,
+    },
+)
 def get_node(call: Invocation) -> None:
     message = call.message
     value = call.cluster.cypress.get(
@@ -55,7 +74,7 @@ def get_node(call: Invocation) -> None:
     call.reply.value = to_yson(value)
 
 
-@method("ListNode")
+@method("ListNode", parameters=read("path max_size attributes legacy_attributes"))
 def list_node(call: Invocation) -> None:
     message = call.message
     names = call.cluster.cypress.list(
@@ -67,12 +86,12 @@ def list_node(call: Invocation) -> None:
     call.reply.value = to_yson(names)
 
 
-@method("ExistsNode")
+@method("ExistsNode", parameters=read("path"))
 def exists_node(call: Invocation) -> None:
     call.reply.exists = call.cluster.cypress.exists(text(call.message.path), tx=call.transaction)
 
 
-@method("SetNode")
+@method("SetNode", parameters=read("path value recursive force"))
 def set_node(call: Invocation) -> None:
     message = call.message
     call.cluster.cypress.set(
@@ -84,14 +103,19 @@ def set_node(call: Invocation) -> None:
     )
 
 
-@method("MultisetAttributesNode")
+@method("MultisetAttributesNode", parameters={**read("path subrequests"), "force": only(False)})
 def multiset_attributes_node(call: Invocation) -> None:
     message = call.message
     given = {text(item.attribute): from_yson(item.value) for item in message.subrequests}
     call.cluster.cypress.multiset_attributes(text(message.path), given, tx=call.transaction)
 
 
-@method("CreateNode")
+@method(
+    "CreateNode",
+    parameters=read(
+        "path type attributes recursive force ignore_existing lock_existing ignore_type_mismatch"
+    ),
+)
 def create_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.create(
@@ -108,7 +132,7 @@ def create_node(call: Invocation) -> None:
     set_guid(call.reply.node_id, node_id)
 
 
-@method("RemoveNode")
+@method("RemoveNode", parameters=read("path recursive force"))
 def remove_node(call: Invocation) -> None:
     message = call.message
     call.cluster.cypress.remove(
@@ -132,7 +156,7 @@ _PRESERVE = (
 )
 
 
-@method("CopyNode")
+@method("CopyNode", parameters={**_CLONE, **read("ignore_existing lock_existing")})
 def copy_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.copy(
@@ -148,7 +172,7 @@ def copy_node(call: Invocation) -> None:
     set_guid(call.reply.node_id, node_id)
 
 
-@method("MoveNode")
+@method("MoveNode", parameters=_CLONE)
 def move_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.move(
@@ -162,14 +186,17 @@ def move_node(call: Invocation) -> None:
     set_guid(call.reply.node_id, node_id)
 
 
-@method("ConcatenateNodes")
+@method("ConcatenateNodes", parameters={**read("src_paths dst_path"), "fetcher": TUNING})
 def concatenate_nodes(call: Invocation) -> None:
     message = call.message
     sources = [text(path) for path in message.src_paths]
     concatenate(call.cluster.cypress, sources, text(message.dst_path), tx=call.transaction)
 
 
-@method("LinkNode")
+@method(
+    "LinkNode",
+    parameters=read("src_path dst_path attributes recursive force ignore_existing lock_existing"),
+)
 def link_node(call: Invocation) -> None:
     message = call.message
     node_id = call.cluster.cypress.link(
@@ -185,7 +212,7 @@ def link_node(call: Invocation) -> None:
     set_guid(call.reply.node_id, node_id)
 
 
-@method("LockNode")
+@method("LockNode", parameters=read("path mode waitable child_key attribute_key"))
 def lock_node(call: Invocation) -> None:
     message = call.message
     mode = LOCK_MODES.get(message.mode)
@@ -204,6 +231,6 @@ def lock_node(call: Invocation) -> None:
     call.reply.revision = lock["revision"]
 
 
-@method("UnlockNode")
+@method("UnlockNode", parameters=read("path"))
 def unlock_node(call: Invocation) -> None:
     call.cluster.cypress.unlock(text(call.message.path), tx=call.transaction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import TUNING, read
 from ...cypress import file_cache
 from ..messages import set_guid, text
 from ..protos import api
@@ -13,7 +14,7 @@ BLOCK = 1 << 20
 """Bytes an attachment of ReadFile holds at most, so that a window of the client's fills evenly."""
 
 
-@method("ReadFile")
+@method("ReadFile", parameters={**read("path offset length"), "config": TUNING})
 async def read_file(call: Invocation) -> None:
     """Send meta, data and a null attachment, then respond; the client's side is over."""
     message = call.message
@@ -33,7 +34,7 @@ async def read_file(call: Invocation) -> None:
     await call.stream.finish()
 
 
-@method("WriteFile")
+@method("WriteFile", parameters={**read("path compute_md5"), "config": TUNING})
 async def write_file(call: Invocation) -> None:
     """Start the client with a null attachment; apply nothing before the client's own null."""
     message = call.message
@@ -44,7 +45,7 @@ async def write_file(call: Invocation) -> None:
     )
 
 
-@method("GetFileFromCache")
+@method("GetFileFromCache", parameters=read("md5 cache_path"))
 def get_file_from_cache(call: Invocation) -> None:
     """Answer with the path, or with an empty one: the client requires the field."""
     message = call.message
@@ -53,7 +54,7 @@ def get_file_from_cache(call: Invocation) -> None:
     call.reply.result.path = found.encode()
 
 
-@method("PutFileToCache")
+@method("PutFileToCache", parameters=read("path md5 cache_path preserve_expiration_timeout"))
 def put_file_to_cache(call: Invocation) -> None:
     message = call.message
     put = file_cache.put(

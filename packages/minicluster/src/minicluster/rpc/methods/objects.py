@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import AT_ONCE, Harmless, read
 from ...core import ids
 from ...core.errors import not_supported
 from ...cypress import subjects, system
@@ -33,7 +34,7 @@ TABLET_STATES = {MOUNTED: 1, UNMOUNTED: 3, FROZEN: 5}
 """Numbers of ETabletState (client/tablet_client/public.h)."""
 
 
-@method("CreateObject")
+@method("CreateObject", parameters={**read("type attributes ignore_existing"), "sync": AT_ONCE})
 def create_object(call: Invocation) -> None:
     message = call.message
     made = system.create_object(
@@ -46,19 +47,25 @@ def create_object(call: Invocation) -> None:
     set_guid(call.reply.object_id, made)
 
 
-@method("AddMember")
+@method("AddMember", parameters=read("member group"))
 def add_member(call: Invocation) -> None:
     message = call.message
     subjects.add_member(call.cluster.cypress, text(message.member), text(message.group))
 
 
-@method("RemoveMember")
+@method("RemoveMember", parameters=read("member group"))
 def remove_member(call: Invocation) -> None:
     message = call.message
     subjects.remove_member(call.cluster.cypress, text(message.member), text(message.group))
 
 
-@method("CheckPermission")
+@method(
+    "CheckPermission",
+    parameters={
+        **read("path user permission columns"),
+        "vital": Harmless("the permission to register a vital consumer has a bit of its own"),
+    },
+)
 def check_permission(call: Invocation) -> None:
     message = call.message
     permission = PERMISSIONS.get(message.permission)
@@ -86,7 +93,7 @@ def _fill(result: Any, decision: dict[str, Any]) -> None:
         result.object_name = decision["object_name"]
 
 
-@method("GetTableMountInfo")
+@method("GetTableMountInfo", parameters=read("path"))
 def get_table_mount_info(call: Invocation) -> None:
     """Answer what the native client converts rows by; it keeps the answer for a while."""
     node, table = call.cluster.tables.node(text(call.message.path))

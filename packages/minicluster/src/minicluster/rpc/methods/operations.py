@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import AT_ONCE, NO_INTERRUPT, only, read
 from ...core.errors import not_supported
 from ...operations import reports
 from ...operations.model import VANILLA
@@ -11,6 +12,8 @@ from ..bus import Part
 from ..messages import guid, set_guid, text
 from ..service import Invocation, method
 from .cypress import from_yson, to_yson
+
+_OPERATION = read("operation_id operation_alias")
 
 OPERATION_TYPE_OF_VANILLA = 8
 
@@ -22,7 +25,7 @@ def _named(message: Any) -> tuple[str | None, str | None]:
     return guid(message.operation_id), None
 
 
-@method("StartOperation")
+@method("StartOperation", parameters=read("type spec"))
 def start_operation(call: Invocation) -> None:
     if call.message.type != OPERATION_TYPE_OF_VANILLA:
         raise not_supported(f"operations of type {call.message.type}")
@@ -32,7 +35,15 @@ def start_operation(call: Invocation) -> None:
     set_guid(call.reply.operation_id, started)
 
 
-@method("GetOperation")
+@method(
+    "GetOperation",
+    parameters={
+        **_OPERATION,
+        **read("attributes legacy_attributes"),
+        "include_runtime": AT_ONCE,
+        "maximum_cypress_progress_age": AT_ONCE,
+    },
+)
 def get_operation(call: Invocation) -> None:
     message = call.message
     wanted = None
@@ -45,30 +56,30 @@ def get_operation(call: Invocation) -> None:
     call.reply.meta = to_yson(shown)
 
 
-@method("UpdateOperationParameters")
+@method("UpdateOperationParameters", parameters={**_OPERATION, **read("parameters")})
 def update_operation_parameters(call: Invocation) -> None:
     scheduler = call.cluster.scheduler
     operation = scheduler.manage(*_named(call.message))
     scheduler.update_parameters(operation, from_yson(call.message.parameters))
 
 
-@method("CompleteOperation")
+@method("CompleteOperation", parameters=_OPERATION)
 def complete_operation(call: Invocation) -> None:
     call.cluster.scheduler.complete(call.cluster.scheduler.manage(*_named(call.message)))
 
 
-@method("AbortOperation")
+@method("AbortOperation", parameters={**_OPERATION, **read("abort_message")})
 def abort_operation(call: Invocation) -> None:
     operation = call.cluster.scheduler.manage(*_named(call.message))
     call.cluster.scheduler.abort(operation, text(call.message.abort_message) or None)
 
 
-@method("AbortJob")
+@method("AbortJob", parameters={**read("job_id"), "interrupt_timeout": NO_INTERRUPT})
 def abort_job(call: Invocation) -> None:
     call.cluster.scheduler.abort_job(guid(call.message.job_id))
 
 
-@method("GetJobStderr")
+@method("GetJobStderr", parameters={**_OPERATION, **read("job_id limit offset"), "type": only(0)})
 def get_job_stderr(call: Invocation) -> list[Part]:
     message, scheduler = call.message, call.cluster.scheduler
     job = scheduler.job_of(scheduler.find(*_named(message)), guid(message.job_id))

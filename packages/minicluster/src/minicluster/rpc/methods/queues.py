@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...control.parameters import NO_REPLICAS, TUNING, Rule, read
 from ...queues.queues import QueueRowset
 from .. import rowsets
 from ..bus import Part
@@ -12,6 +13,13 @@ from ..messages import text
 from ..service import Invocation, method
 from .cypress import from_yson, to_yson
 from .transactions import tablet_transaction
+
+_LIMITS: dict[str, Rule] = {
+    **read("row_batch_read_options.max_row_count row_batch_read_options.max_data_weight"),
+    "row_batch_read_options.data_weight_per_row_hint": TUNING,
+    "replica_consistency": NO_REPLICAS,
+}
+_SESSION = read("producer_path queue_path session_id")
 
 
 def _limits(message: Any) -> tuple[int | None, int | None]:
@@ -23,7 +31,14 @@ def _limits(message: Any) -> tuple[int | None, int | None]:
     )
 
 
-@method("PullQueue")
+@method(
+    "PullQueue",
+    parameters={
+        **_LIMITS,
+        **read("queue_path partition_index offset"),
+        "use_native_tablet_node_api": TUNING,
+    },
+)
 def pull_queue(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull(
@@ -32,7 +47,11 @@ def pull_queue(call: Invocation) -> Sequence[Part]:
     return _pulled(call, rowset)
 
 
-@method("PullConsumer", messages="NYT.NApi.NRpcProxy.NProto.T%sPullQueueConsumer")
+@method(
+    "PullConsumer",
+    parameters={**_LIMITS, **read("consumer_path queue_path partition_index offset")},
+    messages="NYT.NApi.NRpcProxy.NProto.T%sPullQueueConsumer",
+)
 def pull_consumer(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull_consumer(
@@ -50,7 +69,13 @@ def _pulled(call: Invocation, rowset: QueueRowset) -> Sequence[Part]:
     return rowsets.write(call.reply.rowset_descriptor, rowset)
 
 
-@method("AdvanceConsumer", messages="NYT.NApi.NRpcProxy.NProto.T%sAdvanceQueueConsumer")
+@method(
+    "AdvanceConsumer",
+    parameters=read(
+        "transaction_id consumer_path queue_path partition_index old_offset new_offset"
+    ),
+    messages="NYT.NApi.NRpcProxy.NProto.T%sAdvanceQueueConsumer",
+)
 def advance_consumer(call: Invocation) -> None:
     message = call.message
     call.cluster.queues.advance(
@@ -63,7 +88,7 @@ def advance_consumer(call: Invocation) -> None:
     )
 
 
-@method("RegisterQueueConsumer")
+@method("RegisterQueueConsumer", parameters=read("queue_path consumer_path vital partitions"))
 def register_queue_consumer(call: Invocation) -> None:
     message = call.message
     partitions = list(message.partitions.items) if message.HasField("partitions") else None
@@ -72,13 +97,13 @@ def register_queue_consumer(call: Invocation) -> None:
     )
 
 
-@method("UnregisterQueueConsumer")
+@method("UnregisterQueueConsumer", parameters=read("queue_path consumer_path"))
 def unregister_queue_consumer(call: Invocation) -> None:
     message = call.message
     call.cluster.queues.unregister(text(message.queue_path), text(message.consumer_path))
 
 
-@method("ListQueueConsumerRegistrations")
+@method("ListQueueConsumerRegistrations", parameters=read("queue_path consumer_path"))
 def list_queue_consumer_registrations(call: Invocation) -> None:
     message = call.message
     found = call.cluster.queues.registrations(
@@ -98,7 +123,7 @@ def _rich(call: Invocation, queue_or_consumer: str) -> bytes:
     return f'<"cluster"="{call.cluster.name}">{queue_or_consumer}'.encode()
 
 
-@method("CreateQueueProducerSession")
+@method("CreateQueueProducerSession", parameters={**_SESSION, **read("user_meta")})
 def create_queue_producer_session(call: Invocation) -> None:
     message = call.message
     session = call.cluster.producers.create_session(
@@ -113,7 +138,7 @@ def create_queue_producer_session(call: Invocation) -> None:
         call.reply.user_meta = to_yson(session["user_meta"])
 
 
-@method("RemoveQueueProducerSession")
+@method("RemoveQueueProducerSession", parameters=_SESSION)
 def remove_queue_producer_session(call: Invocation) -> None:
     message = call.message
     call.cluster.producers.remove_session(
@@ -121,7 +146,14 @@ def remove_queue_producer_session(call: Invocation) -> None:
     )
 
 
-@method("PushQueueProducer")
+@method(
+    "PushQueueProducer",
+    parameters={
+        **_SESSION,
+        **read("transaction_id epoch user_meta sequence_number rowset_descriptor"),
+        "require_sync_replica": NO_REPLICAS,
+    },
+)
 def push_queue_producer(call: Invocation) -> None:
     message = call.message
     names, rows = rowsets.read(message.rowset_descriptor, call.attachments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...control.parameters import IN_ORDER, OPEN, TUNING, Harmless, each, only, read
 from ...core.errors import not_supported
 from ...rows import wire
 from ...tables.ordered import data_weight
@@ -18,7 +19,20 @@ ROWS = 10_000
 DEFAULT_PARTITION = 1 << 30
 
 
-@method("PartitionTables")
+@method(
+    "PartitionTables",
+    parameters={
+        **read("paths data_weight_per_partition compressed_data_size_per_partition enable_cookies"),
+        **each(
+            "adjust_data_weight_per_partition chunk_slice_fetcher_config "
+            "fetch_chunk_spec_config fetch_cookie_node_descriptors fetcher_config",
+            TUNING,
+        ),
+        "enable_key_guarantee": only(False),
+        "omit_inaccessible_rows": OPEN,
+        "partition_mode": Harmless("partitions come in the order of the rows"),
+    },
+)
 def partition_tables(call: Invocation) -> None:
     """Answer with one rich path per partition, in the textual form that YPaths have."""
     message = call.message
@@ -35,7 +49,21 @@ def partition_tables(call: Invocation) -> None:
             partition.table_ranges.append(cut.encode())
 
 
-@method("ReadTable")
+@method(
+    "ReadTable",
+    parameters={
+        **read("path desired_rowset_format"),
+        "arrow_fallback_rowset_format": Harmless("Arrow, which may need it, is refused"),
+        "config": TUNING,
+        "enable_any_unpacking": only(True),
+        "enable_range_index": only(False),
+        "enable_row_index": only(False),
+        "enable_table_index": only(False),
+        "omit_inaccessible_columns": OPEN,
+        "omit_inaccessible_rows": OPEN,
+        "unordered": IN_ORDER,
+    },
+)
 async def read_rows(call: Invocation) -> None:
     """Send meta, blocks of rows and a null attachment, then respond."""
     message = call.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...control.parameters import NO_REPLICAS, NO_UDF, TUNING, WHOLE, Harmless, each, only, read
 from ...query import select
 from ...rows import wire
 from ...tables.row_locks import Taken, from_bits
@@ -14,6 +15,18 @@ from ..messages import text
 from ..service import Invocation, method
 from .transactions import tablet_transaction
 
+_IN_SEQUENCE = Harmless("a client's requests are applied in the order in which they come")
+_TUNED = each(
+    "enable_code_cache enable_parallelize_unordered_group_by execution_backend "
+    "execution_pool expression_builder_version hyper_log_log_precision "
+    "max_join_batch_size max_subqueries memory_limit_per_node "
+    "merge_versioned_rows min_row_count_per_subquery new_range_inference "
+    "optimization_level range_expansion_limit rowset_processing_batch_size "
+    "statistics_aggregation use_lookup_cache use_order_by_in_join_subqueries "
+    "verbose_logging write_rowset_size",
+    TUNING,
+)
+
 SYNC_LAST_COMMITTED = 0x3FFFFFFFFFFFFF01
 """The first timestamp with a special meaning; all of them read the newest state here (model)."""
 
@@ -22,7 +35,19 @@ def _timestamp(value: int) -> int | None:
     return None if value >= SYNC_LAST_COMMITTED else value
 
 
-@method("ModifyRows")
+@method(
+    "ModifyRows",
+    parameters={
+        **read(
+            "transaction_id path row_modification_types rowset_descriptor "
+            "row_legacy_read_locks row_legacy_locks"
+        ),
+        "sequence_number": _IN_SEQUENCE,
+        "sequence_number_source_id": _IN_SEQUENCE,
+        "allow_missing_key_columns": only(False),
+        "require_sync_replica": NO_REPLICAS,
+    },
+)
 def modify_rows(call: Invocation) -> None:
     message = call.message
     locks = _locks(message)
@@ -52,7 +77,17 @@ def _locks(message: Any) -> list[Taken]:
     return [from_bits(*bits) for bits in given]
 
 
-@method("LookupRows")
+@method(
+    "LookupRows",
+    parameters={
+        **read("path timestamp columns keep_missing_rows rowset_descriptor"),
+        "allow_missing_key_columns": only(False),
+        "enable_partial_result": WHOLE,
+        **each("execution_pool multiplexing_band use_lookup_cache", TUNING),
+        "replica_consistency": NO_REPLICAS,
+        "retention_timestamp": only(0),
+    },
+)
 def lookup_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
@@ -67,7 +102,16 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
     return rowsets.write(call.reply.rowset_descriptor, rowset)
 
 
-@method("VersionedLookupRows")
+@method(
+    "VersionedLookupRows",
+    parameters={
+        **read("path timestamp columns keep_missing_rows rowset_descriptor retention_config"),
+        "allow_missing_key_columns": only(False),
+        "enable_partial_result": WHOLE,
+        **each("execution_pool multiplexing_band use_lookup_cache", TUNING),
+        "replica_consistency": NO_REPLICAS,
+    },
+)
 def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     """Answer with the versions of rows; with a retention config, with as many as it keeps."""
     message = call.message
@@ -94,7 +138,21 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     return [wire.join(rows)]
 
 
-@method("SelectRows")
+@method(
+    "SelectRows",
+    parameters={
+        **_TUNED,
+        **read("query timestamp allow_join_without_index"),
+        "allow_full_scan": only(True),
+        "fail_on_incomplete_result": WHOLE,
+        "read_from": NO_REPLICAS,
+        "replica_consistency": NO_REPLICAS,
+        "retention_timestamp": only(0),
+        "syntax_version": only(1),
+        "udf_registry_path": NO_UDF,
+        "use_canonical_null_relations": only(False),
+    },
+)
 def select_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = select(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from ...control.parameters import AT_ONCE, only, read
 from ...rows import wire
 from .. import rowsets
 from ..messages import text
 from ..service import Invocation, method
 from .cypress import from_yson, to_yson
+
+_TABLETS = read(
+    "path tablet_range_options.first_tablet_index tablet_range_options.last_tablet_index"
+)
 
 
 def _tablets(call: Invocation) -> tuple[int | None, int | None]:
@@ -18,33 +23,41 @@ def _tablets(call: Invocation) -> tuple[int | None, int | None]:
     )
 
 
-@method("MountTable")
+@method("MountTable", parameters={**_TABLETS, **read("freeze")})
 def mount_table(call: Invocation) -> None:
     message = call.message
     call.cluster.tables.mount(text(message.path), *_tablets(call), freeze=message.freeze)
 
 
-@method("UnmountTable")
+@method("UnmountTable", parameters={**_TABLETS, "force": AT_ONCE})
 def unmount_table(call: Invocation) -> None:
     call.cluster.tables.unmount(text(call.message.path), *_tablets(call))
 
 
-@method("RemountTable")
+@method("RemountTable", parameters=_TABLETS)
 def remount_table(call: Invocation) -> None:
     call.cluster.tables.remount(text(call.message.path), *_tablets(call))
 
 
-@method("FreezeTable")
+@method("FreezeTable", parameters=_TABLETS)
 def freeze_table(call: Invocation) -> None:
     call.cluster.tables.freeze(text(call.message.path), *_tablets(call))
 
 
-@method("UnfreezeTable")
+@method("UnfreezeTable", parameters=_TABLETS)
 def unfreeze_table(call: Invocation) -> None:
     call.cluster.tables.unfreeze(text(call.message.path), *_tablets(call))
 
 
-@method("ReshardTable")
+@method(
+    "ReshardTable",
+    parameters={
+        **_TABLETS,
+        **read("tablet_count rowset_descriptor"),
+        "enable_slicing": only(False),
+        "uniform": only(False),
+    },
+)
 def reshard_table(call: Invocation) -> None:
     """Cut a table anew: at the pivot keys of a rowset, or into a count of tablets."""
     message = call.message
@@ -66,13 +79,20 @@ def reshard_table(call: Invocation) -> None:
     )
 
 
-@method("TrimTable")
+@method("TrimTable", parameters=read("path tablet_index trimmed_row_count"))
 def trim_table(call: Invocation) -> None:
     message = call.message
     call.cluster.tables.trim(text(message.path), message.tablet_index, message.trimmed_row_count)
 
 
-@method("AlterTable")
+@method(
+    "AlterTable",
+    parameters={
+        **read("path schema dynamic"),
+        "schema_modification": only(0),
+        "transactional_options.transaction_id": only(),
+    },
+)
 def alter_table(call: Invocation) -> None:
     message = call.message
     call.cluster.tables.alter(
@@ -82,7 +102,7 @@ def alter_table(call: Invocation) -> None:
     )
 
 
-@method("GetTabletInfos")
+@method("GetTabletInfos", parameters={**read("path tablet_indexes"), "request_errors": only(False)})
 def get_tablet_infos(call: Invocation) -> None:
     message = call.message
     infos = call.cluster.tables.tablet_infos(text(message.path), list(message.tablet_indexes))
@@ -92,7 +112,7 @@ def get_tablet_infos(call: Invocation) -> None:
             setattr(shown, field, info[field])
 
 
-@method("GetTablePivotKeys")
+@method("GetTablePivotKeys", parameters=read("path represent_key_as_list"))
 def get_table_pivot_keys(call: Invocation) -> None:
     """Answer with pivot keys as lists, or else as maps by column, which is the older form."""
     table_path = text(call.message.path)

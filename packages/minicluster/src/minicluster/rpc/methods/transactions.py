@@ -6,10 +6,12 @@ address, and attaching, modifying or committing through another one fails.
 
 from __future__ import annotations
 
+from ...control.parameters import LASTING, Harmless, each, read
 from ...core import ids
 from ...core.errors import generic
 from ...tables.transactions import Transaction
 from ..messages import guid, set_guid
+from ..parameters import NO_PINGS
 from ..service import Invocation, method
 from .cypress import attributes
 
@@ -18,7 +20,17 @@ ATOMICITY = {0: "full", 1: "none"}
 DURABILITY_SYNC = 0
 
 
-@method("StartTransaction")
+@method(
+    "StartTransaction",
+    parameters={
+        **read(
+            "type timeout id parent_id atomicity attributes deadline prerequisite_transaction_ids"
+        ),
+        **each("auto_abort ping ping_ancestors pinger_address", NO_PINGS),
+        "durability": LASTING,
+        "sticky": Harmless("a tablet transaction stays on its proxy, a master one is everywhere"),
+    },
+)
 def start_transaction(call: Invocation) -> None:
     message = call.message
     timeout_ms = message.timeout // 1000 if message.HasField("timeout") else None
@@ -44,7 +56,13 @@ def start_transaction(call: Invocation) -> None:
     call.reply.start_timestamp = start_timestamp
 
 
-@method("AttachTransaction")
+@method(
+    "AttachTransaction",
+    parameters={
+        **read("transaction_id"),
+        **each("auto_abort ping ping_ancestors ping_period pinger_address", NO_PINGS),
+    },
+)
 def attach_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
     reply = call.reply
@@ -63,7 +81,7 @@ def attach_transaction(call: Invocation) -> None:
     reply.timeout = round(timeout * 1e6)
 
 
-@method("PingTransaction")
+@method("PingTransaction", parameters=read("transaction_id ping_ancestors"))
 def ping_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
     if ids.is_master_transaction(transaction_id):
@@ -72,7 +90,7 @@ def ping_transaction(call: Invocation) -> None:
         call.cluster.tablet_transactions.ping(transaction_id, call.proxy)
 
 
-@method("CommitTransaction")
+@method("CommitTransaction", parameters=read("transaction_id"))
 def commit_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
     if ids.is_master_transaction(transaction_id):
@@ -85,7 +103,7 @@ def commit_transaction(call: Invocation) -> None:
     call.reply.commit_timestamps.timestamps.append(timestamp)
 
 
-@method("AbortTransaction")
+@method("AbortTransaction", parameters=read("transaction_id"))
 def abort_transaction(call: Invocation) -> None:
     transaction_id = guid(call.message.transaction_id)
     if ids.is_master_transaction(transaction_id):
@@ -94,7 +112,7 @@ def abort_transaction(call: Invocation) -> None:
         call.cluster.tablet_transactions.abort(transaction_id, call.proxy)
 
 
-@method("GenerateTimestamps")
+@method("GenerateTimestamps", parameters=read("count"))
 def generate_timestamps(call: Invocation) -> None:
     count = call.message.count
     if not 1 <= count <= 1_000_000:

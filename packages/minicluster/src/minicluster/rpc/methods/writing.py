@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from ...control.parameters import read
 from ...core.errors import PROTOCOL, YtError, generic, not_supported
 from ...cypress.ypath import parse_rich
 from ...tables.static import row_weight_limit
@@ -17,7 +18,7 @@ from ..service import Invocation, method
 from .cypress import from_yson
 
 
-@method("WriteTable")
+@method("WriteTable", parameters=read("path config"))
 async def write_table(call: Invocation) -> None:
     """Send the table's schema, take blocks of rows, apply nothing before the client's null.
 
