@@ -60,7 +60,7 @@ installed-4.1 installed-3.5: installed-%: git
 	  $(call make-environment,$(VENV_$*)); \
 	  echo "Installing the locked packages for Spark $* into $(VENV_$*), about 1 GB; the first time takes a few minutes."; \
 	  $(call install-locked,$(VENV_$*),$(LOCK_$*)); \
-	  $(call installer,$(VENV_$*)) --no-deps --editable packages/minicluster --editable packages/ytstream; \
+	  $(call installer,$(VENV_$*)) --no-deps $(addprefix --editable ,$(dir $(wildcard packages/*/pyproject.toml))); \
 	  rm -f "$(VENV_$*)"/.locked-* "$(VENV_$*)/.begun"; \
 	  touch "$(STAMP)"; }
 
@@ -140,7 +140,6 @@ lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, over the
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m tests.support.imports "packages/ytstream/src/ytstream"
 	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
 
 audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones

@@ -23,9 +23,9 @@ from pyspark.sql import SparkSession
 
 from bench import jobs, ways
 from bench.cases import FULL, NOOP, TINY, Case, Size
-from ytstream.demo.tables import row_count
 from ytstream.job import Connection
-from ytstream.recovery import snapshot
+from ytstream.ledger import positions
+from ytstream_tools.demo.demo_tables import row_count
 
 #: The key of an answer that says why the run has failed.
 FAILED = "failed"
@@ -112,7 +112,7 @@ def written(connection: Connection) -> int:
 
 def behind(connection: Connection) -> int:
     """Return how many rows the consumer has not passed."""
-    found = snapshot.read(connection.client, connection.settings)
+    found = positions.read(connection.client, connection.settings)
     return sum(
         end - queue.consumed.get(partition, 0)
         for queue in found.queues

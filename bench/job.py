@@ -20,13 +20,13 @@ from minicluster import testing
 from minicluster.client import Entry
 from sample.rows import rows as bids
 from tests.journeys.usage import Usage, wait
-from ytstream.cluster import connect
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.process import run_command, running
-from ytstream.demo.scenario import drained
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.job_process import run_command, running
+from ytstream_tools.demo.scenario import drained
 
 CHUNK = 50_000
 
@@ -41,7 +41,7 @@ def main(outcome: Path, rows: int) -> None:
         tablets = int(client.get(f"{queue}/@tablet_count"))
         source = bids(rows)
         while chunk := list(islice(source, CHUNK)):
-            tables.produce(client, queue, chunk, tablets)
+            demo_tables.produce(client, queue, chunk, tablets)
         with running(JOB.package, cluster.http, outcome.with_name("job.log"), Path.cwd()) as job:
             wait(job.has_started, job)
             before = Usage.now(cluster.pid, job.pgid)

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from bench.cases import JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
-from packages.ytstream.tests.examples import example, settings_of
-from packages.ytstream.tests.static_outputs import static
+from tests.support.examples import example, settings_of
+from tests.support.static_outputs import static
 from ytstream import Column
-from ytstream.cluster import connect
-from ytstream.demo.sample import Row
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection, Job
+from ytstream_tools.demo.sample import Row
 
 TRIGGER_SECONDS = 1.0
 #: As many as a generated job has.

@@ -25,8 +25,9 @@ from bench.processor import Readings, Tree, machine, one, reading
 from bench.request_kinds import kinds
 from minicluster import testing
 from tests.support.project import ROOT
-from ytstream import confs, provision
-from ytstream.demo import tables
+from ytstream.provisioning import job_objects
+from ytstream.settings import spark_conf
+from ytstream_tools.demo import demo_tables
 
 Say = Callable[[str], None]
 _STOP_SECONDS = 90.0
@@ -148,7 +149,7 @@ def fill(case: Case, size: Size, proxy: str) -> int:
     """
     connection = jobs.connection_of(case, case.ways[-1], size, proxy, "//home/first")
     client, queues = connection.client, connection.settings.queues
-    provision.provision(connection)
+    job_objects.provision(connection)
     whole = YtClient(proxy, token="any")
     for queue in queues:
         whole.unmount_table(queue, sync=True)
@@ -160,7 +161,9 @@ def fill(case: Case, size: Size, proxy: str) -> int:
         share = len(piece) // len(queues)
         for number, queue in enumerate(queues):
             part = piece[number * share : (number + 1) * share]
-            tables.produce(client, queue, part, case.tablets // len(queues), sent // len(queues))
+            demo_tables.produce(
+                client, queue, part, case.tablets // len(queues), sent // len(queues)
+            )
         sent += share * len(queues)
     if connection.settings.reference is not None:
         client.insert_rows(connection.settings.reference, jobs.reference_of(case))
@@ -182,7 +185,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     log = folder / f"{way}.log"
     # The same for all ways: a difference in the JVM's flags is none of the code.
     submitted = (
-        f"--driver-java-options {confs.COLLECTOR} --master local[{case.cores}] pyspark-shell"
+        f"--driver-java-options {spark_conf.COLLECTOR} --master local[{case.cores}] pyspark-shell"
     )
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import log10
 from xml.etree import ElementTree as ET
 
-from ytstream.operating.drawing import element, rounded, short
+from ytstream_tools.report.drawing import element, rounded, short
 
 _WIDTH, _LEFT, _RIGHT = 860, 250, 60
 _STEP, _BAR, _TOP, _BOTTOM = 22, 14, 34, 34

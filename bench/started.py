@@ -39,7 +39,7 @@ def main(times: Path, package: str) -> None:
     from pyspark import SparkContext
 
     from ytstream.query import batch, pipeline, supervisor
-    from ytstream.recovery import before_start, lock
+    from ytstream.recovery import lock, start
 
     def timed(owner: Any, name: str, part: str) -> None:
         setattr(owner, name, _timed(getattr(owner, name), times, part))
@@ -49,7 +49,7 @@ def main(times: Path, package: str) -> None:
     timed(supervisor, "open_session", "session")
     timed(lock.InstanceLock, "acquire", "lock")
     for name in ("claim", "start"):
-        timed(before_start, name, "recovery")
+        timed(start, name, "recovery")
     for name in ("flow_of", "start"):
         timed(pipeline, name, "plan")
     timed(batch.Batch, "__call__", "batch")

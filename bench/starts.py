@@ -21,7 +21,7 @@ from bench.started import IMPORTS
 from minicluster import testing
 from minicluster.client import Entry
 from tests.support.project import ROOT, generate
-from ytstream.demo.process import environment, run_command
+from ytstream_tools.demo.job_process import environment, run_command
 
 Say = Callable[[str], None]
 PACKAGE = "bids_stream"

@@ -25,12 +25,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench import jobs
 from bench.cases import LISTING, NOOP, Case, Size
-from ytstream import confs, provision
-from ytstream.cluster import connect
+from ytstream.cluster.client import connect
 from ytstream.connector.spyt import POSITION
+from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import Connection
-from ytstream.query import session, supervisor
-from ytstream.tablets import Tablets
+from ytstream.provisioning import job_objects
+from ytstream.query import supervisor
+from ytstream.settings import spark_conf
+from ytstream.spark import session
 
 _START_SECONDS = 120.0
 #: A batch of a bench takes seconds: one that has not come after so long will not.
@@ -65,7 +67,7 @@ def opened(connection: Connection, way: str) -> SparkSession:
     session.open_tablets(connection)  # the JVM, with SPYT in it
     guarantee, kind = connection.guarantee.name, connection.job.kind
     wanted = {"spark.hadoop.yt.proxy": connection.settings.proxy}
-    wanted |= confs.filled(iter(confs.LOCAL), {})
+    wanted |= spark_conf.filled(iter(spark_conf.LOCAL), {})
     if way == LISTING and guarantee == "transactional":
         wanted["spark.yt.streaming.transactional"] = "true"
         wanted["spark.ytsaurus.rpc.job.proxy.enabled"] = "false"
@@ -202,5 +204,5 @@ def wait(query: StreamingQuery, batches: int) -> None:
 
 def provisioned(connection: Connection) -> Connection:
     """Make what the job writes; return the connection with its sizes."""
-    provision.provision(connection)
-    return provision.sized(connection)
+    job_objects.provision(connection)
+    return job_objects.sized(connection)

@@ -52,6 +52,8 @@ _FOLDERS = frozenset(
         "src",
         "tests",
         "ytstream",
+        "ytstream_doctor",
+        "ytstream_tools",
     )
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_FILE = Path(__file__).parent.parent / "packages/ytstream/src/ytstream/job_rules.toml"
+_FILE = Path(__file__).parent.parent / "packages/ytstream/src/ytstream/settings/job_rules.toml"
 RULES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 _STATELESS = ("map", "join")
 

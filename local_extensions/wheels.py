@@ -24,7 +24,9 @@ from typing import Any
 
 TEMPLATE = Path(__file__).resolve().parents[1]
 #: The packages that a generated repository installs.
-PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream")]
+PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream", "ytstream-tools")]
+#: Those that an organisation uploads to its index.
+PUBLISHED = [*PACKAGES, TEMPLATE / "packages" / "ytstream-doctor"]
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 _METADATA = re.compile(r".*\.(egg|dist)-info").fullmatch
 # As hatchling finds it.
@@ -67,7 +69,7 @@ def build(package: Path, target: Path) -> Path:
 def _wheel_of(package: Path) -> tuple[str, bytes]:
     """Return the wheel of a package folder: its file's name, and the bytes."""
     project = described(package)
-    name = f"{project['name']}-{project['version']}"
+    name = f"{project['name'].replace('-', '_')}-{project['version']}"
     info = f"{name}.dist-info"
     files = dict(_sources(package / "src"))
     files[f"{info}/METADATA"] = _metadata(project, package).encode()
@@ -158,5 +160,5 @@ def _digest(data: bytes) -> str:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: wheels.py FOLDER")
-    for wheel in build_all(PACKAGES, Path(sys.argv[1])):
+    for wheel in build_all(PUBLISHED, Path(sys.argv[1])):
         print(wheel)

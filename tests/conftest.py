@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import project
 from tools.overlay import overlay
-from ytstream.environment import leave_clusters
+from ytstream.settings.environment import leave_clusters
 
 Generate = Callable[..., Path]
 

@@ -26,9 +26,10 @@ from tests.support.jvm import submit_args
 from tests.support.live import Live, live
 from tools.example import ROOT
 from tools.picture import FONTS
-from ytstream.operating import live as watched
-from ytstream.operating import page, screen, standing
 from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream_tools.report import html_page
+from ytstream_tools.status import job_status, status_text
+from ytstream_tools.status import status_watch as watched
 
 DOCS = ROOT / "docs"
 #: The producer: rows of one call, and the seconds between two calls.
@@ -78,17 +79,17 @@ def main(browsers: list[str]) -> int:
         folder, begin = Path(name), time.monotonic()
         with job.producer(ROWS, EVERY):
             play(job)
-            before = standing.read(job.connection)
+            before = job_status.read(job.connection)
             time.sleep(2)
-            found = standing.read(job.connection)
+            found = job_status.read(job.connection)
         # The port is another one each time.
         settings = replace(job.connection.settings, proxy="127.0.0.1:18080")
         shown = replace(job.connection, settings=settings)
-        write("status.svg", drawn("make status", screen.text(shown, found).splitlines()))
+        write("status.svg", drawn("make status", status_text.text(shown, found).splitlines()))
         write("status-watch.svg", drawn("status --watch", watched.view(shown, found, before)))
         for browser in browsers:
             target, hours = folder / "page.html", (time.monotonic() - begin) / 3600
-            print(page.write(shown, hours, target, datetime.now(UTC)))
+            print(html_page.write(shown, hours, target, datetime.now(UTC)))
             subprocess.run(
                 [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                  f"--user-data-dir={folder}/profile", "--window-size=1000,1060",

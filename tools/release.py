@@ -18,7 +18,7 @@ def problems(version: str, root: Path = ROOT) -> Iterator[str]:
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         yield f"{version!r} is no version: give three numbers, as in 1.0.1"
         return
-    versions = {package.name: wheels.version(package.name) for package in wheels.PACKAGES}
+    versions = {package.name: wheels.version(package.name) for package in wheels.PUBLISHED}
     for name, found in {
         **versions,
         "the template (local_extensions/origin.py)": origin.VERSION,

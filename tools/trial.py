@@ -28,14 +28,14 @@ from typing import Any, NamedTuple
 from yt.common import YtError
 
 from tools.example import ROOT, generated
-from ytstream import operation
-from ytstream.cluster import connect, first_line
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.scenario import drained
+from ytstream.cluster import operation
+from ytstream.cluster.client import connect, first_line
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.scenario import drained
 
 PACKAGE = "bids_stream"
 ROWS = 4_000
@@ -86,7 +86,9 @@ class Trial:
         """Put new rows into the queue."""
         [queue] = self.connection.settings.queues
         rows = self.sample.make(ROWS, len(self.sent) + 1, None)
-        tables.produce(self.client, queue, rows, int(self.client.get(f"{queue}/@tablet_count")))
+        demo_tables.produce(
+            self.client, queue, rows, int(self.client.get(f"{queue}/@tablet_count"))
+        )
         self.sent += rows
 
     def driver(self) -> operation.Operation:
@@ -156,7 +158,7 @@ def _stop(trial: Trial) -> str:
 
 
 def _count(trial: Trial) -> str:
-    found = tables.together(tables.outcomes(trial.connection, trial.sample, trial.sent))
+    found = demo_tables.together(demo_tables.outcomes(trial.connection, trial.sample, trial.sent))
     return f"{found.lost} lost, {found.duplicated} repeated"
 
 

@@ -1,5 +1,5 @@
 # What a shell may have set for other work, and what no recipe here may read. What starts Spark, a minicluster or the
-# job has a table of its own: ytstream/environment.py.
+# job has a table of its own: ytstream/settings/environment.py.
 # Python: another interpreter's modules, and options that change what a program does.
 unexport PYTHONHOME PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE PYTHONWARNINGS
 # git sets these for its hooks; they win over the folder that git is called in.

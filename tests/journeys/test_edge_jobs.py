@@ -27,7 +27,7 @@ from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, result_of, run
 from tests.journeys.whole import TABLETS
 from tests.support.project import ROOT
-from ytstream.columns import REJECTED_COLUMNS, resolved, type_name
+from ytstream.schema.columns import REJECTED_COLUMNS, resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"
 POSITION = ["queue_id", "tablet_index", "row_index"]

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import pytest
 
-from packages.ytstream.tests import all_types
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
-from tests.support import strange
+from tests.support import all_types, strange
 from tests.support.project import OPTIONS, ROOT, generate
 from tools.overlay import overlay
-from ytstream.columns import resolved, type_name
+from ytstream.schema.columns import resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"
 

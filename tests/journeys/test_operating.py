@@ -22,13 +22,13 @@ from tests.faults.crash_matrix.play import PACKAGE
 from tests.support.jvm import submit_args
 from tests.support.live import Live, live
 from tests.support.promtool import Series, fires
-from ytstream.cluster import connect
-from ytstream.demo.process import environment
+from ytstream.cluster.client import connect
 from ytstream.errors import JobError
 from ytstream.job import Connection
-from ytstream.operating import alerts
-from ytstream.recovery import complete
-from ytstream.recovery.complete import COMPLETE_UNTIL
+from ytstream.recovery import completeness
+from ytstream.recovery.completeness import COMPLETE_UNTIL
+from ytstream_tools.demo.job_process import environment
+from ytstream_tools.status import alert_rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
 
@@ -68,7 +68,7 @@ def test_a_driver_that_is_killed_fires_and_a_healthy_one_does_not(
             job.send(ROWS)
             job.cluster.client.clock.advance(60)
             _scrape(address, series, minute)
-    text = alerts.text(job.connection.job, job.connection.settings)
+    text = alert_rules.text(job.connection.job, job.connection.settings)
     values, ours = series.values(LIFE + DEATH), "Ytstream.*"
     fires(tmp_path, text, values, set(), LIFE - 1, only=ours)
     wanted = {"YtstreamEndedWithoutStop", "YtstreamStalled"}
@@ -111,7 +111,7 @@ def test_complete_until_is_never_ahead_of_the_rows(
     The minicluster shows a row as soon as it has a timestamp: without the margin for clusters that
     do not, a time that is ahead by one second is seen.
     """
-    monkeypatch.setattr(complete, "MARGIN", complete.MARGIN * 0)
+    monkeypatch.setattr(completeness, "MARGIN", completeness.MARGIN * 0)
     job.send(3_000)
     with job.producer(ROWS, 0.5), _late_producer(job), _followed(job) as follower:
         job.start()  # it lags: rows have waited since before
@@ -171,7 +171,7 @@ class Follower:
         written = connection.client.get_attribute(connection.settings.output, COMPLETE_UNTIL, None)
         said = [datetime.fromisoformat(written)] if written else []
         try:
-            said.append(complete.read(connection).time)
+            said.append(completeness.read(connection).time)
         except JobError:  # it has never run
             return
         done, rows = _done(connection), list(_rows(connection))

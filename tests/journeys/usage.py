@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ytstream.demo.process import Process
+from ytstream_tools.demo.job_process import Process
 
 PATIENCE_SECONDS = 1_200.0
 

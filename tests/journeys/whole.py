@@ -18,13 +18,13 @@ from typing import Any
 
 from minicluster import testing
 from tests.journeys.usage import Usage, wait
-from ytstream.cluster import connect
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.process import run_command, running
-from ytstream.demo.scenario import drained
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.job_process import run_command, running
+from ytstream_tools.demo.scenario import drained
 
 
 def main(package: str, rows_file: Path, outcome_file: Path) -> None:
@@ -52,11 +52,13 @@ def main(package: str, rows_file: Path, outcome_file: Path) -> None:
         )
         outcome = {
             "exit_code": exit_code,
-            "rows_in": sum(tables.rows_in(connection.client, path) for path in settings.queues),
+            "rows_in": sum(
+                demo_tables.rows_in(connection.client, path) for path in settings.queues
+            ),
             "batches": [row["rows_written"] for row in written],
             "outputs": {name: read(connection, name) for name in settings.outputs},
             "tables": {
-                name: len(tables.snapshots(connection.client, settings.outputs[name]))
+                name: len(demo_tables.snapshots(connection.client, settings.outputs[name]))
                 for name in job.static
             },
         }
@@ -67,14 +69,14 @@ def produce(connection: Connection, phase: Mapping[str, list[dict[str, Any]]]) -
     for queue, rows in phase.items():
         tablets = int(connection.client.get(f"{queue}/@tablet_count"))
         assert tablets == TABLETS
-        tables.produce(connection.client, queue, rows, tablets)
+        demo_tables.produce(connection.client, queue, rows, tablets)
 
 
 def read(connection: Connection, output: str) -> list[dict[str, Any]]:
     """Return the rows of an output; of a static one those of all its tables."""
     client, path = connection.client, connection.settings.outputs[output]
     if output in connection.job.static:
-        paths = tables.snapshots(client, path)
+        paths = demo_tables.snapshots(client, path)
         return [{**row} for table in paths for row in client.read_table(table)]
     rows = client.select_rows(f"* from [{path}]")
     return [{name: row[name] for name in row if not name.startswith("$")} for row in rows]

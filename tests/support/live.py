@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from minicluster import testing as minicluster
-from packages.ytstream.tests.examples import example
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
-from ytstream import provision
-from ytstream.cluster import Client, connect
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.process import Process, running
-from ytstream.demo.sample import Sample
-from ytstream.demo.scenario import drained
+from tests.support.examples import example
+from ytstream.cluster.client import Client, connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.operating import standing
+from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.job_process import Process, running
+from ytstream_tools.demo.sample import Sample
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.status import job_status
 
 _POLL_SECONDS = 0.3
 
@@ -53,7 +53,7 @@ class Live:
         rows = self.sample.make(count, self._calls)
         if self.change:
             rows = [{**row, **self.change} if n % 4 == 0 else row for n, row in enumerate(rows)]
-        tables.produce(self._client, self.connection.settings.queues[0], rows, 4)
+        demo_tables.produce(self._client, self.connection.settings.queues[0], rows, 4)
 
     @contextmanager
     def producer(self, rows: int, every: float) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Live:
     @property
     def batches(self) -> int:
         """How many batches have happened."""
-        head = standing.read(self.connection).head
+        head = job_status.read(self.connection).head
         return head.number if head is not None else 0
 
     def wait(self, is_over: Callable[[], bool]) -> None:
@@ -125,5 +125,5 @@ def live(folder: Path) -> Iterator[Live]:
     with minicluster.start() as cluster, ExitStack() as processes:
         settings = load(project / "config/local.toml", {"YT_PROXY": cluster.http})
         connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        provision.provision(connection)
+        job_objects.provision(connection)
         yield Live(connection, made.sample, cluster, project, processes, connect(settings))

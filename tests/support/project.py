@@ -16,6 +16,8 @@ from local_extensions.versions import SPARK_VERSIONS
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
 YTSTREAM = ROOT / "packages" / "ytstream" / "src" / "ytstream"
+TOOLS = ROOT / "packages" / "ytstream-tools" / "src" / "ytstream_tools"
+DOCTOR = ROOT / "packages" / "ytstream-doctor" / "src" / "ytstream_doctor"
 MINICLUSTER = ROOT / "packages" / "minicluster" / "src" / "minicluster"
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
 #: The options in their order; the value is a list of choices, or a default.

@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ytstream import provision
-from ytstream.cluster import connect
-from ytstream.config import load
-from ytstream.demo.tables import fill_reference, produce
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow, Head, batch_row, head_row
-from ytstream.operating.versions import WORKS, Version, Versions
+from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
+from ytstream.provisioning import job_objects
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo.demo_tables import fill_reference, produce
+from ytstream_tools.submitting.version_history import WORKS, Version, Versions
 
 _DAY = 86_400_000_000
 
@@ -30,7 +30,7 @@ def main(proxy: str, batches: int, count: int, commit: str) -> None:
     job, sample = import_module("bids_stream.job").JOB, import_module("sample").SAMPLE
     settings = load(root / "config/local.toml", {"YT_PROXY": proxy})
     connection = Connection(connect(settings), settings, job, guarantee_of(job))
-    provision.provision(connection)
+    job_objects.provision(connection)
     fill_reference(connection, sample)
     ends = {queue: _ends(connection, queue) for queue in settings.queues}
     rows, now = [], datetime.now(UTC)

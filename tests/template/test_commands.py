@@ -36,7 +36,9 @@ README = "tests/template/test_readme.py"
 FLEET = "tests/template/test_fleet.py"
 MINICLUSTER = "packages/minicluster/tests"
 YTSTREAM = "packages/ytstream/tests"
-DOCTOR = f"{YTSTREAM}/test_doctor"
+TOOLS = "packages/ytstream-tools/tests"
+DOCTOR = "packages/ytstream-doctor/tests/checks"
+FAULTS = f"{DOCTOR}/test_planted_faults.py"
 
 #: Commands, as regular expressions, and the test that runs them as they stand.
 RAN = {
@@ -59,32 +61,32 @@ RAN = {
     r"yt (create|mount-table|register-queue-consumer) .*|echo .*\| yt insert-rows .*"
     r"|yt select-rows 'auction.*|python -m minicluster": f"{MINICLUSTER}/test_transcript.py"
     "::test_the_transcript_holds",
-    r"python -m <package> alerts .*": f"{YTSTREAM}/test_alerts.py"
+    r"python -m <package> alerts .*": f"{TOOLS}/status/test_alert_rules.py"
     "::test_the_command_prints_the_rules",
-    r"python -m <package> page .*": f"{YTSTREAM}/test_page.py"
+    r"python -m <package> page .*": f"{TOOLS}/report/test_html_page.py"
     "::test_the_command_writes_one_file_and_nothing_else",
-    r"python -m <package> check --permissions .*": f"{YTSTREAM}/test_permissions.py"
+    r"python -m <package> check --permissions .*": f"{YTSTREAM}/provisioning/test_permissions.py"
     "::test_the_command_asks_for_the_rights_alone",
-    r"python -m <package> rehearse .*": f"{YTSTREAM}/test_rehearse.py"
+    r"python -m <package> rehearse .*": f"{TOOLS}/replay/test_rehearsal.py"
     "::test_the_command_says_by_its_exit_code_whether_outputs_are_equal",
-    r"python -m <package> capture .*": f"{YTSTREAM}/test_capture.py"
+    r"python -m <package> capture .*": f"{TOOLS}/replay/test_batch_capture.py"
     "::test_the_command_saves_a_batch",
-    r"python -m <package> complete-until .*": f"{YTSTREAM}/test_complete.py"
+    r"python -m <package> complete-until .*": f"{YTSTREAM}/recovery/test_completeness.py"
     "::test_the_command_prints_it_and_nothing_else",
-    r"python -m <package> metrics .*": f"{YTSTREAM}/test_metrics.py"
+    r"python -m <package> metrics .*": f"{TOOLS}/status/test_prometheus.py"
     "::test_metrics_once_prints_and_ends",
-    r"python -m <package> status .*": f"{YTSTREAM}/test_status.py"
+    r"python -m <package> status .*": f"{TOOLS}/status/test_job_status.py"
     "::test_the_exit_code_says_whether_a_limit_is_exceeded",
-    r"\.venv(-doctor)?/bin/python -m ytstream doctor PATH": f"{DOCTOR}.py"
+    r"\.venv(-doctor)?/bin/python -m ytstream doctor PATH": f"{FAULTS}"
     "::test_a_planted_fault_is_named_alone_and_its_correction_is_not",
-    r"\.venv/bin/python -m ytstream doctor PATH --accept RULE": f"{DOCTOR}.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --accept RULE": f"{FAULTS}"
     "::test_a_rule_that_was_looked_into_can_be_accepted",
-    r"\.venv/bin/python -m ytstream doctor PATH --json": f"{DOCTOR}.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --json": f"{FAULTS}"
     "::test_json_has_each_finding_complete",
-    r"\.venv/bin/python -m ytstream doctor PATH --proxy CLUSTER": f"{DOCTOR}_tables.py"
+    r"\.venv/bin/python -m ytstream doctor PATH --proxy CLUSTER": f"{DOCTOR}/test_cluster_tables.py"
     "::test_a_fault_of_the_tables_is_named_and_its_correction_is_not",
     r"python3 -m venv \.venv-doctor|\.venv-doctor/bin/pip install "
-    r"(ytsaurus-client|--no-deps dist/ytstream-\*\.whl)": "tests/template/test_doctor.py"
+    r"(ytsaurus-client|--no-deps dist/ytstream-\S+ dist/\S+)": "tests/template/test_doctor.py"
     "::test_beside_an_old_job_it_needs_neither_spark_nor_spyt",
     r"pip install ('minicluster\[rpc\]'|minicluster)": f"{MINICLUSTER}/test_installed.py"
     "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
@@ -134,11 +136,11 @@ LEFT_OUT = {
         "::test_its_commands_fill_the_queue_of_a_minicluster",
     ),
     r"export (CONFIG=config/production\.toml )?YT_TOKEN=\.\.\.": LeftOut(
-        "it names a secret", f"{YTSTREAM}/test_submit.py"
+        "it names a secret", f"{TOOLS}/submitting/test_submission.py"
         "::test_the_command_is_detached_and_holds_no_token",
     ),
     r"PYTHONPATH=src:\. .*-m bids_stream submit .*": LeftOut(
-        "it needs a cluster", f"{YTSTREAM}/test_submit.py"
+        "it needs a cluster", f"{TOOLS}/submitting/test_submission.py"
         "::test_the_command_is_detached_and_holds_no_token",
     ),
     r"pip install 'minicluster\[operations\]'": LeftOut(
@@ -148,7 +150,7 @@ LEFT_OUT = {
     ),
     r"yt select-rows 'reason, .*": LeftOut(
         "it shows rejected rows, whose number is the reader's own",
-        f"{YTSTREAM}/test_rejected_rows.py::test_a_row_that_json_cannot_hold_does_not_stop_the_job",
+        f"{YTSTREAM}/rejected/test_rejected_rows.py::test_a_row_that_json_cannot_hold_does_not_stop_the_job",
     ),
     r"yt --proxy yt\.example\.com select-rows .*": LeftOut(
         "it asks the production cluster", "tests/template/test_ledger_page.py"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ytstream import confs
+from ytstream.settings import spark_conf
 
 SPARK_JARS = (
     "spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils",
@@ -24,12 +24,12 @@ FOLKLORE = (
     "spark.sql.streaming.adaptiveExecution.enabled",
 )
 _LISTED = (
-    *confs.COMMON,
-    *confs.STATELESS,
-    *confs.STATEFUL,
-    *(conf for listed in confs.GUARANTEES.values() for conf in listed),
-    *confs.LOCAL,
-    *confs.SUBMIT,
+    *spark_conf.COMMON,
+    *spark_conf.STATELESS,
+    *spark_conf.STATEFUL,
+    *(conf for listed in spark_conf.GUARANTEES.values() for conf in listed),
+    *spark_conf.LOCAL,
+    *spark_conf.SUBMIT,
 )
 #: Every setting that a job emits, as its first Spark version knows it; options of SPYT's reader and
 #: writer are not settings.
@@ -86,7 +86,8 @@ def test_the_class_that_a_setting_names_exists(
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
     (jar,) = packages.glob(f"pyspark/jars/spark-sql_{SCALA[spark]}*.jar")
     values = [
-        conf.value for conf in confs.of_session("transactional", stateful=stateful, spark=spark)
+        conf.value
+        for conf in spark_conf.of_session("transactional", stateful=stateful, spark=spark)
     ]
     named = [value for value in values if value.startswith("org.apache.spark.")]
     with zipfile.ZipFile(jar) as archive:

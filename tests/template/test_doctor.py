@@ -13,8 +13,8 @@ import pytest
 
 from local_extensions import wheels
 from tests.support.project import ROOT
-from ytstream.doctor import cli
-from ytstream.doctor.rules import RULES
+from ytstream_doctor import command_line
+from ytstream_doctor.rules import RULES
 
 PAGE = ROOT / "docs/doctor.md"
 
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs/doctor.md"
 def test_nothing_is_found_in_a_generated_job(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["doctor", str(project)]) == 0
+    assert command_line.main(["doctor", str(project)]) == 0
     shown = capsys.readouterr().out
     assert "a job of ytstream" in shown
     assert shown.endswith("nothing was found\n")
@@ -36,7 +36,7 @@ def test_the_page_shows_what_the_command_prints(
         (block,) = re.findall(rf"`{name}`:\n\n```{language}\n(.*?)```", page, re.DOTALL)
         (tmp_path / name).write_text(block, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["doctor", "."]) == 1
+    assert command_line.main(["doctor", "."]) == 1
     (shown,) = re.findall(r"```text\n\$ python -m ytstream doctor \.\n(.*?)```", page, re.DOTALL)
     assert capsys.readouterr().out == shown
 
@@ -51,7 +51,8 @@ def test_the_page_has_every_rule() -> None:
 def test_beside_an_old_job_it_needs_neither_spark_nor_spyt(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\nmake dist\n(.*?)```", page, re.DOTALL)
-    wheels.build(ROOT / "packages/ytstream", tmp_path / "dist")
+    for package in ("ytstream", "ytstream-doctor"):
+        wheels.build(ROOT / "packages" / package, tmp_path / "dist")
     (tmp_path / "job.py").write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
     script = block.replace("PATH", "job.py").replace("python3", shlex.quote(sys.executable), 1)
     environment = {**os.environ, "PYTHONPATH": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}

@@ -22,8 +22,8 @@ from markdown_it import MarkdownIt
 from local_extensions import versions, wheels
 from tests.conftest import Generate
 from tests.support.project import DEFAULTS, generate
-from ytstream import confs
-from ytstream.submit_settings import Submit
+from ytstream.settings import spark_conf
+from ytstream.settings.submit_section import Submit
 
 # The contract's keys; the last two are for join only.
 KEYS = """
@@ -95,11 +95,12 @@ def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
         assert (project / name).is_file(), name
 
 
-def test_a_repository_is_its_owners_but_for_two_wheels(project: Path) -> None:
+def test_a_repository_is_its_owners_but_for_the_wheels(project: Path) -> None:
     assert {path.name for path in (project / "vendor").iterdir()} == {
         *(
-            f"{name}-{wheels.version(name)}-py3-none-any.whl"
-            for name in ("ytstream", "minicluster")
+            f"{name}-{wheels.version(package)}-py3-none-any.whl"
+            for package in ("ytstream", "ytstream-tools", "minicluster")
+            for name in [package.replace("-", "_")]
         ),
         "SHA256SUMS",
     }
@@ -117,7 +118,7 @@ def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) 
     version = re.search(r"pyspark==([\d.]+)", (project / "requirements.txt").read_text())
     assert version is not None
     stateful = not is_stateless(project)
-    for conf in confs.of_session(guarantee[1], stateful=stateful, spark=version[1]):
+    for conf in spark_conf.of_session(guarantee[1], stateful=stateful, spark=version[1]):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in page
 
 
@@ -171,7 +172,7 @@ def test_versions_are_those_of_the_one_list(project: Path) -> None:
     )
     job, dev, more = (versions.requirements(scope, spark) for scope in ("job", "dev", "sessions"))
     own, testing = (
-        f"{name}=={wheels.version('ytstream')}" for name in ("ytstream", "ytstream[testing]")
+        f"{name}=={wheels.version('ytstream')}" for name in ("ytstream", "ytstream-tools[testing]")
     )
     needed = job + (more[len(dev) :] if is_sessions(project) else [])
     assert metadata["dependencies"] == [own, *needed]

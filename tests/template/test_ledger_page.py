@@ -13,12 +13,12 @@ from yt import yson
 
 from minicluster import testing
 from packages.minicluster.tests.support.yt_process import Shell, running_shell
-from packages.ytstream.tests.examples import example, settings_of
+from tests.support.examples import example, settings_of
 from tests.support.project import ROOT
-from ytstream import ledger
-from ytstream.cluster import connect
-from ytstream.columns import type_name
-from ytstream.schema import table_schema
+from ytstream.cluster.client import connect
+from ytstream.ledger import ledger_rows
+from ytstream.schema.columns import type_name
+from ytstream.schema.table_schema import table_schema
 
 PAGE = (ROOT / "docs/runtime/ledger.md").read_text(encoding="utf-8")
 LEDGER = "//home/ytstream/job/ledger"
@@ -41,19 +41,19 @@ def shown() -> list[dict[str, Any]]:
 def test_each_column_has_its_line() -> None:
     named = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)
     wanted = []
-    for column in ledger.COLUMNS:
+    for column in ledger_rows.COLUMNS:
         kind = {"yson": "any"}.get(type_name(column.type), type_name(column.type))
         more = ", key" if column.key else ", required" if column.required else ""
         wanted.append((column.name, kind + more))
     assert named == wanted
-    assert f"{ledger.KEPT:,}".replace(",", " ") in PAGE
+    assert f"{ledger_rows.KEPT:,}".replace(",", " ") in PAGE
 
 
 def test_the_runtime_reads_the_head_that_is_shown() -> None:
-    head = ledger.head_of(LEDGER, iter(shown()[:1]))
+    head = ledger_rows.head_of(LEDGER, iter(shown()[:1]))
     assert head is not None
     assert (head.epoch, head.folder, head.batch, head.number) == (2, 2, 0, 2)
-    again = ledger.head_row(head)
+    again = ledger_rows.head_row(head)
     assert again == {name: shown()[0][name] for name in again} | {"ended": again["ended"]}
 
 
@@ -62,16 +62,16 @@ def test_the_batches_that_are_shown_end_where_the_head_is() -> None:
     assert (skip["kind"], {batch["kind"] for batch in batches}) == ("skip", {"batch"})
     assert [batch["number"] for batch in batches] == [1, 2]
     for batch in batches:
-        assert batch.keys() == {column.name for column in ledger.COLUMNS}
+        assert batch.keys() == {column.name for column in ledger_rows.COLUMNS}
         ranges = batch["queues"][0]["rows"].values()
         assert sum(end - first for first, end in ranges) == batch["rows_read"]
     ends = {partition: end for partition, (_, end) in batches[-1]["queues"][0]["rows"].items()}
     assert head["queues"][0]["ends"] == ends
-    assert skip.keys() == {column.name for column in ledger.COLUMNS}
+    assert skip.keys() == {column.name for column in ledger_rows.COLUMNS}
     (queue,) = skip["queues"]
     moved = {int(p): tuple(pair) for p, pair in queue["moved"].items()}
     assert all(first == ends[str(p)] < after for p, (first, after) in moved.items())
-    again = ledger.move_row(skip["epoch"], ledger.Move("skip", {queue["path"]: moved}))
+    again = ledger_rows.move_row(skip["epoch"], ledger_rows.Move("skip", {queue["path"]: moved}))
     assert again == {name: skip[name] for name in again} | {"ended": again["ended"]}
 
 
@@ -81,8 +81,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with testing.start() as cluster:
         job = example("transactional", "map").job
         client: Any = connect(settings_of(job, "//home/none", proxy=cluster.http))
-        schema = table_schema(ledger.COLUMNS).to_yson_type()
-        attributes = {"dynamic": True, "schema": schema, **ledger.ATTRIBUTES}
+        schema = table_schema(ledger_rows.COLUMNS).to_yson_type()
+        attributes = {"dynamic": True, "schema": schema, **ledger_rows.ATTRIBUTES}
         client.create("table", LEDGER, recursive=True, attributes=attributes)
         client.mount_table(LEDGER, sync=True)
         rows = shown()

@@ -21,16 +21,17 @@ from minicluster import testing as minicluster
 from tests.conftest import Generate
 from tests.template.test_commands import commands
 from tests.template.test_makefile import make
-from ytstream import cli, ledger
-from ytstream.cluster import connect
-from ytstream.config import load
+from ytstream import cli
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection, Job
-from ytstream.recovery import ownership
+from ytstream.ledger import ledger_rows
+from ytstream.recovery import job_ownership
+from ytstream.settings.job_settings import load
 
 PACKAGE = "bids_stream"
+TOOLS = "packages/ytstream-tools/tests"
 QUEUE = "//home/ytstream/bids"
-YTSTREAM = "packages/ytstream/tests"
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,12 @@ RUN = {
 ELSEWHERE = {
     "make logs": "tests/faults/operations/test_operations.py",
     "make submit": "tests/faults/operations/test_operations.py",
-    "make submit REPLACE=1": f"{YTSTREAM}/test_replace.py",
-    "make submit REPLACE=1 FORCE=1": f"{YTSTREAM}/test_replace.py",
-    f"python -m {PACKAGE} complete-until": f"{YTSTREAM}/test_complete.py",
-    f"python -m {PACKAGE} rehearse": f"{YTSTREAM}/test_rehearse.py",
-    f"python -m {PACKAGE} capture failed": f"{YTSTREAM}/test_capture.py",
-    "make replay-rejected": f"{YTSTREAM}/test_rejected_rows.py",
+    "make submit REPLACE=1": f"{TOOLS}/submitting/test_replacement.py",
+    "make submit REPLACE=1 FORCE=1": f"{TOOLS}/submitting/test_replacement.py",
+    f"python -m {PACKAGE} complete-until": "packages/ytstream/tests/recovery/test_completeness.py",
+    f"python -m {PACKAGE} rehearse": f"{TOOLS}/replay/test_rehearsal.py",
+    f"python -m {PACKAGE} capture failed": f"{TOOLS}/replay/test_batch_capture.py",
+    "make replay-rejected": "packages/ytstream/tests/rejected/test_rejected_rows.py",
     "make setup": "tests/template/test_packages.py",
     "make lock": "tests/template/test_packages.py",
     "make test": "tests/template/test_running.py",
@@ -132,14 +133,14 @@ def _write_ledger(connection: Connection) -> None:
     now, rows = datetime.now(UTC), []
     for number in range(3):
         ended = now - timedelta(minutes=3 - number)
-        done = ledger.BatchRow({QUEUE: {number: (0, 10)}}, {"output": 10}, ended, ended)
-        mine = ledger.Head(epoch=1, batch=number, number=number + 1)
-        rows.append(ledger.batch_row(mine, done))
-    head = ledger.Head(
+        done = ledger_rows.BatchRow({QUEUE: {number: (0, 10)}}, {"output": 10}, ended, ended)
+        mine = ledger_rows.Head(epoch=1, batch=number, number=number + 1)
+        rows.append(ledger_rows.batch_row(mine, done))
+    head = ledger_rows.Head(
         1, "process 1 on host, abc", 1, 2, 3, {QUEUE: {0: 10, 1: 10, 2: 10, 3: 0}},
-        {QUEUE: str(connection.client.get(f"{QUEUE}/@id"))}, ownership.marker_of(connection),
+        {QUEUE: str(connection.client.get(f"{QUEUE}/@id"))}, job_ownership.marker_of(connection),
     )  # fmt: skip
-    connection.client.insert_rows(connection.settings.ledger, [*rows, ledger.head_row(head)])
+    connection.client.insert_rows(connection.settings.ledger, [*rows, ledger_rows.head_row(head)])
 
 
 def _words(project: Path, command: str) -> tuple[list[str], str]:

@@ -19,15 +19,16 @@ from typing import Any
 import pytest
 
 from minicluster import testing
-from packages.ytstream.tests.examples import example
 from tests.conftest import Generate
+from tests.support.examples import example
 from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
-from tests.support.project import ROOT, YTSTREAM, Variant, generate, variant_answers
+from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
-from ytstream.demo.scenario import BATCHES
-from ytstream.demo.screen import may_repeat
-from ytstream.provision import LOCAL_QUEUE_TABLETS
+from ytstream.commands.registry import registry
+from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
+from ytstream_tools.demo.demo_text import may_repeat
+from ytstream_tools.demo.scenario import BATCHES
 
 README, OPERATIONS = "README.md", "docs/operations.md"
 PAGES = (README, OPERATIONS)
@@ -162,7 +163,7 @@ def test_every_command_they_name_exists(project: Path) -> None:
     timed = {"complete-until"} if is_timed else set()
     always = {"submit", "status", "metrics", "alerts", "rehearse", "capture"}
     assert named == always | timed
-    assert named <= {*cli.ON_THE_CLUSTER, *cli.HERE}
+    assert named <= {*registry().commands}
 
 
 def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> None:
@@ -212,7 +213,7 @@ def _patterns() -> list[re.Pattern[str]]:
 @cache
 def _texts() -> list[str]:
     """Return the texts in the runtime's code, a line each; a value in one is left out."""
-    return [*_read(YTSTREAM)]
+    return [*_read(YTSTREAM), *_read(TOOLS)]
 
 
 def _read(folder: Path) -> Iterator[str]:
@@ -238,7 +239,7 @@ def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -
     tested = max(int(n) for n in re.findall(r"(?:\.send|SAMPLE\.make)\(([\d_]+)", sources))
     full = tomllib.loads((project / "config/local.toml").read_text())["max_rows_per_partition"]
     played = BATCHES * full * LOCAL_QUEUE_TABLETS
-    filled = cli._parser("job").parse_args(["rows"]).count
+    filled = cli.parser("job").parse_args(["rows"]).count
     assert [int(number.replace(" ", "")) for number in shown] == [tested, played, filled]
     assert played == DEMO_ROWS
 

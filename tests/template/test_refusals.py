@@ -16,8 +16,8 @@ import pytest
 
 from local_extensions import commands
 from local_extensions.callers import Call
-from packages.ytstream.tests.examples import PAIRS
 from tests.conftest import Generate
+from tests.support.examples import PAIRS
 from tests.support.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
 from tests.support.project import generate as make
 
@@ -172,7 +172,7 @@ def test_a_total_needs_the_transaction() -> None:
 
 
 def test_the_other_pairs_are_offered() -> None:
-    """Those that the runtime accepts, by its own list and test_declaration.py."""
+    """Those that the runtime accepts, by its own list and test_validation.py."""
     assert {variant[:2] for variant in VARIANTS} == {*PAIRS}
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from minicluster import testing as minicluster
-from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.helpers import unconnected
-from packages.ytstream.tests.test_rehearse import READS
+from tests.support.examples import example
+from tests.support.helpers import unconnected
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT, generate
+from tests.support.rehearsal_steps import READS
 from tests.template.test_upgrade import git
-from ytstream.demo.sample import counted
-from ytstream.operating.capture import TEST
-from ytstream.operating.taken import NUMBER, PARTITION, QUEUE, Part
-from ytstream.schema import table_schema
-from ytstream.testing.rehearse import DIFFERS
-from ytstream.testing.replayed import Source, Version, replay
+from ytstream.schema.table_schema import table_schema
+from ytstream_tools.demo.sample import counted
+from ytstream_tools.replay.batch_capture import TEST
+from ytstream_tools.replay.batch_rows import NUMBER, PARTITION, QUEUE, Part
+from ytstream_tools.replay.rehearsal import DIFFERS
+from ytstream_tools.replay.version_run import Source, Version, replay
 
 #: One change of a value in transform(), and the column that it changes.
 CHANGES = {

@@ -36,12 +36,14 @@ def test_a_version_that_everything_agrees_with_is_released(root: Path) -> None:
 
 def test_packages_template_and_changelog_have_to_have_the_version(root: Path) -> None:
     found = [*release.problems("9.9.9", root)]
-    assert [problem.partition(" is ")[0] for problem in found[:3]] == [
+    assert [problem.partition(" is ")[0] for problem in found[:5]] == [
         "minicluster",
         "ytstream",
+        "ytstream-tools",
+        "ytstream-doctor",
         "the template (local_extensions/origin.py)",
     ]
-    assert found[3:] == ['CHANGELOG.md has no heading "## 9.9.9 (YYYY-MM-DD)"']
+    assert found[5:] == ['CHANGELOG.md has no heading "## 9.9.9 (YYYY-MM-DD)"']
 
 
 def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.project import ROOT
 
-SUBMIT = "packages/ytstream/tests/test_submit.py"
+SUBMIT = "packages/ytstream-tools/tests/submitting/test_submission.py"
 OPERATIONS = "tests/faults/operations/test_operations.py"
-LEAVING = "packages/ytstream/tests/test_leaving.py"
+LEAVING = "packages/ytstream/tests/spark/test_jvm_process.py"
 RELEASE = "packages/minicluster/tests/release/test_publish.py"
 
 SAMPLE = f"{OPERATIONS}::test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped"

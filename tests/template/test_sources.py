@@ -16,9 +16,11 @@ from local_extensions import TemplateExtension, versions
 from tests.support.project import (
     CONTEXT,
     DEFAULTS,
+    DOCTOR,
     MINICLUSTER,
     PROJECT,
     ROOT,
+    TOOLS,
     VARIANTS,
     YTSTREAM,
     variant_answers,
@@ -136,7 +138,7 @@ def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
 
 #: Their first lines still name values.
 def test_docstrings_of_functions_are_in_the_imperative() -> None:
-    folders = [YTSTREAM, MINICLUSTER]
+    folders = [YTSTREAM, TOOLS, DOCTOR, MINICLUSTER]
     folders += [ROOT / name for name in ("local_extensions", "hooks", "tools", "bench")]
     words = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--config", str(CONFIG)]
     done = subprocess.run([*words, *folders], cwd=ROOT, capture_output=True, text=True, check=False)

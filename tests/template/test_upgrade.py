@@ -300,7 +300,7 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     tmp_path: Path, template: Path
 ) -> None:
     """By the command of docs/upgrading.md."""
-    rule = template / "packages/ytstream/src/ytstream/job_rules.toml"
+    rule = template / "packages/ytstream/src/ytstream/settings/job_rules.toml"
     today = rule.read_text()
     table = "[impossible.at_least_once.reasons"
     edit(rule, f"{table}]\n", f"{table}.other]\n")
@@ -320,7 +320,7 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     cruft(project, *shlex.split(line), "--skip-apply-ask")
     (wheel,) = (project / "vendor").glob("ytstream-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        assert archive.read("ytstream/job_rules.toml").decode() == today
+        assert archive.read("ytstream/settings/job_rules.toml").decode() == today
     # The user's own; the page says what to write there.
     assert 'guarantee="at_least_once"' in (project / "src/bids_stream/job.py").read_text()
     assert 'guarantee="transactional"' in page

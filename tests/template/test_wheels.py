@@ -1,4 +1,4 @@
-"""The wheels of the two packages: the same bytes everywhere, whole, and enough to run a job."""
+"""The wheels of the packages: the same bytes everywhere, whole, and enough to run a job."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ from local_extensions import wheels
 from minicluster import testing
 from tests.conftest import Generate
 from tests.support.jvm import submit_args
-from tests.support.project import MINICLUSTER, ROOT, YTSTREAM
+from tests.support.project import DOCTOR, MINICLUSTER, ROOT, TOOLS, YTSTREAM
 from tools.overlay import overlay
 
-NAMES = ("minicluster", "ytstream")
+NAMES = ("minicluster", "ytstream", "ytstream_tools")
+ALL = {
+    "minicluster": MINICLUSTER,
+    "ytstream": YTSTREAM,
+    "ytstream-tools": TOOLS,
+    "ytstream-doctor": DOCTOR,
+}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
-    wheels.build_all(wheels.PACKAGES, folder)
+    wheels.build_all(wheels.PUBLISHED, folder)
     return folder
 
 
@@ -53,11 +59,9 @@ def test_the_sums_are_those_of_the_wheels(built: Path) -> None:
         assert hashlib.sha256((built / name).read_bytes()).hexdigest() == digest
 
 
-@pytest.mark.parametrize(
-    ("name", "sources"), [("minicluster", MINICLUSTER), ("ytstream", YTSTREAM)]
-)
-def test_a_wheel_holds_the_package_and_its_metadata(built: Path, name: str, sources: Path) -> None:
-    version = wheels.version(name)
+@pytest.mark.parametrize("package", ALL)
+def test_a_wheel_holds_the_package_and_its_metadata(built: Path, package: str) -> None:
+    version, name, sources = wheels.version(package), package.replace("-", "_"), ALL[package]
     with zipfile.ZipFile(built / f"{name}-{version}-py3-none-any.whl") as archive:
         held = set(archive.namelist())
         metadata = message_from_bytes(archive.read(f"{name}-{version}.dist-info/METADATA"))
@@ -69,20 +73,31 @@ def test_a_wheel_holds_the_package_and_its_metadata(built: Path, name: str, sour
     }
     assert f"{name}/py.typed" in wanted
     assert {path for path in held if not path.startswith(f"{name}-")} == wanted
-    text = (ROOT / "packages" / name / "pyproject.toml").read_text(encoding="utf-8")
+    text = (ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
-    assert (metadata["Name"], metadata["Version"]) == (name, version)
+    assert (metadata["Name"], metadata["Version"]) == (package, version)
     required = metadata.get_all("Requires-Dist") or []
     assert set(project["dependencies"]) <= set(required)
-    for extra, needed in project["optional-dependencies"].items():
+    for extra, needed in project.get("optional-dependencies", {}).items():
         assert extra in (metadata.get_all("Provides-Extra") or [])
         assert {f'{one} ; extra == "{extra}"' for one in needed} <= set(required)
 
 
 def test_each_version_of_a_package_is_in_the_changelog() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    for name in NAMES:
+    for name in ALL:
         assert f"## {wheels.version(name)}" in changelog, name
+
+
+def test_the_packages_require_each_other_in_the_one_version() -> None:
+    """Their modules call each other without a contract of their own."""
+    for package in wheels.PUBLISHED:
+        project = wheels.described(package)
+        needed = [*project["dependencies"]]
+        for more in project.get("optional-dependencies", {}).values():
+            needed += more
+        own = [each for each in needed if each.startswith("ytstream")]
+        assert all(each.endswith(f"=={wheels.version('ytstream')}") for each in own), own
 
 
 def _without_ours(environment: Path, venv: Path) -> Path:
@@ -118,8 +133,8 @@ def test_a_job_runs_from_the_archive_alone(
     """As in a driver's container: main.py, a configuration, the archive, and SPYT's packages."""
     project = generate()
     code = (
-        "from pathlib import Path; from ytstream import shipped; "
-        f"shipped.archive('bids_stream', Path({str(tmp_path)!r}))"
+        "from pathlib import Path; from ytstream.declaration import archive; "
+        f"archive.archive('bids_stream', Path({str(tmp_path)!r}))"
     )
     subprocess.run(
         [installed["4.1"] / "bin" / "python", "-c", code],
@@ -168,9 +183,9 @@ import sys
 from pathlib import Path
 import ytstream
 assert "site-packages" in ytstream.__file__, ytstream.__file__
-from ytstream import shipped
-shipped.verify_imports("bids_stream")
-print(shipped.archive("bids_stream", Path({str(tmp_path)!r})))
+from ytstream.declaration import archive
+archive.verify_imports("bids_stream")
+print(archive.archive("bids_stream", Path({str(tmp_path)!r})))
 """
     environment = {**os.environ, "PYTHONPATH": str(project / "src")}
     python = installed["4.1"] / "bin" / "python"
@@ -187,7 +202,7 @@ print(shipped.archive("bids_stream", Path({str(tmp_path)!r})))
     with zipfile.ZipFile(archive) as held:
         names = set(held.namelist())
     assert {"ytstream/cli.py", "bids_stream/job.py"} <= names
-    left_out = ("ytstream/demo", "ytstream/doctor", "ytstream/testing")
+    left_out = ("ytstream_tools", "ytstream_doctor", "minicluster")
     assert not [name for name in names if name.startswith(left_out)]
     # As a driver finds it: the archive on the path, and nothing of the repository.
     code = "import ytstream, bids_stream.job as j; print(ytstream.__file__, j.__file__, j.JOB.name)"

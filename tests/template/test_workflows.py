@@ -16,7 +16,7 @@ from tests.conftest import Generate
 from tests.support.project import ROOT
 from tools import audit
 from ytstream import cli
-from ytstream.testing.rehearse import DIFFERS
+from ytstream_tools.replay.rehearsal import DIFFERS
 
 OURS = ROOT / ".github/workflows/ci.yml"
 ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
@@ -111,7 +111,7 @@ def test_the_rehearsal_of_the_page_fits_into_a_projects_pipeline(generate: Gener
 
 def _is_a_rehearsal(line: str) -> None:
     words = line.removeprefix(".venv/bin/python -m <package> ").split()
-    given = cli._parser("bids").parse_args(words)
+    given = cli.parser("bids").parse_args(words)
     assert (given.command, given.batches, given.commit) == ("rehearse", 5, None)
     assert given.config == Path("config/production.toml")
 

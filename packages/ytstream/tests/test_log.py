@@ -15,7 +15,7 @@ import pytest
 import ytstream
 from ytstream import log
 from ytstream.errors import OutageError
-from ytstream.query.outage import Outage
+from ytstream.query.outage_log import Outage
 
 RUNTIME = Path(ytstream.__file__).parent
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"

@@ -14,12 +14,14 @@ import pytest
 
 import ytstream
 from local_extensions.versions import pin
-from packages.ytstream.tests.examples import example, settings_of
-from ytstream import JobError, shipped, toml_file
-from ytstream.config import Settings, load
+from tests.support.examples import example, settings_of
+from ytstream import JobError
+from ytstream.declaration import archive
 from ytstream.job import PROCESSINGS
-from ytstream.operating import describe
-from ytstream.submit_settings import Submit
+from ytstream.settings import toml_file
+from ytstream.settings.job_settings import Settings, load
+from ytstream.settings.submit_section import Submit
+from ytstream_tools.status import description
 
 RUNTIME = Path(ytstream.__file__).parent
 
@@ -40,8 +42,8 @@ def _run(code: str) -> str:
     [
         ("ytstream", []),
         ("ytstream.entry", []),
-        ("ytstream.provision", []),
-        ("ytstream.recovery.operator", ["py4j"]),  # for the exceptions of tablet transactions
+        ("ytstream.provisioning.job_objects", []),
+        ("ytstream.recovery.repositioning", ["py4j"]),  # for the exceptions of tablet transactions
     ],
 )
 def test_importing_loads_no_spark_and_installs_no_handler(module: str, loaded: list[str]) -> None:
@@ -87,7 +89,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 
 def test_the_tables_are_described_as_the_cluster_keeps_them() -> None:
     job = example("idempotent", "map", 2).job
-    text = describe.tables(job, settings_of(job, "//home/job", queues=2))
+    text = description.tables(job, settings_of(job, "//home/job", queues=2))
     queues, output = text.split("output //home/job/output: ")
     assert queues.count("ordered dynamic table, strict=True, unique_keys=False") == 2
     assert output.startswith("sorted dynamic table, strict=True, unique_keys=True\n")
@@ -103,13 +105,13 @@ def test_the_tables_are_described_as_the_cluster_keeps_them() -> None:
 
 def test_the_reference_of_a_join_is_described() -> None:
     job = example("transactional", "join").job
-    text = describe.tables(job, settings_of(job, "//home/job"))
+    text = description.tables(job, settings_of(job, "//home/job"))
     assert "reference //home/job/reference: sorted dynamic table" in text
 
 
 def test_every_setting_is_described_with_value_and_reason() -> None:
     job = example("transactional", "window").job
-    text = describe.conf_table(job, settings_of(job, "//home/job"))
+    text = description.conf_table(job, settings_of(job, "//home/job"))
     row = next(line for line in text.splitlines() if "spark.sql.shuffle.partitions" in line)
     assert "  2  " in row
     assert "The checkpoint fixes the number of state partitions" in row
@@ -119,7 +121,7 @@ def test_every_setting_is_described_with_value_and_reason() -> None:
     assert "proxyRole" not in text
     assert "{" not in text
     other = example("at_least_once", "map").job
-    described = describe.conf_table(other, settings_of(other, "//home/job"))
+    described = description.conf_table(other, settings_of(other, "//home/job"))
     assert "spark.sql.shuffle.partitions" not in described
 
 
@@ -137,7 +139,7 @@ def test_every_setting_of_submit_is_shown_with_the_file_that_gives_it(tmp_path: 
         'wait_seconds = 60\nacl = [{subjects = ["team"], permissions = ["read"]}]\n'
         "[submit.annotations]\ncost = 2\n"
     )
-    text = describe.submit_table(load(own, {}), toml_file.read(own).origins)
+    text = description.submit_table(load(own, {}), toml_file.read(own).origins)
     rows = [re.split(r"  +", line) for line in text.splitlines()[2:]]
     assert [row[0] for row in rows] == [field.name for field in fields(Submit)]
     found = {name: (value, where) for name, value, where in rows}
@@ -166,17 +168,16 @@ def test_the_archive_holds_the_package_and_the_runtime_that_a_cluster_needs(
     (package / "__pycache__").mkdir()
     (package / "__pycache__" / "transform.pyc").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
-    target = shipped.archive("shipped_job", tmp_path / "dist")
+    target = archive.archive("shipped_job", tmp_path / "dist")
     with zipfile.ZipFile(target) as archived:
         names = set(archived.namelist())
     assert target.name == "shipped_job.zip"
     own = {name for name in names if name.startswith("shipped_job/")}
     assert own == {f"shipped_job/{name}" for name in ("__init__.py", "transform.py", "rates.json")}
     assert {"ytstream/cli.py", "ytstream/guarantees/transactional.py"} <= names
-    left_out = ("ytstream/demo", "ytstream/doctor", "ytstream/testing")
+    left_out = ("ytstream_tools", "ytstream_doctor", "minicluster")
     assert not [name for name in names if name.startswith(left_out)]
     # The archive alone is enough to import the job's command line.
-    assert "demo" in shipped.NOT_SHIPPED
     code = f"import sys; sys.path.insert(0, {str(target)!r}); import ytstream.cli as c; print(c)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
@@ -194,7 +195,7 @@ def test_an_import_that_the_cluster_lacks_is_named_with_its_line(
     (package / "transform.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(JobError) as caught:
-        shipped.verify_imports("importing_job")
+        archive.verify_imports("importing_job")
     assert str(caught.value).count("imports") == 1
     assert "transform.py:5 imports rich" in str(caught.value)
 
@@ -207,9 +208,9 @@ def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(
     (package / "__init__.py").touch()
     (package / "transform.py").write_text("import pandas as pd\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    shipped.verify_imports("counting_job", PROCESSINGS["sessions"].packages)
+    archive.verify_imports("counting_job", PROCESSINGS["sessions"].packages)
     with pytest.raises(JobError, match=r"transform\.py:1 imports pandas"):
-        shipped.verify_imports("counting_job", PROCESSINGS["map"].packages)
+        archive.verify_imports("counting_job", PROCESSINGS["map"].packages)
 
 
 def test_versions_are_written_once() -> None:

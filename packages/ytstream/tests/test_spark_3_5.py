@@ -9,52 +9,53 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent
-ROOT = FOLDER.parents[2]
+#: The folder of all packages.
+FOLDER = Path(__file__).parents[2]
+ROOT = FOLDER.parent
 PATIENCE_SECONDS = 900
 
 #: In `make test`: a cure with state and one without, an older driver; the fence, types, plans and
 #: the second reading, which Spark 3.5 handles in its own way.
 SAMPLE = (
-    "test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
-    "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
-    "test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",
-    "test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
-    "test_types.py::test_every_type_comes_out_as_it_went_in[window]",
-    "test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
-    "test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
-    "test_watch.py::test_a_task_that_finishes_is_seen",
-    "test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
-    "test_sessions.py::test_a_state_function_that_nothing_checks_is_refused",
-    "test_left_out.py::test_both_readings_take_the_batchs_time[cured]",
-    "test_left_out.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
-    "test_nulls.py::test_a_column_is_computed_once",
-    "test_nulls.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
+    "ytstream/tests/faults/test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
+    "ytstream/tests/faults/test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
+    "ytstream/tests/guarantees/test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",
+    "ytstream/tests/guarantees/test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
+    "ytstream/tests/schema/test_types.py::test_every_type_comes_out_as_it_went_in[window]",
+    "ytstream/tests/declaration/test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
+    "ytstream/tests/query/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
+    "ytstream/tests/query/test_watchdog.py::test_a_task_that_finishes_is_seen",
+    "ytstream/tests/rejected/test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
+    "ytstream/tests/declaration/test_checked_state.py::test_a_state_function_that_nothing_checks_is_refused",
+    "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[cured]",
+    "ytstream/tests/rejected/test_limit.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
+    "ytstream/tests/outputs/test_required_columns.py::test_a_column_is_computed_once",
+    "ytstream/tests/outputs/test_required_columns.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
 #: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
 MORE = (
-    "test_left_out.py::test_late_rows_of_few_groups_are_counted_each",
-    "test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
-    "test_submit.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
-    "test_retries.py::test_a_write_fails_once",
-    "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
-    "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
-    "test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
-    "test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
-    "test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
-    "test_queues_of_a_state.py::test_a_queue_comes_in_front_where_a_batch_was_planned",
-    "test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
-    "test_snapshots.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
-    "test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
-    "test_disk.py::test_a_batch_asks_nothing_of_its_folder_on_cypress",
-    "test_large_batches.py::test_each_output_that_is_too_small_is_named",
-    "test_unmounted.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
-    "test_remounts.py::test_a_table_is_mounted_anew_between_the_writes_and_the_commit[transactional-output-reshard]",
-    "test_leaving.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
-    "test_left_out.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
-    "test_left_out.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
-    "test_first_look.py::test_a_start_that_finds_nothing_says_so_once",
+    "ytstream/tests/rejected/test_limit.py::test_late_rows_of_few_groups_are_counted_each",
+    "ytstream/tests/guarantees/test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
+    "ytstream-tools/tests/submitting/test_submission.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
+    "ytstream/tests/faults/test_retries.py::test_a_write_fails_once",
+    "ytstream/tests/faults/test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
+    "ytstream/tests/query/test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
+    "ytstream/tests/query/test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
+    "ytstream/tests/faults/test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
+    "ytstream/tests/faults/test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
+    "ytstream/tests/recovery/test_added_queue.py::test_a_queue_comes_in_front_where_a_batch_was_planned",
+    "ytstream/tests/faults/test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
+    "ytstream/tests/outputs/test_static_outputs.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",
+    "ytstream/tests/faults/test_late_writes.py::test_a_task_of_a_batch_that_has_failed_continues[transactional]",
+    "ytstream/tests/spark/test_local_checkpoint.py::test_a_batch_asks_nothing_of_its_folder_on_cypress",
+    "ytstream/tests/outputs/test_tablet_overflow.py::test_each_output_that_is_too_small_is_named",
+    "ytstream/tests/cluster/test_mounting.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
+    "ytstream/tests/faults/test_remounts.py::test_a_table_is_mounted_anew_between_the_writes_and_the_commit[transactional-output-reshard]",
+    "ytstream/tests/spark/test_jvm_process.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
+    "ytstream/tests/rejected/test_limit.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
+    "ytstream/tests/rejected/test_limit.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
+    "ytstream/tests/query/test_idle_signal.py::test_a_start_that_finds_nothing_says_so_once",
 )
 
 
@@ -68,8 +69,7 @@ def test_it_passes_under_spark_3_5(environments: dict[str, Path], names: tuple[s
         [
             *(environments["3.5"] / "bin/python", "-m", "pytest", "-q"),
             # The template's own conftest needs packages that this environment does not have.
-            "--confcutdir",
-            FOLDER,
+            *("--confcutdir", FOLDER / "ytstream/tests", "-p", "tests.support.fixtures"),
             "-p",
             "no:cacheprovider",
             *(FOLDER / name for name in names),

@@ -181,7 +181,7 @@ _FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
 
 
 def _starts(variant: Variant) -> tuple[Place, ...]:
-    """Return where a start is cut off: one request for each step of before_start.py.
+    """Return where a start is cut off: one request for each step of start.py.
 
     The last one is the query's first: it has planned a batch.
     """

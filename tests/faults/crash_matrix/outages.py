@@ -25,7 +25,7 @@ from tests.faults.crash_matrix.__main__ import LOGS
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
 from tests.support.jvm import submit_args
-from ytstream.demo.process import Process
+from ytstream_tools.demo.job_process import Process
 
 VARIANT = Variant("transactional", "map", 1)
 #: A request of the front end that fails as if nobody listened.

@@ -18,22 +18,23 @@ from typing import Any
 from minicluster import testing
 from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
-from packages.ytstream.tests.examples import example
-from packages.ytstream.tests.static_outputs import Reader, named, published, static
 from tests.faults.crash_matrix.cases import Case, Place, Variant, late
+from tests.support.examples import example
 from tests.support.project import QUEUES, generate, make_static
-from ytstream import provision
-from ytstream.cluster import connect
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.process import Process, running
-from ytstream.demo.sample import Row, Sample
-from ytstream.demo.scenario import drained
+from tests.support.static_outputs import Reader, named, published, static
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.recovery import aside, snapshot
+from ytstream.ledger import positions
+from ytstream.ledger.positions import MARKER
+from ytstream.provisioning import job_objects
+from ytstream.recovery import staging
 from ytstream.recovery.lock import LOCK_SECONDS
-from ytstream.recovery.snapshot import MARKER
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.job_process import Process, running
+from ytstream_tools.demo.sample import Row, Sample
+from ytstream_tools.demo.scenario import drained
 
 PACKAGE = "bids_stream"
 #: A start of Spark, on a machine that may have other work.
@@ -106,8 +107,8 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
         found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
         job = static(found.job, "output") if variant.is_static else found.job
         connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        provision.provision(connection)
-        tables.fill_reference(connection, found.sample)
+        job_objects.provision(connection)
+        demo_tables.fill_reference(connection, found.sample)
         yield Stage(connection, found.sample, cluster, project, logs, drivers)
 
 
@@ -203,8 +204,8 @@ def _killed(case: Case, stage: Stage, older: Process) -> Result:
         stage.start(f"{case.name}.log")
         stage.follow()
     # The newest driver's own may be of a batch without rows, which removes its table when written.
-    found = aside.written(connection.client, connection.settings)
-    head = snapshot.read(connection.client, connection.settings).head
+    found = staging.written(connection.client, connection.settings)
+    head = positions.read(connection.client, connection.settings).head
     remains = [table.name for table in found if head is None or table.epoch < head.epoch]
     wrong = {
         "other than the reader saw them": reader.changed(),
@@ -218,8 +219,8 @@ def _killed(case: Case, stage: Stage, older: Process) -> Result:
 def _left(connection: Connection) -> str:
     """Return what the last driver has left aside."""
     client, settings = connection.client, connection.settings
-    found = aside.written(client, settings)
-    kept = aside.named(client, settings, found)
+    found = staging.written(client, settings)
+    kept = staging.named(client, settings, found)
     return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"
 
 
@@ -326,7 +327,9 @@ class Stage:
 
     def count(self) -> tuple[int, int]:
         """Return the rows that are missing, and those too many since the last count."""
-        outcome = tables.together(tables.outcomes(self.connection, self.sample, self._sent))
+        outcome = demo_tables.together(
+            demo_tables.outcomes(self.connection, self.sample, self._sent)
+        )
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
@@ -342,11 +345,11 @@ class Stage:
 
     def _is_published(self) -> bool:
         client, settings = self.connection.client, self.connection.settings
-        return not aside.named(client, settings, aside.written(client, settings))
+        return not staging.named(client, settings, staging.written(client, settings))
 
     def _put(self, queue: str, rows: Sequence[Row]) -> None:
         client = self.connection.client
-        tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         self._sent.extend(rows)
 
 

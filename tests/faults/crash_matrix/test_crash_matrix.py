@@ -20,7 +20,7 @@ from tests.support.jvm import submit_args
 
 #: One of a batch, and in `make journeys` one of a start. Of commits that are applied late and of
 #: kills beside a static output, packages/ytstream/tests has samples without a second process:
-#: test_older_drivers.py and test_snapshots.py.
+#: test_older_drivers.py and test_static_outputs.py.
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
 
 

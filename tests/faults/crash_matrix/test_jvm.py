@@ -13,8 +13,8 @@ import pytest
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import Stage, project_of, staged
 from tests.support.jvm import submit_args
-from ytstream.demo.process import Process
-from ytstream.operating.screen import status
+from ytstream_tools.demo.job_process import Process
+from ytstream_tools.status.status_text import status
 
 VARIANT = Variant("transactional", "map", 1)
 REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"

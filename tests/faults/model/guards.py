@@ -11,8 +11,8 @@ from typing import NamedTuple
 #: Plays random sequences without the guard; see there.
 SEQUENCES = "tests/faults/sequences/test_sequences.py::test_without_a_cure_some_sequence_fails"
 _HERE = "tests/faults/model/test_guards.py::"
-_BEGIN = "packages/ytstream/tests/test_where_a_batch_begins.py::"
-_OLDER = "packages/ytstream/tests/test_older_drivers.py::"
+_BEGIN = "packages/ytstream/tests/query/test_where_a_batch_begins.py::"
+_OLDER = "packages/ytstream/tests/faults/test_older_drivers.py::"
 
 
 class Guard(NamedTuple):
@@ -20,7 +20,7 @@ class Guard(NamedTuple):
 
     #: The function that is the guard, or has it.
     function: str
-    #: Takes it out of the runtime; of packages/ytstream/tests/mutants.py.
+    #: Takes it out of the runtime; of tests/support/mutants.py.
     twin: str
     #: Is red without it.
     test: str = SEQUENCES
@@ -28,7 +28,7 @@ class Guard(NamedTuple):
 
 GUARDS: Mapping[str, Guard] = {
     "no_epoch": Guard("ytstream.recovery.epoch.raise_epoch", "raise_no_epoch_before_the_start"),
-    "shared_folder": Guard("ytstream.recovery.folder.path_of", "keep_one_folder"),
+    "shared_folder": Guard("ytstream.recovery.checkpoint_dir.path_of", "keep_one_folder"),
     "cached_check": Guard("ytstream.query.batch.verify_head", "remember_the_head"),
     "no_check": Guard("ytstream.query.batch.verify_head", "verify_no_head"),
     "head_outside": Guard(
@@ -40,25 +40,25 @@ GUARDS: Mapping[str, Guard] = {
     "number_alone": Guard(
         "ytstream.recovery.epoch.verify_epoch",
         "tell_epochs_by_number",
-        "packages/ytstream/tests/test_epoch.py::test_a_foreign_epoch_ends_the_process",
+        "packages/ytstream/tests/recovery/test_epoch.py::test_a_foreign_epoch_ends_the_process",
     ),
-    "no_repair": Guard("ytstream.recovery.folder._repair", "repair_no_folder"),
+    "no_repair": Guard("ytstream.recovery.checkpoint_dir._repair", "repair_no_folder"),
     "planned_anew": Guard(
-        "ytstream.recovery.folder._fits",
+        "ytstream.recovery.checkpoint_dir._fits",
         "plan_anew",
-        "packages/ytstream/tests/test_folder.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
+        "packages/ytstream/tests/recovery/test_checkpoint_dir.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
     ),
-    "planned_behind": Guard("ytstream.recovery.folder._fits", "plan_behind_the_head"),
+    "planned_behind": Guard("ytstream.recovery.checkpoint_dir._fits", "plan_behind_the_head"),
     "consumer_unchecked": Guard("ytstream.query.batch.verify_head", "verify_no_consumer"),
     "no_watch": Guard(
-        "ytstream.query.watch.Watch._verify",
+        "ytstream.query.watchdog.Watch._verify",
         "watch_no_consumer",
-        "packages/ytstream/tests/test_watch.py::test_a_consumer_that_something_else_moved_ends_it",
+        "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
     "no_put_back": Guard(
-        "ytstream.query.watch.Watch._put_back",
+        "ytstream.query.watchdog.Watch._put_back",
         "put_no_consumer_back",
-        "packages/ytstream/tests/test_watch.py::test_a_consumer_that_is_behind_is_put_back",
+        "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_is_behind_is_put_back",
     ),
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",
@@ -66,26 +66,26 @@ GUARDS: Mapping[str, Guard] = {
         f"{_HERE}test_a_job_with_state_is_verified_before_it_is_written",
     ),
     "start_unchecked": Guard(
-        "ytstream.query.reading.verify_start",
+        "ytstream.query.offset_check.verify_start",
         "verify_no_start",
         f"{_BEGIN}test_an_older_driver_moves_the_consumer_back",
     ),
     "keyed_replaying": Guard(
-        "ytstream.pairs.problem",
+        "ytstream.declaration.compatibility.problem",
         "admit_any_pair",
         f"{_HERE}test_a_total_needs_the_transaction",
     ),
     "late_total": Guard(
-        "ytstream.pairs.problem",
+        "ytstream.declaration.compatibility.problem",
         "admit_any_pair",
         f"{_HERE}test_a_total_needs_the_transaction",
     ),
     "published_early": Guard(
-        "ytstream.query.snapshots.StaticTables.publish", "publish_before_the_batch"
+        "ytstream.outputs.static_outputs.StaticTables.publish", "publish_before_the_batch"
     ),
-    "removed_early": Guard("ytstream.recovery.before_start.claim", "remove_before_the_epoch"),
+    "removed_early": Guard("ytstream.recovery.start.claim", "remove_before_the_epoch"),
     "removed_newer": Guard(
-        "ytstream.query.snapshots.StaticTables.settle", "remove_of_newer_epochs"
+        "ytstream.outputs.static_outputs.StaticTables.settle", "remove_of_newer_epochs"
     ),
-    "nothing_removed": Guard("ytstream.recovery.aside.named", "publish_orphans"),
+    "nothing_removed": Guard("ytstream.recovery.staging.named", "publish_orphans"),
 }

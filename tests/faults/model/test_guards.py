@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from packages.ytstream.tests import mutants
-from packages.ytstream.tests.helpers import unconnected
 from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.model.variants import MUTANTS
+from tests.support import mutants
+from tests.support.helpers import unconnected
 from tests.support.project import ROOT
+from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.outputs.output_frames import Outputs
+from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query.batch import Batch
-from ytstream.query.outputs import Outputs
-from ytstream.query.snapshots import StaticTables
 from ytstream.recovery.epoch import Epoch
-from ytstream.tablets import Tablets
 
 
 def _found(name: str) -> Any:

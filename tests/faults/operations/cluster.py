@@ -22,12 +22,12 @@ from minicluster import testing
 from minicluster.client.operations import Job, Operation
 from minicluster.release import node, publish
 from tests.support import jvm
-from ytstream.cluster import connect
-from ytstream.config import load
-from ytstream.demo import tables
-from ytstream.demo.scenario import drained
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.scenario import drained
 
 #: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
 PATIENCE_SECONDS = 600.0
@@ -73,7 +73,7 @@ class Site:
         done = self.command("provision")
         if done.returncode:
             raise NotDoneError(done.stdout)
-        tables.fill_reference(self.connection, self.sample)
+        demo_tables.fill_reference(self.connection, self.sample)
 
     def send(self, count: int) -> None:
         """Put ``count`` new sample rows into the queues, the same number into each.
@@ -95,7 +95,7 @@ class Site:
             self.wait_drained()
 
     def _produce(self, queue: str, rows: list[dict[str, Any]], tablets: int) -> None:
-        tables.produce(self.client, queue, rows, tablets)
+        demo_tables.produce(self.client, queue, rows, tablets)
         self.sent += rows
 
     # What runs
@@ -241,7 +241,7 @@ class Site:
 
     def counted(self) -> dict[str, Any]:
         """Count rows from the tables."""
-        outcomes = tables.outcomes(self.connection, self.sample, self.sent)
+        outcomes = demo_tables.outcomes(self.connection, self.sample, self.sent)
         return {
             "rows_in": len(self.sent),
             "rows_out": outcomes["output"].rows_out,

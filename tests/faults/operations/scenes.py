@@ -20,9 +20,9 @@ from typing import Any
 from minicluster.client.operations import Job
 from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
-from ytstream.demo.process import running
-from ytstream.demo.scenario import drained
-from ytstream.operating.versions import REFUSED, Versions
+from ytstream_tools.demo.job_process import running
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.submitting.version_history import REFUSED, Versions
 
 ROWS = 4_000
 #: How long the cluster takes to declare a lost node, and the scheduler is away.

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from packages.ytstream.tests import mutants
 from tests.faults.proof import cases, lane, results
 from tests.faults.proof.play import HELD, MISSED, play
 from tests.faults.proof.scene import SEED, Scene, recorded
 from tests.faults.proof.worker import line_of
+from tests.support import mutants
 from tests.support.project import ROOT
 from ytstream.connector.java import jvm_of
-from ytstream.tablets import Tablets
+from ytstream.connector.tablet_transactions import Tablets
 
 Mutant = Callable[[pytest.MonkeyPatch, Scene], None]
 
@@ -87,11 +87,11 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "rows of a batch that has happened are written again",
     ),
     "a planned batch kept for its state": (
-        "test_folder.py::test_without_that_a_planned_batch_is_planned_anew",
+        "test_checkpoint_dir.py::test_without_that_a_planned_batch_is_planned_anew",
         "a batch that has begun is planned again, with other rows",
     ),
     "later states removed": (
-        "test_folder.py::test_a_batch_that_runs_again_finds_no_state_of_its_own[bare]",
+        "test_checkpoint_dir.py::test_a_batch_that_runs_again_finds_no_state_of_its_own[bare]",
         "a batch that runs again finds the state that it has left",
     ),
     "the logs repaired, when the commit's reply is lost": (
@@ -116,7 +116,7 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "10 rows repeated, when something else moves the consumer back",
     ),
     "an idle query's consumer put back": (
-        "test_watch.py::test_a_consumer_that_is_behind_is_put_back[bare]",
+        "test_watchdog.py::test_a_consumer_that_is_behind_is_put_back[bare]",
         "the consumer stays behind the head while the queue is idle",
     ),
     "the key of an idempotent output": (
@@ -128,7 +128,7 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "the epoch of another process passes for one's own",
     ),
     "the sources of a checkpoint moved with the queues": (
-        "test_queues_of_a_state.py::"
+        "test_added_queue.py::"
         "test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources",
         "Spark refuses the checkpoint: the job starts no more",
     ),

@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Sequence
 
-from packages.ytstream.tests.retries import play
 from tests.faults.proof import results
 from tests.faults.proof.scene import SEED
+from tests.support.retries import play
 
 #: What is played, and the name that it has on the page.
 FAULTS = {

@@ -13,16 +13,16 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 
 from minicluster import testing
-from packages.ytstream.tests.examples import Example, example, settings_of
-from packages.ytstream.tests.helpers import adopt
 from tests.faults.proof.variants import Variant
+from tests.support.examples import Example, example, settings_of
+from tests.support.helpers import adopt
 from tests.support.jvm import submit_args
-from ytstream import provision
-from ytstream.cluster import connect
-from ytstream.demo.sample import Sample
-from ytstream.demo.tables import fill_reference
+from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
+from ytstream.provisioning import job_objects
+from ytstream_tools.demo.demo_tables import fill_reference
+from ytstream_tools.demo.sample import Sample
 
 #: Rows of one partition in a batch; a task makes two writes of them.
 PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
@@ -42,8 +42,8 @@ class Lane:
         """Empty the cluster, make the variant's objects, and give the session its settings."""
         testing.empty(self.cluster, self._empty)
         connection, sample = connection_of(variant, self.cluster.http)
-        with patch.object(provision, "LOCAL_QUEUE_TABLETS", PARTITIONS):
-            provision.provision(connection)
+        with patch.object(job_objects, "LOCAL_QUEUE_TABLETS", PARTITIONS):
+            job_objects.provision(connection)
         fill_reference(connection, sample)
         self.adopt(connection)
         return connection, sample
@@ -76,7 +76,7 @@ def made_of(variant: Variant) -> Example:
 @contextmanager
 def opened() -> Iterator[Lane]:
     """Start a minicluster and a JVM for the length of the block."""
-    from ytstream.query import session
+    from ytstream.spark import session
 
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:

@@ -15,11 +15,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ytstream.cluster import connect
+from ytstream.cluster.client import connect
 from ytstream.connector.java import jvm_of
+from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import Connection
 from ytstream.query.supervisor import QueryRunner, supervise
-from ytstream.tablets import Tablets
 
 #: Pauses after failures: the proof has many of them.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5

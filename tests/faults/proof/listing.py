@@ -13,7 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.faults.proof.life import Life
 from ytstream.job import Connection
-from ytstream.recovery import checkpoint, snapshot
+from ytstream.ledger import positions
+from ytstream.recovery import spark_logs
 
 _POLL_SECONDS = 0.1
 #: What SPYT calls the position of a row, and what the output's key calls it.
@@ -79,11 +80,11 @@ def drained(connection: Connection) -> Callable[[], bool]:
 
     def is_drained() -> bool:
         folder = settings.checkpoint
-        offsets = checkpoint.numbers(client, f"{folder}/offsets")
-        if not offsets or offsets[-1] not in checkpoint.numbers(client, f"{folder}/commits"):
+        offsets = spark_logs.numbers(client, f"{folder}/offsets")
+        if not offsets or offsets[-1] not in spark_logs.numbers(client, f"{folder}/commits"):
             return False
-        ends = checkpoint.planned(client, folder, offsets[-1]).ends
-        queues = snapshot.read(client, settings).queues
+        ends = spark_logs.planned(client, folder, offsets[-1]).ends
+        queues = positions.read(client, settings).queues
         return all(
             end.get(partition, 0) >= upper
             and (not is_exact or queue.consumed.get(partition, 0) >= upper)

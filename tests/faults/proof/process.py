@@ -15,8 +15,8 @@ from tests.support.jvm import submit_args
 from ytstream import log
 from ytstream.errors import JobError, RestartableError
 from ytstream.query import supervisor
-from ytstream.query.jvm import explained_jvm, leave_if_hung
 from ytstream.recovery.lock import alone
+from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
 
 
 def main(variant: str, proxy: str, rows: str) -> int:

@@ -20,9 +20,9 @@ from tests.faults.proof.lane import PARTITION_ROWS, PARTITIONS, Lane
 from tests.faults.proof.life import Life, unload_states, until
 from tests.faults.proof.points import WRITES, Point, classified, places
 from tests.faults.proof.variants import Variant
-from ytstream.demo import scenario
-from ytstream.demo.sample import Sample
 from ytstream.job import Connection
+from ytstream_tools.demo import scenario
+from ytstream_tools.demo.sample import Sample
 
 #: Micro-batches that wait for the first life, and for the second one.
 WAITING, MORE = 3, 1

@@ -32,12 +32,12 @@ from tests.faults.proof.twins import process
 from tests.faults.proof.variants import Variant, variant_of
 from tests.support.project import ROOT
 from tests.support.standalone import Standalone, standalone
-from ytstream import provision
-from ytstream.demo.sample import Sample
-from ytstream.demo.scenario import drained
-from ytstream.demo.tables import fill_reference
 from ytstream.job import Connection
+from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream_tools.demo.demo_tables import fill_reference
+from ytstream_tools.demo.sample import Sample
+from ytstream_tools.demo.scenario import drained
 
 FIGURES = ROOT / "docs" / "proof" / "soak.json"
 LOG = ROOT / "build" / "proof" / "soak.log"
@@ -197,8 +197,8 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
     ):
         os.environ["YTSTREAM_SUBMIT_ARGS"] = machines.submit_args
         connection, sample = connection_of(variant, cluster.http)
-        provision.LOCAL_QUEUE_TABLETS = PARTITIONS
-        provision.provision(connection)
+        job_objects.LOCAL_QUEUE_TABLETS = PARTITIONS
+        job_objects.provision(connection)
         fill_reference(connection, sample)
         source = random.Random(seed)
         soak = Soak(variant, connection, sample, cluster, machines, drivers, source)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from packages.ytstream.tests.examples import example
 from tests.faults.proof import history, oracle
 from tests.faults.proof.variants import VARIANTS, Variant
+from tests.support.examples import example
 
 VARIANT = Variant("transactional", "map")
 

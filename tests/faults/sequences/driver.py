@@ -17,23 +17,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from packages.ytstream.tests.driver import offsets_text
 from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablets, InsideTransaction
-from ytstream.cluster import cluster_name
-from ytstream.columns import key_of
-from ytstream.config import Settings
+from tests.support.driver import offsets_text
+from ytstream.cluster.client import cluster_name
+from ytstream.connector.transform_plan import observed_name
 from ytstream.job import Connection
-from ytstream.ledger import BatchRow, Head, batch_name
-from ytstream.plan import observed_name
-from ytstream.positions import Rows
+from ytstream.ledger import positions
+from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
+from ytstream.ledger.offsets import Rows
+from ytstream.ledger.positions import Select
+from ytstream.outputs.audit import Range
+from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query import batch
-from ytstream.query.audit import Range
-from ytstream.query.snapshots import StaticTables
-from ytstream.recovery import aside, before_start, checkpoint, snapshot
+from ytstream.recovery import spark_logs, staging
+from ytstream.recovery import start as before_start
+from ytstream.recovery.checkpoint_dir import path_of
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.folder import path_of
-from ytstream.recovery.snapshot import Select
-from ytstream.schema import table_schema
+from ytstream.schema.columns import key_of
+from ytstream.schema.table_schema import table_schema
+from ytstream.settings.job_settings import Settings
 
 #: Functions are looked up at each call, since tests take guards out of the module.
 runtime: Any = batch
@@ -133,8 +135,8 @@ class Driver:
         static_tables = StaticTables(self.epoch)
         if self.connection.job.static:
             static_tables.settle(self._client, self.settings)
-        offsets = checkpoint.numbers(self._client, f"{self.folder}/offsets")
-        commits = checkpoint.numbers(self._client, f"{self.folder}/commits")
+        offsets = spark_logs.numbers(self._client, f"{self.folder}/offsets")
+        commits = spark_logs.numbers(self._client, f"{self.folder}/commits")
         consumed = self._consumed()
         if not offsets:
             return Query(-1, False, consumed, static_tables)
@@ -190,10 +192,10 @@ class Driver:
         }
 
     def _ends(self, number: int) -> Rows:
-        return checkpoint.planned(self._client, self.folder, number).ends
+        return spark_logs.planned(self._client, self.folder, number).ends
 
     def _consumed(self) -> list[dict[int, int]]:
-        found = snapshot.consumed(
+        found = positions.consumed(
             self.client.select_rows, cluster_name(self._client), self.settings.consumer
         )
         return [dict(found.get(path, {})) for path in self.settings.queues]
@@ -215,7 +217,7 @@ class Driver:
                 raise
             except BaseException:
                 transaction.abort()
-                for later in checkpoint.numbers(self._client, f"{self.folder}/commits"):
+                for later in spark_logs.numbers(self._client, f"{self.folder}/commits"):
                     if later >= number:
                         self.client.remove(f"{self.folder}/commits/{later}")
                 raise
@@ -242,7 +244,7 @@ class Driver:
             name,
             settings.queues,
             head.ends,
-            checkpoint.by_queue(ends, len(settings.queues)),
+            spark_logs.by_queue(ends, len(settings.queues)),
         )
         reads = [
             {
@@ -272,7 +274,7 @@ class Driver:
             observed_name(path): (read[path], sums[path] if read[path] else None)
             for path in settings.queues
         }
-        runtime.audit(client, name, head.ids, planned, metrics)
+        runtime.audit(client, name, planned, metrics)
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()
@@ -350,10 +352,10 @@ class Driver:
                         self.client.insert_rows(settings.outputs[name], some)
 
     def _shelve(self, query: Query, number: int, name: str, rows: list[dict[str, Any]]) -> None:
-        """Write a table aside, as query/snapshots.py does."""
+        """Write a table aside, as outputs/static_outputs.py does."""
         if not rows:
             return
-        table = aside.Table(name, self.epoch.number, number)
+        table = staging.Table(name, self.epoch.number, number)
         path = table.path_in(self.settings)
         columns = self.connection.job.output_columns[name]
         schema = table_schema(columns).to_yson_type()

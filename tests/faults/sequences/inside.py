@@ -21,9 +21,9 @@ from minicluster.cluster import Cluster
 from minicluster.core import errors
 from minicluster.http import commands  # registers the commands
 from minicluster.http.registry import COMMANDS, Invocation, WithParameters
-from ytstream.columns import Column
+from ytstream.connector.tablet_transactions import ConflictError
 from ytstream.errors import RestartableError
-from ytstream.tablets import ConflictError
+from ytstream.schema.columns import Column
 
 assert commands
 _NO_DEFAULT = object()
@@ -337,7 +337,7 @@ class InsideTransaction:
 
 @dataclass
 class InsideTablets:
-    """Makes tablet transactions; stands for ytstream.tablets.Tablets."""
+    """Makes tablet transactions; stands for ytstream.connector.tablet_transactions.Tablets."""
 
     inside: Inside
 

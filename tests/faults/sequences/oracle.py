@@ -18,8 +18,8 @@ from typing import Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
-from ytstream.config import Settings
 from ytstream.job import Connection
+from ytstream.settings.job_settings import Settings
 
 MIGRATE, GONE = "run `migrate`", "does not name any more"
 RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from packages.ytstream.tests import mutants
 from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.sequences.found import FOUND
 from tests.faults.sequences.generate import KINDS, OPERATIONS, Life, described, sequence, shrunk
 from tests.faults.sequences.inside import InsideTransaction
 from tests.faults.sequences.uncured import UNCURED
 from tests.faults.sequences.world import Form, Op
-from ytstream.recovery import aside, marks, ownership
+from tests.support import mutants
+from ytstream.recovery import job_ownership, output_ownership, staging
 
 #: Sequences of one test; the first ones are in `make test-quick`.
 CHUNK, CHUNKS = 55, 8
@@ -140,16 +140,16 @@ WITHOUT: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a queue out and in again": mutants.forget_removed_queues,
     "a queue out and in again, from its latest rows": mutants.forget_removed_queues,
     "a recreated queue, output by position": lambda patch: patch.setattr(
-        marks, "verify_outputs", lambda *_, **__: None
+        output_ownership, "verify_outputs", lambda *_, **__: None
     ),
     "a recreated queue, rejected rows": lambda patch: patch.setattr(
-        marks, "verify_outputs", lambda *_, **__: None
+        output_ownership, "verify_outputs", lambda *_, **__: None
     ),
     "batch rows removed while a table waits": lambda patch: patch.setattr(
-        aside, "forgotten", lambda *_: set()
+        staging, "forgotten", lambda *_: set()
     ),
     "ledger and consumer removed": lambda patch: patch.setattr(
-        ownership, "is_nowhere", lambda *_: False
+        job_ownership, "is_nowhere", lambda *_: False
     ),
 }
 

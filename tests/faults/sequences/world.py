@@ -13,14 +13,15 @@ from minicluster.cluster import Cluster
 from tests.faults.sequences.driver import Driver
 from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablets, Process
 from tests.faults.sequences.oracle import POSITIONS, Oracle
-from ytstream import Column, Job, provision
-from ytstream.columns import rejected_columns
-from ytstream.config import Settings
+from ytstream import Column, Job
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection
-from ytstream.recovery import operator
-from ytstream.recovery.snapshot import MARKER
+from ytstream.ledger.positions import MARKER
+from ytstream.provisioning import job_objects
+from ytstream.recovery import repositioning
+from ytstream.schema.columns import rejected_columns
+from ytstream.settings.job_settings import Settings
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
@@ -329,7 +330,9 @@ class World:
     def migrate(self, n: int) -> None:
         """Call `migrate` with the job stopped; for a large ``n`` it dies at a request first."""
         self._end()
-        self._command(lambda driver: operator.migrate(driver.connection, _any(driver.tablets)), n)
+        self._command(
+            lambda driver: repositioning.migrate(driver.connection, _any(driver.tablets)), n
+        )
 
     def rewind(self, n: int) -> None:
         """Call `rewind` with the job stopped; for a large ``n`` it dies at a request first."""
@@ -345,7 +348,7 @@ class World:
         options: dict[str, Any] = {}
 
         def rewound(driver: Driver) -> None:
-            operator.rewind(driver.connection, _any(driver.tablets), to, rows, **options)
+            repositioning.rewind(driver.connection, _any(driver.tablets), to, rows, **options)
 
         self.oracle.rewinds(to, rows)
         self._command(rewound, n // 3)
@@ -449,9 +452,9 @@ class World:
         """Make what is missing; a new output is split by the positions in all queues."""
         connection = self.connected(self.client)
         settings = replace(connection.settings, queues=QUEUES[: self.form.queues])
-        provision.LOCAL_QUEUE_TABLETS, before = 2, provision.LOCAL_QUEUE_TABLETS
-        provision.provision(replace(connection, settings=settings))
-        provision.LOCAL_QUEUE_TABLETS = before
+        job_objects.LOCAL_QUEUE_TABLETS, before = 2, job_objects.LOCAL_QUEUE_TABLETS
+        job_objects.provision(replace(connection, settings=settings))
+        job_objects.LOCAL_QUEUE_TABLETS = before
 
     # -- processes -------------------------------------------------------------------------------
 

@@ -19,12 +19,12 @@ from flights.job import JOB
 
 from minicluster import testing
 from tests.journeys.flights import reference
-from ytstream.cluster import Client, connect
-from ytstream.config import Settings, load
-from ytstream.demo import kill
-from ytstream.demo.sample import Row, Sample
-from ytstream.demo.scenario import play
+from ytstream.cluster.client import Client, connect
 from ytstream.job import Connection
+from ytstream.settings.job_settings import Settings, load
+from ytstream_tools.demo import kill
+from ytstream_tools.demo.sample import Row, Sample
+from ytstream_tools.demo.scenario import play
 
 FLIGHTS = reference.read_flights()
 POSITION = {"tablet_index", "row_index"}

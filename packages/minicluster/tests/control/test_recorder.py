@@ -8,7 +8,7 @@ import pytest
 
 from minicluster import testing
 from minicluster.client import ControlError
-from ytstream.cluster import client_of
+from ytstream.cluster.client import client_of
 
 
 def test_each_recorded_state_is_that_of_its_request(tmp_path: Path) -> None:

@@ -1,32 +1,18 @@
-"""The runtime of a Structured Streaming job on YTsaurus; an upgrade replaces this folder.
+"""The runtime of a Structured Streaming job on YTsaurus, and all that is shipped with one.
 
-A job hands one value, ``Job``, to the command line (cli.py). The folders form floors, and imports
-go down only:
-
-    cli
-    submitting/  operating/  testing
-    query/  demo  describe  status     Spark: session, sources, the query, its supervisor
-    doctor/                            reads jobs that were written without this runtime
-    guarantees/  recovery/  provision  retention  declaration  user_errors
-    job                                the values that everything is handed
-    operation  own_operation
-    tablets  ledger  plan  user_state
-    connector/                         all that is taken from inside Spark and SPYT
-    schema  cluster
-    sizes
-    columns  config  shipped  repository
-    rules  submit_settings  toml_file
-    addresses  confs  pairs  positions  latest  table  log  errors  entry  version
+It needs the standard library, pyspark, SPYT and ytsaurus-client alone. A job hands one value,
+``Job``, to the command line (cli.py). The rooms and their layers are in docs/architecture.md, and
+`make lint` checks them (import-linter, pyproject.toml of the template).
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
 
-from .columns import REJECTED_COLUMNS as REJECTED
-from .columns import Column
+from .declaration.checked_state import checked_state
+from .declaration.latest_per_key import latest
 from .errors import JobError, RestartableError
 from .job import Job
-from .latest import latest
-from .user_state import checked_state
+from .schema.columns import REJECTED_COLUMNS as REJECTED
+from .schema.columns import Column
 from .version import __version__
 
 __all__ = [

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import confs
-from .cluster import Client
-from .columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
-from .config import DEFAULT_CONFIG, Settings
-from .sizes import sizes_of
+from .cluster.client import Client
+from .schema.columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
+from .settings import spark_conf
+from .settings.job_settings import DEFAULT_CONFIG, Settings
+from .settings.resources import sizes_of
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -46,7 +46,8 @@ PROCESSINGS: Mapping[str, Processing] = {
 MOST_FAILURES = 10_000
 #: The output of the rows that REJECT of transform.py keeps out of transform().
 REJECTED = "rejected"
-#: Said of the checkpoint of a job without state: each start makes a folder (query/disk.py).
+#: Said of the checkpoint of a job without state: each start makes a folder
+#: (spark/local_checkpoint.py).
 ON_DISK = "(on the driver's disk)"
 
 
@@ -202,8 +203,8 @@ class Connection:
         ``spark`` is the version of Spark.
         """
         stateful = self.job.kind.is_stateful
-        wanted = confs.of_session(self.guarantee.name, stateful=stateful, spark=spark)
-        return self.settings.spark_confs | confs.filled(wanted, self.values)
+        wanted = spark_conf.of_session(self.guarantee.name, stateful=stateful, spark=spark)
+        return self.settings.spark_confs | spark_conf.filled(wanted, self.values)
 
     def make(self, target: str) -> str:
         """Return how a person calls a target for this cluster: defaults of targets differ."""

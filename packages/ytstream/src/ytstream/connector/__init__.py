@@ -6,7 +6,8 @@
     spyt        sink, transaction and client of SPYT
     java        the session's JVM
 
-None of it is documented. `check` calls the parts of SPYT (query/sink.py, verify_sink), tests run
-all of it on each Spark version. query/jvm.py knows how PySpark starts a JVM, tablets.py speaks to
-the Java client of YTsaurus, which has a public interface. These modules load no Spark.
+None of it is documented. `check` calls the parts of SPYT (outputs/sink.py, verify_sink), tests run
+all of it on each Spark version. spark/jvm_process.py knows how PySpark starts a JVM,
+tablet_transactions.py speaks to the Java client of YTsaurus, which has a public interface. These
+modules load no Spark.
 """

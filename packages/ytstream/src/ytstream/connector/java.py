@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 from yt import yson
 
-from ..columns import Column
-from ..schema import table_schema
+from ..schema.columns import Column
+from ..schema.table_schema import table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..columns import Column
-from ..config import OWN, SPYT, Settings
+from ..schema.columns import Column
+from ..settings.job_settings import OWN, SPYT, Settings
 from .compiled import OUTPUT, SOURCE, unavailable
 from .java import Java
 from .plans import execution_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..config import Settings, token
+from ..settings.job_settings import Settings, token
 from .java import PYTHON_UTILS, Java, jvm_of
 
 if TYPE_CHECKING:

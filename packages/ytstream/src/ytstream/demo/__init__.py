@@ -1,1 +1,1 @@
-"""``make demo``: a minicluster, rows, the job, a kill at the worst moment, and a count."""
+"""The public names of the demo, for the sample and the tests of a job. See ytstream.testing."""

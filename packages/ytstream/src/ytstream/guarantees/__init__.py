@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from ..declaration.compatibility import problem
 from ..errors import JobError
 from ..job import Guarantee, Job
-from ..pairs import problem
 from .at_least_once import AtLeastOnce
 from .idempotent import Idempotent
 from .transactional import Transactional

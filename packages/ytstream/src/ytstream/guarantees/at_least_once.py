@@ -7,9 +7,9 @@ move after them: a batch that was cut off is written again from its beginning.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..columns import Column
-from ..config import Settings
 from ..job import Guarantee
+from ..schema.columns import Column
+from ..settings.job_settings import Settings
 
 
 class AtLeastOnce(Guarantee):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..columns import Column
-from ..config import Settings
 from ..connector.spyt import POSITION
 from ..job import Guarantee
-from ..schema import split_by_position
+from ..schema.columns import Column
+from ..schema.table_schema import split_by_position
+from ..settings.job_settings import Settings
 from . import one_to_one
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..config import Settings
 from ..connector.frames import clock_pattern, has_clock_texts
 from ..connector.plans import Expression, Node, analysed
+from ..connector.transform_plan import SOURCES, queues
 from ..errors import JobError
-from ..plan import SOURCES, queues
+from ..settings.job_settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from math import ceil, exp, lgamma, log, log1p
 from typing import Any
 
-from ..config import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
+from ..settings.job_settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 
 #: The accepted chance that one full batch overflows a tablet. It is aborted then and runs again.
 RISK = 1e-6

@@ -1,4 +1,4 @@
-"""Everything that needs Spark: session, sources, the query, and its supervisor."""
+"""The streaming query: its plan, its micro-batches, and the supervisor that runs it."""
 
-# Before any import of pyspark, whose types and readers it extends (SPYT, spyt/__init__.py).
-import spyt  # noqa: F401
+# SPYT extends the types and readers of pyspark, so it is imported first.
+from .. import spark as spark

@@ -26,35 +26,36 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from .. import ledger
-from ..cluster import cluster_name, first_line
+from ..cluster.client import cluster_name, first_line
 from ..connector.batches import planned_by
 from ..connector.frames import of_execution
 from ..connector.plans import metric, observed
 from ..connector.spyt import opened_transaction
+from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
+from ..connector.transform_plan import observed_name
 from ..errors import JobError, RestartableError
 from ..job import REJECTED, Connection
-from ..layout import Layout
-from ..ledger import BatchRow, Head, batch_name
-from ..plan import observed_name
-from ..positions import Rows
-from ..recovery import checkpoint, snapshot
+from ..ledger import ledger_rows, positions
+from ..ledger.ledger_rows import BatchRow, Head, batch_name
+from ..ledger.offsets import Rows
+from ..ledger.positions import Select, read_head
+from ..ledger.queue_layout import Layout
+from ..outputs import required_columns
+from ..outputs.audit import Ranges, audit, metrics_of, ranges, verify_queues
+from ..outputs.output_frames import Outputs
+from ..outputs.sink import write_outputs, write_streamed
+from ..outputs.static_outputs import StaticTables
+from ..outputs.tablet_overflow import Overflow, explained
+from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
-from ..recovery.snapshot import Select, read_head
-from ..tablets import ConflictError, Tablets, Transaction
-from . import nulls, state_store
-from .again import Again
-from .audit import Ranges, audit, metrics_of, ranges, verify_queues
-from .late import LateRows, late_rows
-from .left_out import LeftOut, rejected, verify_limit
-from .outputs import Outputs
-from .overflow import Overflow, explained
-from .reading import reads, verify_start
-from .report import Report
-from .sink import write_outputs, write_streamed
-from .snapshots import StaticTables
-from .spark_errors import cause
-from .tasks import Tasks
+from ..rejected.late_rows import LateRows, late_rows
+from ..rejected.limit import LeftOut, rejected, verify_limit
+from ..rejected.writer import Again
+from ..spark import state_store
+from ..spark.spark_errors import cause
+from .batch_log import Report
+from .coalesce import Tasks
+from .offset_check import reads, verify_start
 
 _START_SECONDS = 60.0
 #: Attempts at the transaction that closes a batch, and the pause after the first one.
@@ -147,7 +148,7 @@ class Batch:
         except (YtError, OSError) as error:
             self.failure = RestartableError(f"{name}: {first_line(error)}")
         except Exception as error:
-            self.failure = nulls.explained(error, name) or error
+            self.failure = required_columns.explained(error, name) or error
         if self.failure is not None:
             self.failed = name
             raise RuntimeError(f"{name} failed: {cause(str(self.failure))}")
@@ -202,7 +203,7 @@ class Batch:
         select = transaction.select if transaction else self.connection.client.select_rows
         head = self._verified_head(select, batch.number)
         self.is_stop_asked = head.stopped == self.epoch.number
-        ends = checkpoint.by_queue(batch.ends, len(queues))
+        ends = spark_logs.by_queue(batch.ends, len(queues))
         planned = ranges(batch.name, queues, head.ends, ends)
         verify_start(batch.name, planned, reads(batch.plan))
         return Verified(head, planned)
@@ -348,11 +349,11 @@ def verify_head(
     name = batch_name(mine.number, number)
     if (head.folder, head.batch) != (mine.number, number - 1):
         raise RestartableError(
-            f"batch {name} does not follow {ledger.last_name(head)}, where the ledger is"
+            f"batch {name} does not follow {ledger_rows.last_name(head)}, where the ledger is"
         )
     # Elsewhere an older driver may move it at any time: what a batch reads is verified then.
     if connection.guarantee.in_transaction:
-        found = snapshot.consumed(select, cluster, settings.consumer)
+        found = positions.consumed(select, cluster, settings.consumer)
         for path in head.queues:
             ends = head.ends[path]
             for partition in sorted({*ends, *found.get(path, {})}):
@@ -408,8 +409,8 @@ def close_batch(
 
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
     """Write the head and the batch's row into the ledger at ``path``; remove the oldest row."""
-    head = replace(head, totals=ledger.added(head.totals, done))
-    rows = [ledger.head_row(head), ledger.batch_row(head, done)]
-    last = head.number - ledger.kept(head)
+    head = replace(head, totals=ledger_rows.added(head.totals, done))
+    rows = [ledger_rows.head_row(head), ledger_rows.batch_row(head, done)]
+    last = head.number - ledger_rows.kept(head)
     old = [{"kind": "batch", "number": last}] if last > 0 else []
-    transaction.modify(path, ledger.COLUMNS, rows, old)
+    transaction.modify(path, ledger_rows.COLUMNS, rows, old)

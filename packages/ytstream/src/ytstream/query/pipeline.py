@@ -6,26 +6,27 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from .. import confs
-from ..cluster import connect
+from ..cluster.client import connect
 from ..connector.frames import start_unverified, verify_stream
 from ..connector.plans import analysed
+from ..connector.tablet_transactions import Tablets
+from ..connector.transform_plan import sources, stateful_operator
+from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..job import PROCESSINGS, Connection
-from ..plan import sources, stateful_operator
+from ..outputs import required_columns
+from ..outputs.audit import uncounted
+from ..outputs.output_frames import Frames, Outputs, unproven, verify_columns
+from ..outputs.sink import observed_writes, verify_sink
+from ..outputs.static_outputs import StaticTables
+from ..outputs.tablet_overflow import Overflow
+from ..recovery.checkpoint_dir import path_of
 from ..recovery.epoch import Epoch
-from ..recovery.folder import path_of
-from ..tablets import Tablets
-from ..user_state import is_checked
-from . import nulls, reject
-from .audit import uncounted
+from ..rejected import tagging
+from ..settings import spark_conf
+from ..spark.local_checkpoint import explained_space, made_folder
+from ..spark.source import events
 from .batch import Batch
-from .disk import explained_space, made_folder
-from .outputs import Frames, Outputs, unproven, verify_columns
-from .overflow import Overflow
-from .sink import observed_writes, verify_sink
-from .snapshots import StaticTables
-from .source import events
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,16 @@ def flow_of(
     """Return what to stream; nothing runs yet. Raises JobError for rows that must not be.
 
     transform() and outputs() are called here, to look at their plans; outputs() is called again in
-    each micro-batch. The rows that REJECT keeps out are counted, and read again: see again.py.
+    each micro-batch. The rows that REJECT keeps out are counted, and read again: see writer.py.
     """
     verify_sink(spark, connection)
     job, guarantee, settings = connection.job, connection.guarantee, connection.settings
     outputs = Outputs(connection, reference)
     arrived = events(spark, connection)
     if job.reject:
-        arrived = reject.tagged(arrived, connection)
+        arrived = tagging.tagged(arrived, connection)
         guarantee.admit(arrived, settings)
-    rows = outputs.transformed(reject.passed(arrived) if job.reject else arrived)
+    rows = outputs.transformed(tagging.passed(arrived) if job.reject else arrived)
     _verify_plan(rows, connection)
     guarantee.admit(rows, settings)
     if job.split is None:
@@ -129,12 +130,12 @@ def start(
     milliseconds = round(settings.trigger_seconds * 1000)
     rows = flow.rows
     if flow.outputs.are_streamed:
-        rows = nulls.verified(rows, "output", connection.job.output_columns["output"])
+        rows = required_columns.verified(rows, "output", connection.job.output_columns["output"])
         rows = connection.guarantee.fenced(observed_writes(rows, "output"))
     writer = (
         rows.writeStream.foreachBatch(batch)
         .outputMode(connection.job.kind.output_mode)
-        .options(**confs.filled(iter(confs.WRITER[is_stateful]), values))
+        .options(**spark_conf.filled(iter(spark_conf.WRITER[is_stateful]), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
     )
     # verify_stream() has seen the rows without the fence, which counts rows as no stream may.

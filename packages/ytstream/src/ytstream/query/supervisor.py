@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from .. import provision
-from ..capacity import Room
-from ..cluster import Client, connect, explained, first_line
+from ..cluster.client import Client, connect, explained, first_line
+from ..cluster.mounting import closed, verify_mounted
 from ..connector import own
 from ..connector.java import jvm_of
+from ..connector.tablet_transactions import Tablets
 from ..errors import (
     JobError,
     OutageError,
@@ -30,25 +30,25 @@ from ..errors import (
     UnmountedError,
 )
 from ..job import Connection, Job
+from ..ledger.offsets import Queue
+from ..ledger.positions import read_head
 from ..log import RUNNING, Said, say, warn
-from ..mounting import closed, verify_mounted
-from ..positions import Queue
-from ..recovery import before_start
-from ..recovery.complete import Teller
+from ..outputs.tablet_overflow import Overflow, judged, overflow_of
+from ..provisioning import job_objects
+from ..provisioning.capacity import Room
+from ..recovery import start
+from ..recovery.completeness import Teller
 from ..recovery.epoch import Epoch
-from ..recovery.snapshot import read_head
-from ..recovery.stopping import FAILED, tell_end
-from ..tablets import Tablets
-from . import pipeline, reference
+from ..recovery.stop_request import FAILED, tell_end
+from ..spark.local_checkpoint import explained_space
+from ..spark.session import STARTING, close, open_session
+from ..spark.spark_errors import cause, explained_spark
+from . import pipeline, reference_table
 from .batch import Batch, ClosedError
-from .disk import explained_space
-from .first_look import FirstLook
-from .monitor import Monitor
-from .outage import Outage
-from .overflow import Overflow, judged, overflow_of
-from .session import STARTING, close, open_session
-from .spark_errors import cause, explained_spark
-from .watch import LOOK_SECONDS, Watch, finished_tasks
+from .idle_signal import FirstLook
+from .outage_log import Outage
+from .progress import Monitor
+from .watchdog import LOOK_SECONDS, Watch, finished_tasks
 
 _POLL_SECONDS = 0.2
 _MOST_DOUBLINGS = 30
@@ -64,8 +64,8 @@ def run(connection: Connection, session: ExitStack) -> None:
     stop = threading.Event()
     _stop_on_signals(stop)
     with explained(connection.settings):
-        connection = provision.sized(connection)
-        before_start.preview(connection)  # what it would refuse after Spark's start
+        connection = job_objects.sized(connection)
+        start.preview(connection)  # what it would refuse after Spark's start
     say(STARTING)
     spark = open_session(connection)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
@@ -139,15 +139,15 @@ class QueryRunner:
         verify_mounted(self.impatient, self.connection.settings)
         with suppress(YtError, OSError):
             connection = replace(self.connection, client=self.impatient)
-            provision.require(connection, "the job cannot continue")
+            job_objects.require(connection, "the job cannot continue")
 
     def _start(self) -> None:
         settings = self.connection.settings
         self.impatient = connect(settings, patient=False)
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Save the epoch now: a later start in this process must raise it from here.
-        self.epoch = before_start.claim(self.connection, self.tablets, self.epoch)
-        begun = before_start.start(self.connection, self.tablets, self.epoch)
+        self.epoch = start.claim(self.connection, self.tablets, self.epoch)
+        begun = start.start(self.connection, self.tablets, self.epoch)
         self.queues = begun.queues
         for note in begun.notes:
             say(f"recovery: {note}")
@@ -338,7 +338,9 @@ def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | N
     job, path = connection.job, connection.settings.reference
     if path is None:
         return None
-    return reference.read(spark, connection.client, path, job.reference_columns, job.reference_rows)
+    return reference_table.read(
+        spark, connection.client, path, job.reference_columns, job.reference_rows
+    )
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

@@ -11,11 +11,11 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 
-from .. import ledger
+from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
 from ..errors import JobError, RestartableError, SupersededError
-from ..ledger import Head
-from ..tablets import ConflictError, Tablets, Transaction
-from .snapshot import read_head
+from ..ledger import ledger_rows
+from ..ledger.ledger_rows import Head
+from ..ledger.positions import read_head
 
 #: A conflict means that an older batch commits or has just committed; its next one will not.
 _ATTEMPTS = 5
@@ -58,7 +58,7 @@ def raise_epoch(
                 if head.folder is None:
                     head = _after_rows(path, transaction, _beyond(head, least or Head()))
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
-                transaction.modify(path, ledger.COLUMNS, [ledger.head_row(raised)])
+                transaction.modify(path, ledger_rows.COLUMNS, [ledger_rows.head_row(raised)])
             return replace(mine, number=raised.epoch)
         except ConflictError as error:
             last = error
@@ -74,7 +74,7 @@ def _beyond(head: Head, least: Head) -> Head:
 
 def _after_rows(path: str, transaction: Transaction, head: Head) -> Head:
     """Return a new head, with numbers behind those of batch rows that a lost one has left."""
-    for row in transaction.select(ledger.last_query(path)):
+    for row in transaction.select(ledger_rows.last_query(path)):
         epoch = max(head.epoch, int(row["epoch"]))
         head = replace(head, epoch=epoch, number=max(head.number, int(row["number"])))
     return head

@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 
 from yt.common import YtError
 
-from ..cluster import Client, connect
+from ..cluster.client import Client, connect
+from ..cluster.operation import is_own
 from ..errors import JobError
 from ..job import Connection
 from ..log import warn
-from ..operation import is_own
-from .alive import is_dead, this_one
 from .epoch import this_process
+from .process_identity import is_dead, this_one
 
 #: The cluster releases the lock after this long without a ping: a restart after a crash on another
 #: machine may have to wait that long.

@@ -1,0 +1,1 @@
+"""One module for each group of rules; each yields its findings."""

@@ -1,0 +1,1 @@
+"""The files of a job: Python is parsed, settings are read as text. Nothing of the job runs."""

@@ -1,0 +1,1 @@
+"""Commands for a laptop or CI: submit, status, report, replay, demo, and the test kit."""

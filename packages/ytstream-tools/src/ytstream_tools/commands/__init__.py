@@ -1,0 +1,31 @@
+"""The commands of this package; the entry point `ytstream.commands` names COMMANDS.
+
+Each module imports what its command needs when the command runs, so a package that is missing
+fails one command, in words, and hides none.
+"""
+
+from . import (
+    alerts,
+    capture,
+    complete_until,
+    confs,
+    demo,
+    drain,
+    logs,
+    metrics,
+    page,
+    rehearse,
+    replay_rejected,
+    rows,
+    status,
+    submit,
+    tables,
+)
+
+COMMANDS = tuple(
+    module.COMMAND
+    for module in (
+        rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
+        replay_rejected, demo, tables, confs, alerts,
+    )
+)  # fmt: skip

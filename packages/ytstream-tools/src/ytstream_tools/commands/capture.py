@@ -1,0 +1,41 @@
+"""`capture`: a batch of production as a test of the repository."""
+
+import argparse
+
+from ytstream.commands.command import Command, Tables
+from ytstream.errors import JobError
+from ytstream.job import Connection
+
+from ..repository import root_of
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    from ..replay import batch_capture
+
+    if (given.batch is None) == (given.rejected is None):
+        raise JobError("name a batch, or --rejected REASON", "capture 3-12, or capture failed")
+    root, batch = root_of(connection.job.package), given.batch or ""
+    print(batch_capture.capture(connection, root, batch, given.rejected, given.without))
+
+
+def names(text: str) -> list[str]:
+    """argparse type: names of columns, separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    said = "epoch and number as in the log, or `failed`: the one after the last"
+    parser.add_argument("batch", nargs="?", metavar="BATCH", help=said)
+    parser.add_argument("--rejected", metavar="REASON", help="rows that REJECT keeps out")
+    parser.add_argument(
+        "--without", type=names, default=(), metavar="COLUMN,...", help="columns to leave out"
+    )
+
+
+COMMAND = Command(
+    name="capture",
+    help="Save the rows of a batch as a folder of the repository's tests; `make test` runs them.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.MOUNTED,
+)

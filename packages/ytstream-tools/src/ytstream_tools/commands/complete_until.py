@@ -1,0 +1,23 @@
+"""`complete-until`: how far the outputs are complete."""
+
+import argparse
+import sys
+
+from ytstream.commands.command import Command, Tables
+from ytstream.job import Connection
+from ytstream.recovery import completeness
+
+
+def _run(connection: Connection, _: argparse.Namespace) -> None:
+    found = completeness.read(connection)
+    print(f"{found.name}={found.text}")
+    for name in connection.settings.outputs.keys() - found.outputs.keys():
+        print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
+
+
+COMMAND = Command(
+    name="complete-until",
+    help="Show a time before which every row is in the outputs; the watermark of a job with state.",
+    run=_run,
+    tables=Tables.MOUNTED,
+)

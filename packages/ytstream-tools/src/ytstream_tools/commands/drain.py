@@ -1,0 +1,23 @@
+"""`drain`: lets the job finish the rows that are there, then stops it."""
+
+import argparse
+from functools import partial
+
+from ytstream.commands.command import Command, Tables
+from ytstream.job import Connection
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    from ..submitting import draining
+
+    say = partial(print, flush=True)
+    print(draining.rehearse(connection) if given.dry_run else draining.drain(connection, say))
+
+
+COMMAND = Command(
+    name="drain",
+    help="Wait until the job has read the rows that are there now, and stop it.",
+    run=_run,
+    tables=Tables.MOUNTED,
+    changes="the ledger, which holds the request to stop",
+)

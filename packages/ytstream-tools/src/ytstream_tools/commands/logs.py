@@ -1,0 +1,26 @@
+"""`logs`: the output of driver and executors."""
+
+import argparse
+
+from ytstream.commands.command import Command, Tables
+from ytstream.job import Connection
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    from ..status import operation_logs
+
+    for line in (operation_logs.follow if given.follow else operation_logs.logs)(connection):
+        print(line, flush=True)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--follow", action="store_true", help="until the operation ends")
+
+
+COMMAND = Command(
+    name="logs",
+    help="Show what driver and executors of the job's operation have written.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.NONE,
+)

@@ -1,0 +1,31 @@
+"""`metrics`: the status for Prometheus."""
+
+import argparse
+
+from ytstream.commands.command import Command, Tables
+from ytstream.job import Connection
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    from ..status import prometheus
+
+    if given.once:
+        print(prometheus.once(connection), end="")
+    else:
+        prometheus.serve(connection, given.address, given.port)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="print them and end")
+    loopback = "default: this machine alone can ask"
+    parser.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
+    parser.add_argument("--port", type=int, default=9464, help="default: 9464")
+
+
+COMMAND = Command(
+    name="metrics",
+    help="Serve lag, rows, batches and state for Prometheus; needs no driver.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.MOUNTED,
+)

@@ -1,0 +1,42 @@
+"""`page`: some hours of the ledger as one HTML file."""
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ytstream.commands.command import Command, Tables
+from ytstream.job import Connection
+
+#: A year.
+_MOST_HOURS = 8_784
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    from ..report import html_page
+
+    print(html_page.write(connection, given.hours, given.output, datetime.now(UTC)))
+
+
+def _hours(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most {_MOST_HOURS}")
+    return number
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    where = "default: dist/page.html"
+    parser.add_argument(
+        "--output", type=Path, default=Path("dist/page.html"), metavar="FILE", help=where
+    )
+    length = "how many before the last batch; default: 24"
+    parser.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
+
+
+COMMAND = Command(
+    name="page",
+    help="Write one HTML file with lag, rate, batches and rejected rows; needs the ledger alone.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.NONE,
+)

@@ -1,0 +1,41 @@
+"""`rehearse`: the deployed version and the working tree over the same rows."""
+
+import argparse
+from functools import partial
+
+from ytstream.commands.command import Command, Tables, positive
+from ytstream.job import Connection
+from ytstream.recovery import positions_at_time
+
+from .capture import names
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> int:
+    from ..replay.rehearsal import Wanted, rehearse
+
+    since = positions_at_time.parsed([given.since]) if given.since is not None else None
+    wanted = Wanted(given.config, given.batches, since, given.commit, given.without)
+    return rehearse(connection, wanted, partial(print, flush=True))
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--batches", type=positive, default=20, metavar="N", help="default: the last 20"
+    )
+    which.add_argument("--since", metavar="TIME", help="those since 2026-11-21T10:00 (UTC)")
+    said = "compare with it; default: the one that `submit` has noted"
+    parser.add_argument("--commit", metavar="REVISION", help=said)
+    parser.add_argument(
+        "--without", type=names, default=(), metavar="COLUMN,...", help="columns not to compare"
+    )
+
+
+COMMAND = Command(
+    name="rehearse",
+    help="Run the deployed commit and the working tree over the last batches; compare outputs.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.MOUNTED,
+    starts_jvm=True,
+)

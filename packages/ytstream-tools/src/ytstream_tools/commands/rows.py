@@ -1,0 +1,29 @@
+"""`rows`: puts rows of the sample into the queues."""
+
+import argparse
+
+from ytstream.commands.command import Command, positive
+from ytstream.declaration import user_errors
+from ytstream.job import Connection
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    with user_errors.user_code("sample/ cannot be imported"):
+        from sample import SAMPLE
+
+    from ..demo import demo_tables
+
+    print(demo_tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=positive, default=1_000, help="default: 1000")
+
+
+COMMAND = Command(
+    name="rows",
+    help="Put rows of sample/rows.py into the queues of a cluster on this machine.",
+    run=_run,
+    arguments=_arguments,
+    changes="the queues",
+)

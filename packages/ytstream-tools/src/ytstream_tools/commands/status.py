@@ -1,0 +1,49 @@
+"""`status`: queues, offsets, lag and the last batches."""
+
+import argparse
+
+from ytstream import log
+from ytstream.commands.command import Command, Tables, positive
+from ytstream.job import Connection
+
+from ..status import thresholds
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> int:
+    from ..status import job_status, status_json, status_text, status_watch
+
+    if given.watch is not None:
+        status_watch.watch(connection, given.watch)
+        return 0
+    found = job_status.read(connection)
+    print((status_json if given.json else status_text).text(connection, found))
+    over = list(thresholds.exceeded(found, given.max_lag, given.max_age))
+    for line in over:
+        log.fail(line)
+    return thresholds.EXCEEDED if over else 0
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    show = parser.add_mutually_exclusive_group()
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument(
+        "--watch", nargs="?", type=positive, const=2, metavar="SECONDS",
+        help="renew a view of 80 columns so often, until Ctrl-C; default: 2",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-lag", type=thresholds.lag, metavar="ROWS|SECONDS",
+        help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-age", type=thresholds.age, metavar="SECONDS",
+        help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
+    )  # fmt: skip
+
+
+COMMAND = Command(
+    name="status",
+    help="Show queues, offsets, lag and the last batches; needs no driver.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.MOUNTED,
+)

@@ -1,0 +1,59 @@
+"""`submit`: starts the job as an operation of the cluster."""
+
+import argparse
+from functools import partial
+
+from ytstream.commands.command import Command, Tables
+from ytstream.errors import JobError
+from ytstream.job import Connection
+
+
+def _before(connection: Connection) -> None:
+    from ..submitting import preflight
+
+    preflight.verify_operations(connection.client, connection.settings.proxy)
+
+
+def _without_cluster(connection: Connection, given: argparse.Namespace) -> int | None:
+    if not given.dry_run:
+        return None
+    from ..submitting import submission
+
+    print(submission.rehearse(connection, given.config, given.words))
+    return 0
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> int:
+    from ..submitting import launch_checks, replacement, version_history
+    from ..submitting.submission import submit
+
+    say = partial(print, flush=True)
+    if given.replace:
+        return replacement.run(connection, given.config, given.words, say, force=given.force)
+    if given.force:
+        raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
+    kept = version_history.Versions(connection.client, connection.settings)
+    record = version_history.Kept(kept)
+    print(submit(connection, given.config, given.words, say, launch_checks.LOOKS, record))
+    kept.replace(None)
+    return 0
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    back = "stop the running version, start this one; without a batch of it go back"
+    parser.add_argument("--replace", action="store_true", help=back)
+    again = "with --replace: also a version that runs already, or was refused before"
+    parser.add_argument("--force", action="store_true", help=again)
+    parser.add_argument("words", nargs="*", metavar="-- WORD")
+
+
+COMMAND = Command(
+    name="submit",
+    help="Start the job on the cluster, wait for its first batch; words after -- are its own.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.NONE,
+    changes="the cluster's operations, the job's files and its history of versions",
+    before=_before,
+    without_cluster=_without_cluster,
+)

@@ -1,0 +1,1 @@
+"""The job on a minicluster: killed at the worst moment, every row counted."""

@@ -1,0 +1,162 @@
+"""``make demo``: does the guarantee survive kill -9 at the worst request?"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from minicluster import testing
+from ytstream.job import REJECTED, Job
+from ytstream.schema.columns import key_of
+from ytstream.schema.string_values import shown
+from ytstream.text_table import counted
+
+from .demo_batches import table_of
+from .demo_tables import Outcome
+from .sample import Sample, compared
+from .scenario import Result, play
+from .unexpected_rejects import kept_out
+
+#: Rows that are shown of each side.
+DIFFERENCES = 3
+LOGS = Path("build")
+
+console = Console(width=100, highlight=False)
+
+
+def main(job: Job, sample: Sample) -> int:
+    """Return 0 when the guarantee held, else 1. Raises JobError when the crash cannot be played."""
+    with own_log(LOGS) as log, testing.start() as cluster:
+        console.print(f"minicluster at {cluster.http}; the job's own log: {log}")
+        result = play(job, sample, cluster, log, console.print, _bar)
+    _show(job, result)
+    is_right = all(
+        one.lost == 0 and (one.duplicated == 0 or may_repeat(job, name))
+        for name, one in result.outcomes.items()
+    )
+    return int(not is_right or result.history.rows_read != result.rows_in)
+
+
+@contextmanager
+def own_log(folder: Path) -> Iterator[Path]:
+    """Give an empty file demo.log in ``folder``, or demo-2.log ... while other demos run there."""
+    folder.mkdir(exist_ok=True)
+    names = (f"demo-{number}.log" if number > 1 else "demo.log" for number in itertools.count(1))
+    for name in names:
+        with (folder / name).open("a") as log:
+            try:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            log.truncate(0)
+            yield folder / name
+            return
+
+
+def may_repeat(job: Job, output: str = "output") -> bool:
+    """Return whether rows may repeat: at least once allows it, in a table without a key.
+
+    The tables of a static output are published once under every guarantee.
+    """
+    is_open = not key_of(job.output_columns[output]) and output not in job.static
+    return job.guarantee == "at_least_once" and is_open
+
+
+@contextmanager
+def _bar(title: str, goal: int) -> Iterator[Callable[[int, int], None]]:
+    columns = (
+        TextColumn("{task.description:14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows read, {task.fields[written]} in output"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(title, total=goal, written=0)
+        yield lambda read, written: progress.update(task, completed=read, written=written)
+
+
+def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | None:
+    """Return the first missing and unexpected rows, face to face; None when there are none."""
+    if not outcome.lost and (not outcome.duplicated or may_repeat(job, output)):
+        return None
+    table = Table(title=f"{output}: first rows that differ, by column")
+    for name in ("column", "missing: sample/expected.py has it", f"unexpected: {output} has it"):
+        table.add_column(name)
+    sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
+    for missing, unexpected in itertools.zip_longest(*sides):
+        for position, column in enumerate(compared(job, output)):
+            cells = [escape(shown(row[position])) if row else "" for row in (missing, unexpected)]
+            style = "bold" if cells[0] != cells[1] else None
+            table.add_row(column.name, *cells, style=style)
+        table.add_section()
+    return table
+
+
+def _show(job: Job, result: Result) -> None:
+    figures = {
+        "rows_in": result.rows_in,
+        "rows_out": result.outcome.rows_out,
+        **further(result.outcomes),
+        "lost": result.outcome.lost,
+        "duplicated": result.outcome.duplicated,
+        "kills": result.kills,
+        "restarts": result.restarts,
+    }
+    table = Table(title=f"{job.guarantee}, {job.processing}, {counted(result.queues, 'queue')}")
+    for name in figures:
+        table.add_column(name.replace("_", " "), justify="right")
+    table.add_row(*map(str, figures.values()))
+    console.print(table)
+    found = (differences(job, outcome, name) for name, outcome in result.outcomes.items())
+    shown = [difference for difference in found if difference is not None]
+    if shown:
+        console.print(*shown, sep="\n")
+        console.print(
+            "Rows that differ: correct sample/expected.py or transform.py. Rows that are lost or "
+            "repeated as they are: report it, with the job's log."
+        )
+    if remark := kept_out(job, result.outcomes):
+        console.print(remark, markup=False)
+    if may_repeat(job):
+        console.print("at_least_once allows repeats of the batch that was cut off.")
+    show_history(job, result)
+    line = " ".join(f"{name}={value}" for name, value in figures.items())
+    print(
+        f"RESULT guarantee={job.guarantee} processing={job.processing} queues={result.queues} "
+        f"{line}",
+        flush=True,
+    )
+
+
+def further(outcomes: Mapping[str, Outcome]) -> dict[str, int]:
+    """Return the rows of the outputs besides the first: `rejected`, and `rows_NAME` of others."""
+    rows = {name: one.rows_out for name, one in outcomes.items() if name != "output"}
+    more = {f"rows_{name}": count for name, count in rows.items() if name != REJECTED}
+    return {name: rows[name] for name in rows if name == REJECTED} | more
+
+
+def show_history(job: Job, result: Result) -> None:
+    """Show the batches, and one query that says whether all rows were read."""
+    history = result.history
+    console.print(table_of(history, [*job.outputs]))
+    same = "as many" if history.rows_read == result.rows_in else "NOT as many"
+    line = f"{history.rows_read} rows read, {same} as were put in"
+    written = sum(history.rows_written.values())
+    if job.processing == "map" and job.split is None:
+        parts = " + ".join(map(str, history.rows_written.values()))
+        line += f", {written} written ({parts})" if job.reject else f", {written} written"
+    if result.outcome.rows_out > history.rows_written["output"] and job.processing == "map":
+        line += "; the output also holds what the batch that was cut off had written"
+    console.print(f"{line}; one query over the ledger:")
+    console.print(f"  {history.query}", markup=False, soft_wrap=True)
+    counts = (f"{name} = {rows}" for name, rows in history.rows_written.items())
+    console.print(f"  read = {history.rows_read}, {', '.join(counts)}")

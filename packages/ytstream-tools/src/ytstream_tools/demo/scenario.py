@@ -1,0 +1,221 @@
+"""The crash: rows wait, the job runs, dies at the worst request, starts again, and is counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ytstream.cluster.client import connect
+from ytstream.errors import JobError
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection, Job
+from ytstream.ledger import positions
+from ytstream.ledger.positions import read_head
+from ytstream.provisioning import job_objects
+from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.settings.job_settings import load
+from ytstream.text_table import counted
+
+from ..repository import root_of
+from . import demo_batches, demo_tables, kill, sample_types
+from .job_process import PATIENCE_SECONDS, Process, run_command, running
+from .sample import Row, Sample
+
+#: Full batches that wait when the job starts: the kill comes in the second of them.
+BATCHES = 2.5
+#: The end of a wait, however much the job's log says.
+_LONGEST_SECONDS = 5 * PATIENCE_SECONDS
+
+#: ``watch(title, goal)`` gives a function to call with the rows read and the output rows so far.
+Watch = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures counted from the tables."""
+
+    queues: int
+    rows_in: int
+    outcomes: Mapping[str, demo_tables.Outcome]
+    kills: int
+    restarts: int
+    history: demo_batches.History
+
+    @property
+    def outcome(self) -> demo_tables.Outcome:
+        """All outputs together."""
+        return demo_tables.together(self.outcomes)
+
+
+@dataclass(frozen=True)
+class Play:
+    """A job, its sample, and the minicluster ``cluster`` on which the crash is played."""
+
+    connection: Connection
+    sample: Sample
+    cluster: Any
+    #: The job's repository.
+    root: Path
+    log: Path
+    watch: Watch
+
+    def start(self) -> AbstractContextManager[Process]:
+        """Start the job as a process."""
+        return running(self.connection.job.package, self.cluster.http, self.log, self.root)
+
+    @contextmanager
+    def growth(self, title: str, goal: int) -> Iterator[Callable[[], None]]:
+        """Give a function that looks at ledger and output and shows their rows."""
+        client, ledger = self.connection.client, self.connection.settings.ledger
+        with self.watch(title, goal) as show:
+
+            def look() -> None:
+                show(demo_batches.rows_read(client, ledger), demo_tables.row_count(self.connection))
+
+            yield look
+            look()
+
+
+@contextmanager
+def unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
+    """Show no progress: a Watch for tests."""
+    yield lambda _read, _written: None
+
+
+def play(
+    job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Watch = unwatched
+) -> Result:
+    """Play the crash on ``cluster``, a running minicluster. Raises JobError if it cannot be."""
+    root = root_of(job.package)
+    settings = load(root / "config" / "local.toml", {"YT_PROXY": cluster.http})
+    connection = Connection(connect(settings), settings, job, guarantee_of(job))
+    here = Play(connection, sample, cluster, root, log, watch)
+    run_command(job.package, cluster.http, root, "provision")
+    demo_tables.fill_reference(connection, sample)
+    sent = _produce(here, int(BATCHES * _batch_rows(connection)))
+    last = sample.closing(job, sent)
+    sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
+    say(f"produced {len(sent)} rows into {counted(len(settings.queues), 'queue')}: a backlog waits")
+    if remark := sample.ahead(job, sent):
+        say(remark)
+    if last:
+        say(f"{len(last)} more will follow, to bring out what waits for the watermark")
+
+    say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
+    place, kills = _run_until_killed(here, len(sent))
+    say(f"kill -9 {place}")
+    cluster.client.clock.advance(LOCK_SECONDS + 1)
+    say(
+        f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
+        "expires"
+    )
+    _run_until_drained(here, last, len(sent) + len(last))
+    return Result(
+        queues=len(settings.queues),
+        rows_in=sum(demo_tables.rows_in(connection.client, queue) for queue in settings.queues),
+        outcomes=demo_tables.outcomes(connection, sample, [*sent, *last]),
+        kills=kills,
+        restarts=log.read_text(errors="replace").count("starting Spark") - 1,
+        history=demo_batches.read(connection.client, settings.ledger, [*job.outputs]),
+    )
+
+
+def drained(connection: Connection) -> Callable[[], bool]:
+    """Return a function that is true once every row is in a batch of the ledger.
+
+    It is asked often: it looks at the queues again only when the ledger has what they had before.
+    """
+    client, settings = connection.client, connection.settings
+    uppers: dict[tuple[str, int], int] = {}
+
+    def is_drained() -> bool:
+        head = read_head(settings.ledger, client.select_rows)
+        ends = head.ends if head is not None and head.folder is not None else {}
+
+        def have_ended() -> bool:
+            return all(
+                ends.get(path, {}).get(at, 0) >= upper for (path, at), upper in uppers.items()
+            )
+
+        if not have_ended():
+            return False
+        for queue in positions.read(client, settings).queues:
+            uppers.update({(queue.path, at): upper for at, upper in enumerate(queue.upper)})
+        return have_ended()
+
+    return is_drained
+
+
+def _produce(here: Play, count: int) -> list[dict[str, Any]]:
+    client, queues = here.connection.client, here.connection.settings.queues
+    sent: list[dict[str, Any]] = []
+    for number, queue in enumerate(queues):
+        share = count // len(queues) + (number < count % len(queues))
+        rows = here.sample.make(share, number + 1)
+        sample_types.verify("rows() in sample/rows.py", here.connection.job.queue_columns, rows)
+        demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        sent += rows
+    return sent
+
+
+def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
+    """Return the place of the kill, and the number of kills that the cluster's rule reports."""
+    faults, connection = here.cluster.client.faults, here.connection
+    with here.start() as process:
+        rules = kill.arm(faults, connection, pgid=process.pgid)
+        with here.growth("until the kill", goal) as look:
+            _until(lambda: process.exit_code is not None, look, process)
+        hits = {place: int(faults.get(rule).hits) for place, rule in rules.items()}
+        if sum(hits.values()) != 1 or process.exit_code != -9:
+            raise _spoilt("the job ended before its kill", process)
+    for rule in rules.values():
+        faults.remove(rule)
+    return max(hits.items(), key=lambda hit: hit[1])
+
+
+def _run_until_drained(here: Play, last: Sequence[Row], goal: int) -> None:
+    """Run until all rows are through, and then each of ``last``, in a batch of its own."""
+    client, queue = here.connection.client, here.connection.settings.queues[0]
+    is_drained = drained(here.connection)
+    with here.start() as process:
+        with here.growth("until drained", goal) as look:
+            # What a dead driver left in the logs counts only after recovery has looked at it.
+            _until(lambda: process.exit_code is not None or process.has_started(), look, process)
+            for row in (None, *last):
+                if row is not None:
+                    demo_tables.produce(client, queue, [row], tablets=1)
+                _until(lambda: process.exit_code is not None or is_drained(), look, process)
+        if process.exit_code is not None:
+            raise _spoilt("the job ended by itself", process)
+        if process.stop() != 0:
+            raise _spoilt("the job did not stop gracefully", process)
+
+
+def _batch_rows(connection: Connection) -> int:
+    tablets = job_objects.queue_tablets(connection.client, connection.settings)
+    return connection.settings.max_rows_per_partition * sum(tablets.values())
+
+
+def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:
+    """Wait while the job's log goes on, within a limit: a slow machine needs time for each step."""
+    said, latest = -1, time.monotonic()
+    end = latest + _LONGEST_SECONDS
+    while not is_over():
+        look()
+        if time.monotonic() > end:  # a job that only tries again says so each time
+            raise _spoilt(f"the job is not done after {_LONGEST_SECONDS:.0f} s", process)
+        if (size := process.log.stat().st_size) != said:
+            said, latest = size, time.monotonic()
+        elif time.monotonic() > latest + PATIENCE_SECONDS:
+            raise _spoilt(f"the job has said nothing for {PATIENCE_SECONDS:.0f} s", process)
+        time.sleep(0.3)
+
+
+def _spoilt(what: str, process: Process) -> JobError:
+    code = f" (code {process.exit_code})" if process.exit_code is not None else ""
+    return JobError(f"{what}{code}:\n{process.tail()}", f"the whole log is in {process.log}")

@@ -1,0 +1,1 @@
+"""Rows that were read before, run again: captured batches, rehearsals, rejected rows."""

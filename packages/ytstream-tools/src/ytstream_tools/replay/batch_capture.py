@@ -1,0 +1,107 @@
+"""`capture`: the rows of a batch as a folder of the repository's tests.
+
+The folder has the rows, those of the reference, and a test of its own, which lets the job read them
+on the minicluster: `make test` finds it.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from yt import yson
+
+from ytstream.errors import JobError
+from ytstream.job import Connection
+from ytstream.text_table import counted
+
+from . import batch_rows
+from .batch_rows import NUMBER, PARTITION, QUEUE, Row
+
+#: Below the folder of the repository; the names of a captured batch's files.
+FOLDER, ROWS, REFERENCE = "tests/captured", "rows.yson", "reference.yson"
+#: The test beside them.
+TEST = '''"""{what}, captured from {proxy}."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ytstream_tools.testing import captured
+from ytstream_tools.testing.stream import Stream
+
+
+def test_{name}(stream: Stream) -> None:
+    captured.{call}
+'''
+
+
+def capture(
+    connection: Connection, root: Path, word: str, reason: str | None, without: Sequence[str]
+) -> str:
+    """Write the folder, and return what was done. Raises JobError, and writes nothing then."""
+    if reason is None:
+        name, ranges = batch_rows.ranges_of(connection, word)
+        rows, trimmed = batch_rows.rows_of(connection, ranges)
+        what, call = f"Batch {name}", "run_through(stream, Path(__file__).parent)"
+        name = f"batch_{name.replace('-', '_')}"
+    else:
+        rows, trimmed = batch_rows.rejected_of(connection, reason)
+        what, call = "Rows that REJECT keeps out", "accepted(stream, Path(__file__).parent)"
+        name = "rejected_" + re.sub(r"\W+", "_", reason.lower()).strip("_")
+    if trimmed:
+        raise JobError("; ".join(trimmed), "name a younger batch: `status` lists the last ones")
+    if not rows:
+        raise JobError(f"{what} has read no rows", "name another one")
+    _verify_columns(connection, rows, without)
+    folder = root / FOLDER / name
+    if folder.exists():
+        raise JobError(f"{folder.relative_to(root)} is there already", "remove it, or keep it")
+    reference = batch_rows.reference_of(connection)
+    folder.mkdir(parents=True)
+    write(folder / ROWS, [_left(row, without) for row in rows])
+    if connection.settings.reference is not None:
+        write(folder / REFERENCE, [_left(row, without) for row in reference])
+    text = TEST.format(what=what, proxy=connection.settings.proxy, name=name, call=call)
+    (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
+    return (
+        f"{counted(len(rows), 'row')} in {folder.relative_to(root)}: `make test` runs them\n"
+        "they are somebody's data: look at them before you commit them (--without leaves columns "
+        "out)"
+    )
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as YSON, one a line."""
+    lines = [yson.dumps(dict(row), yson_format="text", sort_keys=True) + b";\n" for row in rows]
+    path.write_bytes(b"".join(lines))
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a file. Raises JobError for one that is not as write() leaves it."""
+    try:
+        return list(yson.loads(path.read_bytes(), yson_type="list_fragment"))
+    except (OSError, yson.YsonError) as error:
+        raise JobError(
+            f"{path} cannot be read: {error}", "restore it, or capture it anew"
+        ) from error
+
+
+def _left(row: Row, without: Sequence[str]) -> Row:
+    return {name: value for name, value in row.items() if name not in without}
+
+
+def _verify_columns(connection: Connection, rows: Sequence[Row], without: Sequence[str]) -> None:
+    job = connection.job
+    known = {*rows[0], *(column.name for column in job.reference_columns)}
+    known -= {QUEUE, PARTITION, NUMBER}
+    keys = {column.name for column in job.reference_columns if column.key}
+    if unknown := {*without} - known:
+        raise JobError(
+            f"no column {', '.join(sorted(unknown))} to leave out",
+            f"known: {', '.join(sorted(known))}",
+        )
+    if both := keys & {*without}:
+        raise JobError(
+            f"{', '.join(sorted(both))} is the reference's key, without which no row is found",
+            "leave other columns out",
+        )

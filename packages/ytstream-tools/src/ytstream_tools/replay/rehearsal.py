@@ -1,0 +1,143 @@
+"""`rehearse`: the deployed commit and the working tree over the same rows, outputs compared.
+
+Of the real cluster it reads ledger, queues and reference, and writes nothing there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ytstream.cluster.client import Client
+from ytstream.errors import JobError
+from ytstream.job import Connection
+from ytstream.ledger import batch_history, ledger_rows
+from ytstream.text_table import counted
+
+from ..demo.guard import guarded
+from ..repository import root_of
+from . import batch_rows, differences, revisions
+from .batch_rows import Part
+from .version_run import Source, Version, replay, source
+
+#: The exit code when an output differs.
+DIFFERS = 5
+MOST_BATCHES = 1_000
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is rehearsed."""
+
+    config: Path
+    #: How many of the last batches, or those that ended after a time.
+    batches: int = 20
+    since: datetime | None = None
+    #: The commit to compare with; None: the one that is deployed.
+    commit: str | None = None
+    #: Columns that do not count.
+    without: Collection[str] = ()
+
+
+def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
+    """Compare and tell; return the exit code. Raises JobError where that is not possible."""
+    root = root_of(connection.job.package)
+    numbers = _numbers(connection, wanted)
+    commit = revisions.resolved(root, wanted.commit or revisions.deployed(connection))
+    given = _taken(connection, numbers, say)
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, guarded(folder=name):
+        folder = Path(name)
+        before = folder / "before"
+        revisions.extract(root, commit, before)
+        if not (before / "src" / connection.job.package).is_dir():
+            raise JobError(
+                f"commit {commit[:12]} has no src/{connection.job.package}",
+                "name a commit of this job: --commit REVISION",
+            )
+        config, package = wanted.config, connection.job.package
+        versions = [
+            Version(f"commit {commit[:12]}", package, before, _config(root, before, config)),
+            Version("the working tree", package, root, config.resolve()),
+        ]
+        found = []
+        for version in versions:
+            say(f"{version.name}: {counted(len(given.parts), 'batch')} on a minicluster")
+            found.append(replay(version, given, connection, folder))
+    return _told(found[0], found[1], wanted.without, say)
+
+
+def _numbers(connection: Connection, wanted: Wanted) -> range:
+    """Return the numbers of the batches."""
+    head, (client, path) = batch_rows.head_of(connection), _ledger(connection)
+    first = max(1, head.number - wanted.batches + 1)
+    if wanted.since is not None:
+        last = batch_history.at(client, path, head, wanted.since)
+        oldest = max(1, head.number - ledger_rows.kept(head) + 1)
+        first = int(last["number"]) + 1 if last is not None else oldest
+    if (count := head.number + 1 - first) > MOST_BATCHES:
+        raise JobError(
+            f"those are {count} batches, of which all rows would be in memory at once",
+            f"name a later time, or --batches N with at most {MOST_BATCHES}",
+        )
+    if first > head.number:
+        raise JobError("the ledger has no batch of that time", "`status` lists the last batches")
+    return range(first, head.number + 1)
+
+
+def _taken(connection: Connection, numbers: range, say: Say) -> Source:
+    """Read the rows of the batches. Raises JobError if none is left."""
+    parts, trimmed = list[Part](), list[str]()
+    for row in batch_history.batches(*_ledger(connection), numbers):
+        rows, lines = batch_rows.rows_of(connection, ledger_rows.ranges_of(row))
+        trimmed += lines
+        if rows:
+            parts.append(Part(ledger_rows.batch_name(int(row["epoch"]), int(row["batch"])), rows))
+    for line in trimmed:
+        say(f"not rehearsed: {line}")
+    if not parts:
+        raise JobError(
+            f"no row of {counted(len(numbers), 'batch')} is left in the queues",
+            "name more batches, or let the queues keep their rows longer",
+        )
+    rows_read = sum(len(part.rows) for part in parts)
+    say(f"read {counted(rows_read, 'row')} of {counted(len(parts), 'batch')}, "
+        f"{parts[0].name} to {parts[-1].name}")  # fmt: skip
+    return source(connection, parts, batch_rows.reference_of(connection))
+
+
+def _told(
+    before: dict[str, differences.Rows],
+    after: dict[str, differences.Rows],
+    without: Collection[str],
+    say: Say,
+) -> int:
+    is_equal = True
+    for name in {**before, **after}:
+        if name not in before or name not in after:
+            say(f"{name}: an output only {'after' if name in after else 'before'}")
+            is_equal = False
+            continue
+        found = differences.difference(before[name], after[name], without)
+        is_equal &= found.is_equal
+        for line in differences.lines(name, found, before[name].key):
+            say(line)
+    say("equal" if is_equal else "not equal")
+    return 0 if is_equal else DIFFERS
+
+
+def _ledger(connection: Connection) -> tuple[Client, str]:
+    return connection.client, connection.settings.ledger
+
+
+def _config(root: Path, before: Path, config: Path) -> Path:
+    """Return the configuration as the commit has it, else that of the working tree."""
+    config = config.resolve()
+    if config.is_relative_to(root.resolve()):
+        own = before / config.relative_to(root.resolve())
+        return own if own.is_file() else config
+    return config

@@ -1,0 +1,417 @@
+"""Rows of the output `rejected` that transform.py accepts by now: into the outputs, once.
+
+The rows of one chunk go through REJECT, transform() and outputs() as they are now. What passes is
+written through SPYT's sink into a tablet transaction of the runtime's own, which deletes those rows
+from `rejected` and tells the ledger. So two replays at the same time, or one beside the running
+job, write no row twice. And a replay replaces no row: where the key is the position, as under
+`idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
+recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
+output has another key, nothing tells which of two rows is newer: the person who replays has to
+choose. Rows that a `rewind` goes back over are the job's own to write: see reread.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ytstream.connector.java import jvm_of
+from ytstream.connector.spyt import inside
+from ytstream.connector.tablet_transactions import Tablets, Transaction
+from ytstream.errors import JobError
+from ytstream.job import REJECTED, Connection, Job
+from ytstream.ledger import ledger_rows
+from ytstream.outputs.output_frames import computed
+from ytstream.outputs.row_json import INEXACT, is_inexact
+from ytstream.outputs.sink import write_outputs
+from ytstream.query.pipeline import Flow
+from ytstream.rejected import tagging
+from ytstream.schema.columns import key_of
+from ytstream.spark.source import INNER_POSITION
+
+from . import reread
+from .reread import Reading, Readings
+
+#: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
+CHUNK = 10_000
+#: Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
+#: more: the JSON of a row has 16 MiB at most.
+CHUNK_BYTES = 16 * 1024**2
+#: Keys that one query names.
+_KEYS = 1_000
+
+
+@dataclass
+class Counts:
+    """What happened to the rejected rows, or would happen."""
+
+    #: Rows that left `rejected`; with --remove-dropped those that transform() drops, too.
+    passed: int = 0
+    #: Output -> its rows.
+    written: dict[str, int] = field(default_factory=dict)
+    #: Rows that REJECT rejects again, or whose JSON makes no row.
+    rejected: int = 0
+    inexact: int = 0
+    #: Rows that transform() makes nothing of.
+    dropped: int = 0
+    #: Rows at whose position an output has a row.
+    held: int = 0
+    #: Rows that a later batch has accepted, and rows that the next batches read.
+    accepted: int = 0
+    coming: int = 0
+    is_removing: bool = False
+
+    @property
+    def stayed(self) -> int:
+        """How many rows stay in `rejected`."""
+        dropped = 0 if self.is_removing else self.dropped
+        return self.rejected + dropped + self.held + self.accepted + self.coming
+
+    def reasons(self) -> Iterator[str]:
+        """Yield why rows stay."""
+        if again := self.rejected - self.inexact:
+            yield f"{again} of them since REJECT rejects them again"
+        if self.inexact:
+            yield f"{self.inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
+        if self.dropped and not self.is_removing:
+            yield (
+                f"{self.dropped} of them since transform() makes nothing of them "
+                "(--remove-dropped removes them)"
+            )
+        if self.held:
+            yield (
+                f"{self.held} of them since an output has a row at their position: they were read "
+                "again and accepted, or the queue was recreated"
+            )
+        if self.accepted:
+            yield (
+                f"{self.accepted} of them since a later batch has read their position again and "
+                "has not rejected it: they are in the outputs, or the queue was recreated"
+            )
+        if self.coming:
+            yield f"{self.coming} of them since the job reads them again: it was moved back"
+
+
+def replay(
+    spark: SparkSession, connection: Connection, flow: Flow, say: Callable[[str], None], *,
+    replace: bool = False, remove_dropped: bool = False,
+) -> str:  # fmt: skip
+    """Replay all rejected rows; return how many passed and how many stay.
+
+    With ``replace`` they may replace rows with the same key, and with ``remove_dropped`` those that
+    transform() drops leave `rejected`. Raises JobError as verify_job() does. What was done before
+    an error stays done.
+    """
+    verify_job(connection.job)
+    verify_keys(connection, replace=replace)
+    tablets, counts = Tablets(jvm_of(spark), connection.settings), _counts(remove_dropped)
+    readings, last = reread.read(connection), ()
+    while True:
+        with tablets.transaction() as transaction:
+            found = _read(connection, transaction.select, last)
+            if not found:
+                break
+            free = _free(connection, transaction.select, readings, found, counts)
+            _replay(spark, connection, flow, tablets, transaction, free, counts)
+        last = _place(connection, found[-1])
+        say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
+    return f"{_gone(counts, 'went')}; {_said(connection, counts, 'stay')}"
+
+
+def rehearse(
+    spark: SparkSession, connection: Connection, flow: Flow, *, remove_dropped: bool = False
+) -> list[str]:
+    """Return what `replay` would do now; changes nothing. Raises JobError where it would.
+
+    Where rows may replace others it says so instead.
+    """
+    verify_job(connection.job)
+    select, counts = connection.client.select_rows, _counts(remove_dropped)
+    readings, last = reread.read(connection), ()
+    while found := _read(connection, select, last):
+        _count(spark, connection, flow, _free(connection, select, readings, found, counts), counts)
+        last = _place(connection, found[-1])
+    keyed = _keyed(connection)
+    return [
+        f"{_gone(counts, 'would go')}; {_said(connection, counts, 'would stay')}",
+        *(
+            f"{connection.settings.outputs[name]}: {rows} more"
+            + (" at most: each replaces a row with its key, if there is one" * (name in keyed))
+            for name, rows in counts.written.items()
+        ),
+        *(["it needs --replace: a replaced row may be newer"] if keyed else []),
+        "nothing was changed",
+    ]
+
+
+def _counts(remove_dropped: bool) -> Counts:
+    return Counts(is_removing=remove_dropped)
+
+
+def _gone(counts: Counts, verb: str) -> str:
+    removed = counts.dropped if counts.is_removing else 0
+    said = f"{counts.passed - removed} rows {verb} into the outputs"
+    if removed:
+        said += f", {removed} that transform() drops {verb} out of `rejected`"
+    return said
+
+
+def _said(connection: Connection, counts: Counts, verb: str) -> str:
+    return ", ".join([f"{counts.stayed} {verb} in {_path(connection)}", *counts.reasons()])
+
+
+def _free(
+    connection: Connection,
+    select: Callable[[str], Iterable[Any]],
+    readings: Readings,
+    found: list[dict[str, Any]],
+    counts: Counts,
+) -> list[dict[str, Any]]:
+    """Return those of ``found`` that may be replayed; count the others."""
+    taken, free = _taken(connection, select, found), []
+    for row in found:
+        queue = row.get("queue_id", connection.settings.queues[0])
+        reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
+        if _place(connection, row) in taken:
+            counts.held += 1
+        elif reading is Reading.ACCEPTED:
+            counts.accepted += 1
+        elif reading is Reading.NEXT:
+            counts.coming += 1
+        else:
+            free.append(row)
+    return free
+
+
+def _count(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    counts: Counts,
+) -> None:  # fmt: skip
+    """Count what ``_replay`` would do with the rows of ``found``."""
+    with _judged(spark, connection, flow, found, counts) as (rows, _):
+        if rows is not None:
+            with flow.outputs.finished(flow.outputs.transformed(rows)) as finished:
+                for name, frame in flow.outputs.of(finished).items():
+                    with computed(frame) as made:  # a count alone might skip a column that fails
+                        counts.written[name] = counts.written.get(name, 0) + made.count()
+
+
+def _keyed(connection: Connection) -> list[str]:
+    """Return the outputs whose key is not the position."""
+    key = _key(connection)
+    return [
+        name
+        for name, columns in connection.job.output_columns.items()
+        if name != REJECTED and key_of(columns) not in ((), key)
+    ]
+
+
+def verify_keys(connection: Connection, *, replace: bool) -> None:
+    """Raise JobError if a replay may put an older row over a newer one, unless it is wanted."""
+    keyed = [] if replace else _keyed(connection)
+    if keyed:
+        where = ", ".join(connection.settings.outputs[name] for name in keyed)
+        raise JobError(
+            f"a replay may put an older row over a newer one: {where} has a key of its own",
+            "--replace (REPLACE=1) if rejected rows may replace those with the same key, or send "
+            "the rows into a queue of the job again; nothing was changed",
+        )
+
+
+def verify_job(job: Job) -> None:
+    """Raise JobError for a job that rejects no rows, keeps a state or has a static output."""
+    if not job.reject:
+        raise JobError(
+            "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+        )
+    if job.kind.is_stateful:
+        raise JobError(
+            f"a job of processing {job.processing} replays no rows: its state has moved on, and "
+            "they would be late or counted without the rows they belong to",
+            "send the rows that transform.py accepts now into a queue of the job again while their "
+            "event time is in front of the watermark; or `rewind`, which reads older rows again",
+        )
+    if job.static:
+        raise JobError(
+            f"the outputs {', '.join(job.static)} are static: their tables are those of "
+            "micro-batches, and a replay is none",
+            "put the rows that transform.py accepts now into a queue of the job again",
+        )
+
+
+@contextmanager
+def _judged(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    counts: Counts,
+) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:  # fmt: skip
+    """Give the rows that go into the outputs, None without any, and the keys that leave `rejected`.
+
+    Counts all rows of ``found``.
+    """
+    dropped: set[tuple[Any, ...]] = set()
+    if not found:
+        yield None, []
+        return
+    with computed(tagging.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
+        deleted = _keys(connection, rows)
+        passed = {_place(connection, key) for key in deleted}
+        chosen = [row for row in found if _place(connection, row) in passed]
+        if _made(flow, rows) < len(chosen):
+            dropped = {_place(connection, r) for r in _dropped(spark, connection, flow, chosen)}
+        counts.rejected += len(found) - len(chosen)
+        counts.inexact += sum(is_inexact(row["row"]) for row in found)
+        counts.dropped += len(dropped)
+        if dropped and not counts.is_removing:
+            deleted = [key for key in deleted if _place(connection, key) not in dropped]
+        counts.passed += len(deleted)
+        yield (tagging.passed(rows) if len(dropped) < len(chosen) else None), deleted
+
+
+def _keys(connection: Connection, rows: DataFrame) -> list[dict[str, Any]]:
+    """Return the keys of the rows that REJECT accepts."""
+    key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
+    chosen = rows.filter(F.col(tagging.REASON).isNull()).select(*(names[name] for name in key))
+    return [{name: row[names[name]] for name in key} for row in chosen.collect()]
+
+
+def _made(flow: Flow, rows: DataFrame) -> int:
+    """Return how many rows transform() makes of those that REJECT accepts."""
+    with computed(flow.outputs.transformed(tagging.passed(rows))) as made:
+        return made.count()
+
+
+def _dropped(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return those of ``found``, which REJECT accepts, that transform() makes nothing of.
+
+    The rows that it makes need not say which row each is made of. So halves are tried, as long as
+    one makes fewer rows than it has.
+    """
+    if not found:
+        return []
+    with computed(tagging.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
+        made = _made(flow, rows)
+    if made >= len(found):
+        return []
+    if made == 0:
+        return found
+    half = len(found) // 2
+    return [
+        *_dropped(spark, connection, flow, found[:half]),
+        *_dropped(spark, connection, flow, found[half:]),
+    ]
+
+
+def _replay(
+    spark: SparkSession, connection: Connection, flow: Flow, tablets: Tablets,
+    transaction: Transaction, found: list[dict[str, Any]], counts: Counts,
+) -> None:  # fmt: skip
+    """Write the rows of ``found`` that pass now, and delete them."""
+    job, started, written = connection.job, datetime.now(UTC), dict[str, int]()
+    with _judged(spark, connection, flow, found, counts) as (rows, deleted):
+        if rows is not None:
+            java, id_, proxy = tablets.java, transaction.id, transaction.proxy
+            passed = flow.outputs.transformed(rows)
+            with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
+                written = write_outputs(flow.outputs.of(finished), connection, java, 0)
+    if deleted:
+        transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
+        row = _row({**written, REJECTED: -len(deleted)}, started)
+        transaction.modify(connection.settings.ledger, ledger_rows.COLUMNS, [row])
+
+
+def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
+    """Return the row of a replay: rejected rows that went into the outputs after all."""
+    now = datetime.now(UTC)
+    return {
+        "kind": "replay",
+        "number": ledger_rows.microseconds(now),
+        "epoch": 0,
+        "batch": -1,
+        "rows_read": 0,
+        "rows_written": dict(written),
+        "started": ledger_rows.microseconds(started),
+        "ended": ledger_rows.microseconds(now),
+    }
+
+
+def _arrived(
+    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+) -> DataFrame:
+    """Return the rows as they came out of their queues. A row whose JSON is damaged is left out."""
+    queue = [name for name in ("queue_id",) if name in _key(connection)]
+    columns = [*queue, *INNER_POSITION, "reason", "row"]
+    types = [*("string" for _ in queue), "long", "long", "string", "string"]
+    schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
+    frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
+    fields = [flow.arrived.schema[column.name] for column in connection.job.queue_columns]
+    rows = tagging.restored(frame, StructType(fields)).drop(tagging.REASON)
+    position = connection.guarantee.position
+    return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
+
+
+def _read(
+    connection: Connection, select: Callable[[str], Iterable[Any]], last: tuple[Any, ...]
+) -> list[dict[str, Any]]:
+    """Return the next rows after the key ``last``: as many as fit into one transaction."""
+    key, path = ", ".join(_key(connection)), _path(connection)
+    after = f" where ({key}) > {_literal(last)}" if last else ""
+    tail = f"order by {key} limit {CHUNK}"
+    size, end = 0, last
+    for row in select(f"{key}, length(row) as size from [{path}]{after} {tail}"):
+        size += int(row["size"])
+        if size > CHUNK_BYTES and end != last:
+            break
+        end = _place(connection, row)
+    if end == last:
+        return []
+    until = f"{after} and" if last else " where"
+    query = f"{key}, reason, row, time from [{path}]{until} ({key}) <= {_literal(end)} {tail}"
+    return list(select(query))
+
+
+def _taken(
+    connection: Connection, select: Callable[[str], Iterable[Any]], found: list[dict[str, Any]]
+) -> set[tuple[Any, ...]]:
+    """Return the keys among those of ``found`` at which an output has a row already.
+
+    A replay reads in its transaction: a row that the job writes there later makes its commit fail.
+    """
+    key = _key(connection)
+    names = ", ".join(key)
+    taken: set[tuple[Any, ...]] = set()
+    for output, columns in connection.job.output_columns.items():
+        if output == REJECTED or key_of(columns) != key:
+            continue
+        path = connection.settings.outputs[output]
+        for start in range(0, len(found), _KEYS):
+            keys = [_literal(_place(connection, row)) for row in found[start : start + _KEYS]]
+            query = f"{names} from [{path}] where ({names}) in ({', '.join(keys)})"
+            taken |= {_place(connection, row) for row in select(query)}
+    return taken
+
+
+def _place(connection: Connection, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _key(connection))
+
+
+def _literal(values: tuple[Any, ...]) -> str:
+    """Return the values as a tuple of the query language."""
+    shown = (f'"{value}"' if isinstance(value, str) else str(value) for value in values)
+    return f"({', '.join(shown)})"
+
+
+def _key(connection: Connection) -> tuple[str, ...]:
+    return key_of(connection.job.output_columns[REJECTED])
+
+
+def _path(connection: Connection) -> str:
+    return connection.settings.outputs[REJECTED]

@@ -1,0 +1,1 @@
+"""Some hours of the ledger as one HTML file."""

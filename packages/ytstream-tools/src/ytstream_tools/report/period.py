@@ -1,0 +1,143 @@
+"""What the ledger tells of some hours: batches, epochs, moves, and how the last process ended.
+
+A day may have 100,000 batches, so no more than MOST of them are read. From a longer period it reads
+two successive ones at a time, at equal distances: the second of the two shows what the first left.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from ytstream.cluster.client import Client
+from ytstream.errors import JobError
+from ytstream.job import Connection
+from ytstream.ledger import batch_history, ledger_rows, positions
+from ytstream.ledger.ledger_rows import Head
+from ytstream.recovery import stop_request
+
+from ..status import job_status
+from ..status.job_status import Done
+
+#: Batches that are read for the curves, and rows of one request.
+MOST, _REQUEST = 2_000, 500
+#: Batches of the table.
+LAST = 20
+#: Epochs that are looked for batch by batch where batches were left out: the last ones.
+_LOOKED_FOR = 20
+#: Moves that are marked.
+_MOVES = 200
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened beside the batches."""
+
+    time: datetime
+    #: "epoch", "skip", "rewind" or "end".
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Period:
+    """What was read."""
+
+    head: Head
+    #: Those of the period that were read, in their order, and the last ones, whatever their age.
+    batches: Sequence[Done]
+    last: Sequence[Done]
+    #: How many batches the period has, and for how many one that was read stands.
+    count: int
+    weight: float
+    marks: Sequence[Mark]
+    begin: datetime
+    end: datetime
+
+
+def read(connection: Connection, hours: float, now: datetime) -> Period:
+    """Return the hours before the last batch, and what has come since.
+
+    Raises JobError for a ledger without a batch.
+    """
+    client, path = connection.client, connection.settings.ledger
+    if not client.exists(path):
+        raise JobError(f"the ledger {path} is missing", "correct `ledger`, or run `provision`")
+    head = positions.read_head(path, client.select_rows)
+    last = _batches(client, path, _newest(head, LAST))
+    if head is None or not last:
+        raise JobError(
+            f"the ledger {path} has no batch, so there is nothing to draw",
+            "start the job; `status` shows where it is",
+        )
+    length, latest = timedelta(hours=hours), last[-1].ended
+    before = batch_history.at(client, path, head, latest - length)
+    first = head.number - ledger_rows.kept(head) if before is None else int(before["number"])
+    numbers = range(max(1, first + 1), head.number + 1)
+    step = max(1, -(-2 * len(numbers) // MOST)) if len(numbers) > MOST else 1
+    wanted = [n for n in numbers if step == 1 or (head.number - n) % step < 2]
+    batches = _batches(client, path, wanted)
+    marks = [
+        *_epochs(client, path, batches),
+        *_moves(client, path, batches[0].epoch),
+        *_end(connection, head),
+    ]
+    begin = max(latest - length, batches[0].started)
+    end = max(latest, min(now, latest + length), *(mark.time for mark in marks))
+    return Period(
+        head,
+        batches,
+        last,
+        len(numbers),
+        1.0 if step == 1 else step / 2,
+        sorted((mark for mark in marks if mark.time >= begin), key=lambda mark: mark.time),
+        begin,
+        end,
+    )
+
+
+def _newest(head: Head | None, count: int) -> range:
+    return range(max(1, head.number - count + 1), head.number + 1) if head is not None else range(0)
+
+
+def _batches(client: Client, path: str, numbers: Sequence[int]) -> list[Done]:
+    return [
+        job_status.done(row)
+        for start in range(0, len(numbers), _REQUEST)
+        for row in batch_history.batches(client, path, numbers[start : start + _REQUEST])
+    ]
+
+
+def _epochs(client: Client, path: str, batches: Sequence[Done]) -> Iterator[Mark]:
+    """Yield the starts between these batches, at the first batch of each."""
+    changes = [(one, other) for one, other in pairwise(batches) if one.epoch != other.epoch]
+    for number, (one, other) in enumerate(reversed(changes)):
+        between: Sequence[Done] = ()
+        if number < _LOOKED_FOR:
+            between = _batches(client, path, range(one.number + 1, other.number))
+        for before, after in pairwise([one, *between, other]):
+            if before.epoch != after.epoch:
+                starts = after.epoch - before.epoch
+                without = f", {starts - 1} of {starts} starts had no batch" if starts > 1 else ""
+                yield Mark(after.started, "epoch", f"epoch {after.epoch}{without}")
+
+
+def _moves(client: Client, path: str, epoch: int) -> Iterator[Mark]:
+    query = f"{ledger_rows.moves_query(path)} and number >= {epoch} limit {_MOVES}"
+    for row in client.select_rows(query):
+        pairs = [pair for rows in ledger_rows.moved_of(row).values() for pair in rows.values()]
+        text = {"skip": "trimmed rows were skipped", "rewind": "rewind"}[str(row["kind"])]
+        forward = sum(max(0, now - was) for was, now in pairs)
+        back = sum(max(0, was - now) for was, now in pairs)
+        yield Mark(
+            ledger_rows.time_of(row["ended"]), str(row["kind"]),
+            f"{text}: {forward} rows forward, {back} back",
+        )  # fmt: skip
+
+
+def _end(connection: Connection, head: Head) -> Iterator[Mark]:
+    """Yield how the process of the last epoch has ended, if it has said so."""
+    for row in connection.client.select_rows(ledger_rows.end_query(connection.settings.ledger)):
+        if row["epoch"] == head.epoch:
+            how = str(row["state"]["how"]).removeprefix(stop_request.FAILED)
+            yield Mark(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")

@@ -1,0 +1,304 @@
+"""Where the job is, as one value: read from queues, ledger and Cypress, without a driver."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from ytstream.cluster import operation
+from ytstream.cluster.client import cluster_name, facts
+from ytstream.cluster.operation import Operation, Run
+from ytstream.job import Connection
+from ytstream.ledger import batch_history, ledger_rows, positions
+from ytstream.ledger.batch_history import Row
+from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.offsets import Queue
+from ytstream.recovery import completeness, spark_logs, staging, stop_request
+from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.lock import InstanceLock
+
+from ..submitting import version_history
+from ..submitting.version_history import Version
+
+#: Batches that are read: rejected rows are theirs.
+LOOKED_AT = 100
+#: Those that are shown, and whose rows per second are counted.
+RECENT = 10
+#: Versions that are shown.
+SHOWN = 5
+_DAY = timedelta(days=1)
+#: What may have become of a process: FAILED has said why, KILLED has not.
+NEVER, RUNNING, ENDED, FAILED, KILLED = "never started", "running", "ended", "failed", "killed"
+STATES = (NEVER, RUNNING, ENDED, FAILED, KILLED)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition of one queue."""
+
+    queue: str
+    number: int
+    #: Rows of the queue: the first one that is kept, and the one after the last.
+    first: int
+    end: int
+    #: The row that the consumer reads next, and the one that the next batch does.
+    consumer: int
+    next: int
+    #: How long the first row that waits has waited. None: no row waits, or it is not known.
+    seconds: float | None = None
+
+    @property
+    def lag(self) -> int:
+        """How many rows wait."""
+        return max(0, self.end - self.next)
+
+
+@dataclass(frozen=True)
+class Done:
+    """One batch of the ledger."""
+
+    epoch: int
+    batch: int
+    number: int
+    started: datetime
+    ended: datetime
+    read: int
+    written: Mapping[str, int]
+    rejected: Mapping[str, int]
+    late: int
+    ranges: Mapping[str, Mapping[int, tuple[int, int]]]
+
+    @property
+    def name(self) -> str:
+        """Its name in the log."""
+        return ledger_rows.batch_name(self.epoch, self.batch)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return (self.ended - self.started).total_seconds()
+
+
+@dataclass(frozen=True)
+class State:
+    """What a job with state keeps."""
+
+    #: None: no batch has counted it.
+    rows: int | None
+    #: In the checkpoint, all of which is read when the job starts.
+    bytes: int
+    #: Milliseconds since 1970; 0: there is none yet.
+    watermark: int
+
+
+@dataclass(frozen=True)
+class Static:
+    """Tables of static outputs that are not published."""
+
+    waiting: int
+    #: Paths of those whose batch the ledger does not know any more.
+    forgotten: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one look has found."""
+
+    time: datetime
+    cluster: str
+    partitions: Sequence[Partition]
+    #: None before the first start.
+    head: Head | None
+    #: The last batches, the newest one last.
+    batches: Sequence[Done]
+    #: One of STATES.
+    process: str
+    #: What the last process has said at its end.
+    how: str
+    #: The process that holds the job's lock; empty without one.
+    holder: str
+    #: Starts in the last day, without the first one of all.
+    epochs: int
+    state: State | None = None
+    static: Static | None = None
+    operation: Operation | None = None
+    runs: Sequence[Run] = ()
+    #: Those that were submitted, the newest first, as far as they are recorded.
+    versions: Sequence[Version] = ()
+
+    @property
+    def lag(self) -> int:
+        """How many rows wait."""
+        return sum(partition.lag for partition in self.partitions)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How long the row that waits longest has waited; 0 without one, None if not known."""
+        known = [p.seconds for p in self.partitions if p.lag and p.seconds is not None]
+        return max(known, default=None if self.lag else 0.0)
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the last batch ended; None before the first one."""
+        if not self.batches:
+            return None
+        return max(0.0, (self.time - self.batches[-1].ended).total_seconds())
+
+    @property
+    def recent(self) -> Sequence[Done]:
+        """The batches that are shown."""
+        return self.batches[-RECENT:]
+
+    @property
+    def rate(self) -> float | None:
+        """Rows per second while the recent batches were at work; None if none has taken time."""
+        work = sum(batch.seconds for batch in self.recent)
+        return sum(batch.read for batch in self.recent) / work if work > 0 else None
+
+    def seconds_left(self, arriving: float = 0.0) -> float | None:
+        """Return when no row would wait, with so many new rows per second; None: never."""
+        if not self.lag:
+            return 0.0
+        rate = (self.rate or 0.0) - arriving
+        return self.lag / rate if rate > 0 else None
+
+    @property
+    def rejected(self) -> Mapping[str, int]:
+        """The rows that REJECT kept out of the batches that were looked at, by reason."""
+        found: dict[str, int] = {}
+        for batch in self.batches:
+            for reason, rows in batch.rejected.items():
+                found[reason] = found.get(reason, 0) + rows
+        return found
+
+
+def read(connection: Connection) -> Standing:
+    """Return where everything is now. Raises JobError for a damaged ledger."""
+    client, settings, now = connection.client, connection.settings, datetime.now(UTC)
+    found = positions.read(client, settings)
+    head = found.begun
+    rows = (
+        batch_history.newest(client, settings.ledger, head, LOOKED_AT) if head is not None else []
+    )
+    batches = [done(row) for row in rows]
+    partitions = [p for queue in found.queues for p in _partitions(connection, queue, head, now)]
+    process, how, holder = _process(connection, head)
+    seen = stop_request.of_job(connection)
+    since = now - _DAY
+    return Standing(
+        now,
+        cluster_name(client),
+        [replace(p, seconds=_waited(p, batches, connection, now)) for p in partitions],
+        head,
+        batches,
+        process,
+        how,
+        holder,
+        batch_history.epochs_since(client, settings.ledger, head, since) if head is not None else 0,
+        _state(connection, head),
+        _static(connection, head),
+        seen,
+        operation.runs(client, seen.id) if seen is not None else (),
+        version_history.read(client, settings, SHOWN),
+    )
+
+
+def done(row: Row) -> Done:
+    """Return the batch of a row of the ledger."""
+    return Done(
+        int(row["epoch"]),
+        int(row["batch"]),
+        int(row["number"]),
+        ledger_rows.time_of(row["started"]),
+        ledger_rows.time_of(row["ended"]),
+        int(row["rows_read"]),
+        {str(name): int(count) for name, count in row["rows_written"].items()},
+        ledger_rows.rejected_of(row),
+        ledger_rows.late_of(row),
+        ledger_rows.ranges_of(row),
+    )
+
+
+def _partitions(
+    connection: Connection, queue: Queue, head: Head | None, now: datetime
+) -> Sequence[Partition]:
+    """Return the partitions of a queue, with the age of their first rows where rows have times."""
+    ends = head.ends.get(queue.path, {}) if head is not None else queue.consumed
+    found = [
+        Partition(queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0))
+        for p, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True))
+    ]
+    written = _written(connection, queue.path, [p for p in found if p.lag])
+    return [
+        replace(p, seconds=max(0.0, now.timestamp() - written[p.number]))
+        if p.number in written
+        else p
+        for p in found
+    ]
+
+
+def _written(connection: Connection, path: str, late: Sequence[Partition]) -> dict[int, int]:
+    """Return when the first row of each partition that waits was written, by the rows' own times.
+
+    Not every queue has them.
+    """
+    rows = {p.number: max(p.next, p.first) for p in late}
+    found = completeness.timestamps(connection.client, path, rows) or {}
+    return {number: timestamp >> completeness.SECONDS_BIT for number, timestamp in found.items()}
+
+
+def _waited(
+    partition: Partition, batches: Sequence[Done], connection: Connection, now: datetime
+) -> float | None:
+    """Return how long the first waiting row has waited; without a time of its own, at most so long.
+
+    A batch that has read less of a partition than a batch may has left no row there.
+    """
+    if not partition.lag or partition.seconds is not None:
+        return partition.seconds
+    most = connection.settings.max_rows_per_partition
+    for batch in reversed(batches):
+        first, end = batch.ranges.get(partition.queue, {}).get(partition.number, (0, 0))
+        if end - first < most:
+            return max(0.0, (now - batch.started).total_seconds())
+    return None
+
+
+def _process(connection: Connection, head: Head | None) -> tuple[str, str, str]:
+    """Return what became of the process that has raised the epoch, its last word, and the holder.
+
+    The last word of a process' name is another one each time that it names itself.
+    """
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    holder = next((owner for _, owner, _ in lock.holders()), "")
+    if head is None:
+        return NEVER, "", holder
+    how = stop_request.how_it_ended(connection, head.owner)
+    if how is not None:
+        return FAILED if how.startswith(stop_request.FAILED) else ENDED, how, holder
+    is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
+    return RUNNING if is_held else KILLED, "", holder
+
+
+def _state(connection: Connection, head: Head | None) -> State | None:
+    if not connection.job.kind.is_stateful or head is None or head.folder is None:
+        return None
+    client, folder = connection.client, path_of(connection.settings, head.folder)
+    usage = facts(client, folder, ["recursive_resource_usage"])
+    if usage is None:  # the next start refuses, and says what to do
+        return State(head.state_rows, 0, 0)
+    size = int(usage["recursive_resource_usage"]["disk_space"])
+    watermark = spark_logs.watermark(client, folder, head.batch) if head.batch >= 0 else 0
+    return State(head.state_rows, size, watermark)
+
+
+def _static(connection: Connection, head: Head | None) -> Static | None:
+    if not connection.job.static:
+        return None
+    client, settings = connection.client, connection.settings
+    written = staging.written(client, settings)
+    named = staging.named(client, settings, written)
+    forgotten: set[staging.Table] = set()
+    if head is not None:
+        others = {table for table in written if table.epoch < head.epoch} - named.keys()
+        forgotten = staging.forgotten(client, settings, others, head.number)
+    return Static(len(named), [table.path_in(settings) for table in sorted(forgotten)])

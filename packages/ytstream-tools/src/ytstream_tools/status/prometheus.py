@@ -1,0 +1,179 @@
+"""`metrics`: where the job is, for Prometheus, served or written once.
+
+Names follow Prometheus' conventions ("Metric and label naming"): a prefix, base units, `_total` for
+what only grows. Counters come from the ledger's totals, so a restart of the job does not reset
+them, and a scrape that was missed loses nothing.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from yt.common import YtError
+
+from ytstream.errors import JobError, RestartableError
+from ytstream.job import REJECTED, Connection
+from ytstream.log import say, warn
+
+from . import job_status
+from .job_status import STATES, Standing
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
+_LOOP_SECONDS = 3600.0
+
+#: Metric -> its help. One that ends with _total is a counter, any other a gauge.
+HELP: Mapping[str, str] = {
+    "ytstream_up": "Whether cluster and ledger could be read: 1 or 0, then alone.",
+    "ytstream_lag_rows": "Rows of the partition that no batch has read.",
+    "ytstream_lag_seconds": "How long the first of these rows has waited; none if nothing tells.",
+    "ytstream_queue_rows_total": "Rows that were ever put into the partition.",
+    "ytstream_rows_read_total": "Rows that batches have read.",
+    "ytstream_rows_written_total": "Rows that batches have written, by output.",
+    "ytstream_rows_rejected_total": "Rows that REJECT has kept out, by reason.",
+    "ytstream_rows_late_total": "Rows behind the watermark, which are in no output.",
+    "ytstream_batches_total": "Batches that have happened.",
+    "ytstream_batch_seconds_total": "Seconds that batches have taken.",
+    "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",
+    "ytstream_epoch": "The epoch: each start of the query raises it.",
+    "ytstream_head_age_seconds": "Seconds since the last batch ended.",
+    "ytstream_process_state": "What became of the last process: 1 for the state that holds.",
+    "ytstream_read_minus_written_rows": "Of a map: rows read, less those in output and rejected.",
+    "ytstream_state_rows": "Rows of the state after the last batch.",
+    "ytstream_state_checkpoint_bytes": "Size of the checkpoint that a start reads.",
+    "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
+    "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
+}
+#: Metric, labels besides `app`, and value. Prometheus itself gives every series a label `job`.
+Sample = tuple[str, Mapping[str, str], float]
+
+
+def samples(connection: Connection, found: Standing) -> Iterator[Sample]:
+    """Yield the figures of one look."""
+    yield "ytstream_up", {}, 1
+    for part in found.partitions:
+        where = {"queue": part.queue, "partition": str(part.number)}
+        yield "ytstream_lag_rows", where, part.lag
+        if not part.lag or part.seconds is not None:
+            yield "ytstream_lag_seconds", where, part.seconds or 0.0
+        yield "ytstream_queue_rows_total", where, part.end
+    for state in STATES:
+        yield "ytstream_process_state", {"state": state}, float(found.process == state)
+    if found.head is not None:
+        yield from _of_batches(connection, found)
+    if found.state is not None:
+        yield "ytstream_state_checkpoint_bytes", {}, found.state.bytes
+        if found.state.rows is not None:
+            yield "ytstream_state_rows", {}, found.state.rows
+        if found.state.watermark:
+            yield "ytstream_watermark_timestamp_seconds", {}, found.state.watermark / 1000
+    if found.static is not None:
+        yield "ytstream_static_tables_waiting", {}, found.static.waiting
+
+
+def _of_batches(connection: Connection, found: Standing) -> Iterator[Sample]:
+    if (head := found.head) is None:
+        return
+    totals, job = head.totals, connection.job
+    yield "ytstream_epoch", {}, head.epoch
+    yield "ytstream_batches_total", {}, head.number
+    yield "ytstream_rows_read_total", {}, totals.read
+    for output in job.outputs:
+        yield "ytstream_rows_written_total", {"output": output}, totals.written.get(output, 0)
+    # A reason appears before its first row, so that the first one is an increase.
+    for reason in dict.fromkeys((*job.reject, *totals.rejected)):
+        yield "ytstream_rows_rejected_total", {"reason": reason}, totals.rejected.get(reason, 0)
+    if job.kind.is_stateful:
+        yield "ytstream_rows_late_total", {}, totals.late
+    yield "ytstream_batch_seconds_total", {}, totals.seconds
+    if found.age is not None:
+        yield "ytstream_last_batch_seconds", {}, found.batches[-1].seconds
+        yield "ytstream_head_age_seconds", {}, found.age
+    if job.processing == "map":
+        written = sum(totals.written.get(name, 0) for name in ("output", REJECTED))
+        yield "ytstream_read_minus_written_rows", {}, totals.read - written
+
+
+def metrics_of(job: str, found: Iterable[Sample]) -> "list[Metric]":
+    """Return the samples as the client library has them."""
+    core = _library().metrics_core
+    made: dict[str, Metric] = {}
+    for name, labels, value in found:
+        if name not in made:
+            is_counter = name.endswith("_total")
+            kind = core.CounterMetricFamily if is_counter else core.GaugeMetricFamily
+            made[name] = kind(name, HELP[name], labels=["app", *labels])
+        made[name].add_metric([job, *labels.values()], value)  # type: ignore[attr-defined]
+    return [*made.values()]
+
+
+class Collector:
+    """Looks at the job whenever Prometheus asks; requests that come together take turns."""
+
+    def __init__(self, job: str, look: Callable[[], Iterable[Sample]]) -> None:
+        self._job, self._look = job, look
+        self._turn = threading.Lock()
+
+    def describe(self) -> "Iterable[Metric]":
+        """Return nothing: what there is depends on the job, and registering does not look."""
+        return ()
+
+    def collect(self) -> "Iterable[Metric]":
+        """Return what is found now; of a cluster that does not answer, that alone."""
+        with self._turn:
+            try:
+                found = [*self._look()]
+            except (YtError, OSError, JobError, RestartableError) as error:
+                warn(f"metrics: {error}")
+                found = [("ytstream_up", {}, 0.0)]
+        return metrics_of(self._job, found)
+
+
+def once(connection: Connection) -> str:
+    """Return the text of one look. Raises what the look raises."""
+    library = _library()
+    found = [*samples(connection, job_status.read(connection))]
+    registry = library.CollectorRegistry()
+    registry.register(Collector(connection.job.name, lambda: found))
+    return str(library.generate_latest(registry).decode())
+
+
+def serve(connection: Connection, address: str, port: int) -> None:
+    """Answer Prometheus until Ctrl-C or SIGTERM. Raises JobError for a port that is taken."""
+    library = _library()
+    registry: CollectorRegistry = library.CollectorRegistry()
+
+    def look() -> Iterator[Sample]:
+        return samples(connection, job_status.read(connection))
+
+    registry.register(Collector(connection.job.name, look))
+    try:
+        server, _ = library.start_http_server(port, addr=address, registry=registry)
+    except OSError as error:
+        raise JobError(
+            f"cannot listen on {address}:{port}: {error.strerror}", "name another --port"
+        ) from error
+    say(f"metrics on http://{address}:{server.server_port}/metrics, until Ctrl-C")
+    sys.stderr.flush()
+    try:
+        while True:
+            time.sleep(_LOOP_SECONDS)
+    except KeyboardInterrupt:
+        server.shutdown()
+
+
+def _library() -> ModuleType:
+    """Return the client library. Raises JobError where it is not installed."""
+    try:
+        import prometheus_client
+    except ImportError:
+        raise JobError(
+            "`metrics` needs the package prometheus-client, which is not installed here",
+            "pip install 'ytstream[metrics]'; `make setup` of the job's repository has it",
+        ) from None
+    return prometheus_client

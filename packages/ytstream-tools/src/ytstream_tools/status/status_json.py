@@ -1,0 +1,140 @@
+"""The JSON of `status`: one object, whose fields docs/status.md lists."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ytstream.cluster import operation
+from ytstream.job import Connection
+
+from ..submitting.version_history import Version
+from .job_status import Done, Partition, Standing
+
+#: Raised when a field goes or changes its meaning; a new field leaves it.
+VERSION = 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def text(connection: Connection, found: Standing) -> str:
+    """Return the document as text."""
+    return json.dumps(document(connection, found), ensure_ascii=False, indent=2)
+
+
+def document(connection: Connection, found: Standing) -> dict[str, Any]:
+    """Return what one look has found."""
+    head, job = found.head, connection.job
+    return {
+        "version": VERSION,
+        "time": _time(found.time),
+        "cluster": {"name": found.cluster, "proxy": connection.settings.proxy},
+        "job": {"name": job.name, "guarantee": job.guarantee, "processing": job.processing},
+        "process": {
+            "state": found.process,
+            "owner": head.owner if head is not None else None,
+            "said": found.how or None,
+            "lock": found.holder or None,
+        },
+        "epoch": {
+            "number": head.epoch if head is not None else 0,
+            "changes_last_day": found.epochs,
+        },
+        "lag": {
+            "rows": found.lag,
+            "seconds": found.lag_seconds,
+            "seconds_until_caught_up": found.seconds_left(),
+        },
+        "rows_per_second": found.rate,
+        "age_seconds": found.age,
+        "partitions": [_partition(one) for one in found.partitions],
+        "removed_queues": sorted(head.removed) if head is not None else [],
+        "batches": [_batch(one) for one in found.recent],
+        "rejected": {"batches": len(found.batches), "rows": dict(found.rejected)},
+        "totals": {
+            "batches": head.number if head is not None else 0,
+            **({} if head is None else asdict(head.totals)),
+        },
+        "state": _state(found),
+        "static": None if found.static is None else asdict(found.static),
+        "operation": _operation(connection, found),
+        "versions": [_version(one) for one in found.versions],
+    }
+
+
+def _partition(one: Partition) -> Mapping[str, Any]:
+    return {
+        "queue": one.queue,
+        "partition": one.number,
+        "first": one.first,
+        "end": one.end,
+        "consumer": one.consumer,
+        "next": one.next,
+        "lag_rows": one.lag,
+        "lag_seconds": one.seconds if one.lag else 0.0,
+    }
+
+
+def _batch(one: Done) -> Mapping[str, Any]:
+    return {
+        "name": one.name,
+        "number": one.number,
+        "started": _time(one.started),
+        "ended": _time(one.ended),
+        "seconds": one.seconds,
+        "rows_read": one.read,
+        "rows_written": dict(one.written),
+        "rejected": dict(one.rejected),
+        "late": one.late,
+    }
+
+
+def _state(found: Standing) -> Mapping[str, Any] | None:
+    if found.state is None:
+        return None
+    mark = found.state.watermark
+    return {
+        "rows": found.state.rows,
+        "checkpoint_bytes": found.state.bytes,
+        "watermark": _time(_EPOCH + timedelta(milliseconds=mark)) if mark else None,
+    }
+
+
+def _operation(connection: Connection, found: Standing) -> Mapping[str, Any] | None:
+    seen = found.operation
+    if seen is None:
+        return None
+    return {
+        "id": seen.id,
+        "alias": connection.settings.alias,
+        "state": seen.state,
+        "started": seen.started,
+        "ended": seen.ended or None,
+        "error": seen.error or None,
+        "attempts": len(found.runs),
+        "failed_attempts": sum(run.state == "failed" for run in found.runs),
+        "version": seen.note.get("version"),
+        "commit": seen.note.get("commit"),
+        "executors": seen.executors,
+        "page": operation.address(connection.client, seen.id) or None,
+        "spark_page": seen.description.get("Web UI"),
+    }
+
+
+def _version(one: Version) -> Mapping[str, Any]:
+    return {
+        "operation": one.operation or None,
+        "version": one.note.get("version") or None,
+        "commit": one.note.get("commit") or None,
+        "files": one.identity[0] or None,
+        "configuration": one.identity[1] or None,
+        "user": one.user or None,
+        "state": one.state,
+        "started": one.started or None,
+        "ended": one.ended or None,
+        "how": one.how or None,
+    }
+
+
+def _time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,189 @@
+"""The tables of `status`: queues, consumer and ledger, the lag, the last batches, the operation."""
+
+from collections.abc import Iterator, Sequence
+
+from ytstream.cluster import operation
+from ytstream.job import Connection
+from ytstream.recovery import spark_logs, staging
+from ytstream.text_table import Cell, counted, duration, table
+
+from ..submitting.version_history import REFUSED, WORKS, Version
+from . import job_status
+from .job_status import KILLED, RECENT, RUNNING, Done, Standing
+
+__all__ = ["RECENT", "status", "text"]
+
+
+def status(connection: Connection) -> str:
+    """Return the tables of partitions and of batches, the lag, and how the last process ended."""
+    return text(connection, job_status.read(connection))
+
+
+def text(connection: Connection, found: Standing) -> str:
+    """Return what one look has found, for people."""
+    return "\n".join(
+        (
+            *_queues(connection, found),
+            *_batches(connection, found),
+            *_state(found),
+            *_operation(connection, found),
+            *_versions(found),
+        )
+    )
+
+
+def _queues(connection: Connection, found: Standing) -> Iterator[str]:
+    """Yield a table of each partition's rows, both offsets, and the lag; then the whole lag.
+
+    ``next`` is the row the next batch starts with, by the ledger; the consumer may be behind.
+    """
+    header = ("queue", "partition", "first", "end", "consumer", "next", "lag", "seconds")
+    yield table(header, [
+        (
+            *(p.queue, p.number, p.first, p.end, p.consumer, p.next, p.lag),
+            "" if p.seconds is None else round(p.seconds),
+        )
+        for p in found.partitions
+    ])  # fmt: skip
+    yield ""
+    where = f"cluster {found.cluster} at {connection.settings.proxy}"
+    yield f"{where}; lag: {counted(found.lag, 'row')}{_waiting(found)}"
+    for path in sorted(found.head.removed) if found.head else ():
+        yield f"{path} is not read any more; back, it continues where it was"
+
+
+def _waiting(found: Standing) -> str:
+    """Return how long rows wait, and when none will; empty where that is not known."""
+    waited, left = found.lag_seconds, found.seconds_left()
+    if not found.lag:
+        return ""
+    return ("" if waited is None else f", the first for {duration(waited)}") + (
+        "" if left is None else f"; without new rows caught up after {duration(left)} of work"
+    )
+
+
+def _batches(connection: Connection, found: Standing) -> Iterator[str]:
+    """Yield a table of the last batches, the newest last, and how fast they were."""
+    if not found.recent:
+        return
+    outputs = list(connection.job.outputs)
+    late = ["late"] if connection.job.kind.is_stateful else []
+    header = ("batch", "ended (UTC)", "rows read", *outputs, *late, "seconds")
+    yield ""
+    yield table(header, [_line(batch, outputs, late) for batch in found.recent])
+    yield ""
+    yield _speed(found.recent)
+    if found.rejected:
+        reasons = [f"{rows} {reason}" for reason, rows in sorted(found.rejected.items())]
+        yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"
+
+
+def _line(batch: Done, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cell, ...]:
+    return (
+        batch.name,
+        f"{batch.ended:%Y-%m-%d %H:%M:%S}",
+        batch.read,
+        # An output that was added later has no number in older rows.
+        *(batch.written.get(name, 0) for name in outputs),
+        *(batch.late for _ in late),
+        round(batch.seconds, 1),
+    )
+
+
+def _speed(batches: Sequence[Done]) -> str:
+    """Return how many rows were read per second: of the time at work, and of all time."""
+    rows = sum(batch.read for batch in batches)
+    work = sum(batch.seconds for batch in batches)
+    all_time = (batches[-1].ended - batches[0].started).total_seconds()
+    return (
+        f"the last {counted(len(batches), 'batch')}: {counted(rows, 'row')} in {work:.1f} s of work"
+        f"{_per_second(rows, work)}, {all_time:.1f} s with the pauses{_per_second(rows, all_time)}"
+    )
+
+
+def _per_second(rows: int, seconds: float) -> str:
+    return f" ({rows / seconds:.0f} rows/s)" if seconds > 0 else ""
+
+
+def process_line(found: Standing) -> str:
+    """Return what became of the process that has raised the epoch."""
+    if found.head is None:
+        return "the job has not started yet"
+    how = {
+        RUNNING: "it runs",
+        KILLED: "it was killed: its lock is free, and it has not said that it ended",
+    }
+    return f"epoch {found.head.epoch} of {found.head.owner}: {how.get(found.process, found.how)}"
+
+
+def _state(found: Standing) -> Iterator[str]:
+    """Yield how the last process ended, how many batches there were, the state, and what waits."""
+    if found.head is None:
+        yield process_line(found)
+    else:
+        yield f"{process_line(found)}; {counted(found.head.number, 'batch')} until now"
+        yield f"{counted(found.epochs, 'restart')} in the last day"
+    if found.holder and found.process != RUNNING:
+        yield f"the lock is held by {found.holder}"
+    if found.state is not None:
+        rows = "not counted yet" if found.state.rows is None else counted(found.state.rows, "row")
+        mark = spark_logs.named(found.state.watermark) if found.state.watermark else "none yet"
+        size = f"{found.state.bytes / 1024**2:.1f} MiB in the checkpoint"
+        yield f"state: {rows}, {size}; watermark: {mark}"
+    if found.static is not None:
+        waiting = counted(found.static.waiting, "table")
+        yield f"{waiting} of static outputs waiting for publication"
+        for path in found.static.forgotten:
+            yield f"{path}: {staging.FORGOTTEN}"
+
+
+def _operation(connection: Connection, seen: Standing) -> Iterator[str]:
+    """Yield what the cluster says of the job's operation; nothing for a job that has none."""
+    client, found, runs = connection.client, seen.operation, seen.runs
+    if found is None:
+        return
+    failed = sum(run.state == "failed" for run in runs)
+    note = found.note
+    began, ended = map(operation.moment, (found.started, found.ended))
+    when = f"at {ended}" if found.is_final else f"since {began}"
+    yield ""
+    yield (
+        f"operation {found.id}: {found.state} {when}; {counted(len(runs), 'attempt')}, "
+        f"{failed} failed"
+    )
+    if found.error:
+        yield f"its end: {found.error}"
+    yield (
+        f"alias {connection.settings.alias}, version {note.get('version') or '?'}, "
+        f"commit {note.get('commit') or '?'}"
+    )
+    if found.executors:
+        yield f"executors: operation {found.executors}"
+    if address := operation.address(client, found.id):
+        yield f"web interface: {address}"
+    if not found.is_final and (own := found.description.get("Web UI")):
+        yield f"Spark's own: {own}"
+
+
+def _versions(found: Standing) -> Iterator[str]:
+    """Yield a table of the versions that were submitted, the newest first."""
+    if not found.versions:
+        return
+    header = ("started (UTC)", "ended (UTC)", "commit", "configuration", "by", "how")
+    yield ""
+    yield table(header, [
+        (*(_minute(one.started), _minute(one.ended)), one.commit, one.identity[1], one.user, how)
+        for one in found.versions
+        for how in [_how(one)]
+    ])  # fmt: skip
+
+
+def _how(one: Version) -> str:
+    """Return what became of a version."""
+    if one.ended:
+        return f"refused: {one.how}" if one.state == REFUSED else one.how
+    return "runs" if one.state == WORKS else "started, no batch is known"
+
+
+def _minute(given: str) -> str:
+    return given[:19].replace("T", " ")

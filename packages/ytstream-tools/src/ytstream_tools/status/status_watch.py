@@ -1,0 +1,164 @@
+"""`status --watch`: a view that renews itself, for 80 columns over ssh."""
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from yt.common import YtError
+
+from ytstream.cluster.client import first_line
+from ytstream.job import Connection
+from ytstream.recovery import spark_logs
+from ytstream.text_table import Cell, counted, duration, table
+
+from . import job_status
+from .job_status import RUNNING, Partition, Standing
+
+_CLEAR, _HOME, _LINE_END, _REST = "\x1b[2J", "\x1b[H", "\x1b[K\n", "\x1b[J"
+#: Columns and lines of a terminal that does not say how large it is.
+SIZE = (80, 24)
+_BAR = 12
+#: Lines beside the partitions and the batches, with their headings.
+_OTHERS = 13
+
+
+def watch(connection: Connection, every: float, out: TextIO = sys.stdout) -> None:
+    """Show where the job is every so many seconds, until Ctrl-C; a cluster that is away may come.
+
+    What is no terminal gets one view after the other.
+    """
+    is_terminal = out.isatty()
+    found: Standing | None = None
+    out.write(_CLEAR if is_terminal else "")
+    try:
+        while True:
+            before, note = found, ""
+            try:
+                found = job_status.read(connection)
+            except (YtError, OSError) as error:
+                note = f"no answer: {first_line(error)}"
+            size = shutil.get_terminal_size(SIZE)
+            lines = view(connection, found, before, note, size) if found else [note]
+            if is_terminal:
+                out.write(_HOME + "".join(line + _LINE_END for line in lines) + _REST)
+            else:
+                out.write("\n".join(lines) + "\n\n")
+            out.flush()
+            time.sleep(every)
+    except KeyboardInterrupt:
+        return
+
+
+def view(
+    connection: Connection,
+    found: Standing,
+    before: Standing | None,
+    note: str = "",
+    size: tuple[int, int] = SIZE,
+) -> list[str]:
+    """Return the lines of one view, none longer than the terminal is wide."""
+    width, height = size
+    rows = max(2, (height - _OTHERS) // 2)
+    lines = [
+        *_head(connection, found, width),
+        *_lag(found, before),
+        *_rejected(found),
+        "",
+        *_partitions(found, rows, width),
+        "",
+        *_batches(found, rows),
+        "",
+        note or "Ctrl-C ends this view; the job does not notice it",
+    ]
+    return [line if len(line) <= width else line[: width - 3] + "..." for line in lines]
+
+
+def _head(connection: Connection, found: Standing, width: int) -> Iterator[str]:
+    name = f"{connection.job.name} on {found.cluster}"
+    clock = f"{found.time:%Y-%m-%d %H:%M:%S} UTC"
+    room = max(0, width - len(clock) - 2)
+    yield f"{name[:room]:<{room}}  {clock}"
+    if found.head is None:
+        yield found.process
+        return
+    said = f" ({found.how})" if found.how and found.process != RUNNING else ""
+    yield (
+        f"{found.process}{said}, epoch {found.head.epoch}, "
+        f"{counted(found.head.number, 'batch')}, {counted(found.epochs, 'restart')} in a day"
+    )
+    if found.state is not None:
+        mark = spark_logs.named(found.state.watermark) if found.state.watermark else "none yet"
+        rows = counted(found.state.rows or 0, "row")
+        yield f"state {rows}, {found.state.bytes / 1024**2:.1f} MiB; watermark {mark}"
+    if found.static is not None:
+        yield f"{counted(found.static.waiting, 'static table')} waiting for publication"
+
+
+def _lag(found: Standing, before: Standing | None) -> Iterator[str]:
+    arriving = arriving_between(before, found)
+    waited = "" if not found.lag or found.lag_seconds is None else duration(found.lag_seconds)
+    parts = [f"lag {found.lag:,} rows" + (f", {waited}" if waited else "")]
+    if found.rate is not None:
+        parts.append(f"reads {found.rate:,.0f} rows/s")
+    if arriving is not None:
+        parts.append(f"arriving {arriving:,.0f} rows/s")
+    if found.lag:
+        left = found.seconds_left(arriving or 0.0)
+        parts.append("does not catch up" if left is None else f"caught up in {duration(left)}")
+    yield " | ".join(parts)
+
+
+def arriving_between(before: Standing | None, found: Standing) -> float | None:
+    """Return how many rows per second have come into the queues between two looks."""
+    if before is None or before is found:
+        return None
+    seconds = (found.time - before.time).total_seconds()
+    rows = sum(p.end for p in found.partitions) - sum(p.end for p in before.partitions)
+    return max(0, rows) / seconds if seconds > 0 else None
+
+
+def _rejected(found: Standing) -> Iterator[str]:
+    if found.rejected:
+        most = sorted(found.rejected.items(), key=lambda item: -item[1])[:3]
+        yield "rejected: " + ", ".join(f"{rows:,} {reason}" for reason, rows in most)
+
+
+def _partitions(found: Standing, count: int, width: int) -> Iterator[str]:
+    """Yield the partitions in which most rows wait."""
+    late = sorted(found.partitions, key=lambda p: (-p.lag, p.queue, p.number))[:count]
+    most = max((p.lag for p in late), default=0)
+    room = max(12, width - 54 - _BAR)
+    rows: list[Sequence[Cell]] = [
+        (
+            *(_short(p.queue, room), p.number, p.next, p.end, p.lag),
+            "" if p.seconds is None else round(p.seconds),
+            "#" * _part(p, most),
+        )
+        for p in late
+    ]
+    header = ("queue", "partition", "next", "end", "lag", "seconds", "")
+    yield from table(header, rows).splitlines()
+    if len(found.partitions) > len(late):
+        yield f"... and {counted(len(found.partitions) - len(late), 'partition')} with less"
+
+
+def _part(partition: Partition, most: int) -> int:
+    return -(-_BAR * partition.lag // most) if most else 0
+
+
+def _short(path: str, room: int) -> str:
+    return path if len(path) <= room else "..." + path[len(path) - room + 3 :]
+
+
+def _batches(found: Standing, count: int) -> Iterator[str]:
+    rows: list[Sequence[Cell]] = [
+        (
+            *(b.name, f"{b.ended:%H:%M:%S}", b.read, sum(b.written.values())),
+            *(sum(b.rejected.values()), b.late, round(b.seconds, 1)),
+        )
+        for b in found.recent[-count:]
+    ]
+    header = ("batch", "ended", "read", "written", "rejected", "late", "seconds")
+    yield from table(header, rows).splitlines()

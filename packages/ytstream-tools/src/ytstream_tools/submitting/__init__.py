@@ -1,0 +1,1 @@
+"""Starts, replaces and rolls back the job on a cluster."""

@@ -1,0 +1,247 @@
+"""What a submit starts, as values: sizes, files, version and commit. Asks no cluster."""
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from yt import yson
+
+from ytstream import node
+from ytstream.cluster import operation
+from ytstream.declaration.archive import archive
+from ytstream.errors import JobError
+from ytstream.job import Connection
+from ytstream.settings import environment, toml_file
+from ytstream.settings.job_settings import Settings
+from ytstream.settings.plain_path import plain_file
+from ytstream.settings.resources import Sizes, sizes_of
+from ytstream.settings.submit_section import Submit
+from ytstream.text_table import table
+from ytstream.version import __version__, version_of
+
+from ..repository import root_of
+
+#: What the driver's job runs before Java and Python.
+ATTEMPT = Path(str(node.__file__)).with_name("attempt.sh")
+#: Where, in the package's archive, the module is that it calls. Among the job's files, Spark would
+#: copy it into a folder of its own and put that on the driver's sys.path (PythonRunner).
+ATTEMPT_MODULE = "ytstream/node"
+#: The folder beside the job's files that the archive of packages is unpacked into.
+ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is started, and from which files."""
+
+    connection: Connection
+    sizes: Sizes
+    #: The repository's folder for what is built.
+    folder: Path
+    main: Path
+    #: The configuration as it is shipped.
+    config: Path
+    package: Path
+    #: Words for spark-submit, as a person has typed them.
+    words: Sequence[str]
+    #: The version of pyproject.toml, and git's commit; empty where there is none.
+    version: str
+    commit: str
+    #: What tells this start from others: see ytstream_tools/submitting/fingerprint.py.
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+        return self.connection.settings
+
+    @property
+    def submit(self) -> Submit:
+        """The settings under [submit]."""
+        return self.settings.submit
+
+    @property
+    def without_a_way_back(self) -> str:
+        """The remedy where the running version could not come back."""
+        make = self.connection.make
+        return f"{make('stop')}, then {make('submit')}, without a way back"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that go into the job's folder beside main.py and the package."""
+        return (self.config, ATTEMPT)
+
+    @property
+    def archive(self) -> str | None:
+        """The archive of packages as spark-submit wants it."""
+        given = self.submit.archive
+        if given is None:
+            return None
+        here = given if given.startswith("yt:/") else str(plain_file(self.folder.parent / given))
+        return f"{here}#{ENVIRONMENT}"
+
+    @property
+    def shipped(self) -> Iterator[Path]:
+        """All files of this machine that are uploaded."""
+        yield from (self.main, self.package, *self.files)
+        if self.archive is not None and not self.archive.startswith("yt:/"):
+            yield Path(self.archive.removesuffix(f"#{ENVIRONMENT}"))
+
+
+def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> Plan:
+    """Return what would be started. Raises JobError outside of the job's repository."""
+    package = connection.job.package
+    root = root_of(package)
+    return Plan(
+        connection,
+        sizes_of(connection.settings, words),
+        root / "dist",
+        root / "main.py",
+        root / "dist" / config.name,
+        root / "dist" / f"{package}.zip",
+        words,
+        _version(root),
+        _commit(root),
+    )
+
+
+def build(plan: Plan, config: Path) -> None:
+    """Write the package's archive, and the configuration with what it extends."""
+    archive(plan.connection.job.package, plan.folder)
+    values = toml_file.read(config).values
+    # What is used here is what the job gets: no variable of this shell's reaches it.
+    values |= {"proxy": plan.settings.proxy, "allow_env_proxy": False}
+    said = f"# What {config.name} and the files that it extends said when the job was submitted.\n"
+    plan.config.write_text(said + toml_file.dump(values), encoding="utf-8")
+
+
+def parameters(plan: Plan) -> dict[str, str]:
+    """Return what is added to the specs of both operations and of their jobs, as YSON.
+
+    SPYT would turn annotations that are settings of Spark into numbers and lists.
+    """
+    submit, settings = plan.submit, plan.settings
+    note = {
+        "version": plan.version,
+        "commit": plan.commit,
+        "runtime": __version__,
+        "job": plan.connection.job.name,
+        "ledger": settings.ledger,
+        **plan.identity,
+    }
+    both: dict[str, object] = {"annotations": {**submit.annotations, operation.NOTE: note}}
+    if submit.acl:
+        both["acl"] = [{"action": "allow", **entry} for entry in submit.acl]
+    drivers = dict(both)
+    if submit.title is not None:
+        drivers["title"] = submit.title
+        both["title"] = f"{submit.title}: executors"
+    if submit.stderr_table is not None:
+        drivers["stderr_table_path"] = submit.stderr_table
+    found = {
+        "spark.ytsaurus.driver.operation.parameters": _yson(drivers),
+        "spark.ytsaurus.executor.operation.parameters": _yson(both),
+    }
+    if submit.image is not None:
+        image = _yson({"docker_image": submit.image})
+        found |= {
+            f"spark.ytsaurus.{task}.task.parameters": image for task in ("driver", "executor")
+        }
+    return found
+
+
+def shown(plan: Plan) -> str:
+    """Return the tables of what is started: processes, settings, files."""
+    sizes, settings, submit = plan.sizes, plan.settings, plan.submit
+    processes = [
+        (of, count, int(sizes[f"{of}_cores"]), sizes[f"{of}_memory"], sizes.limit(of), where)
+        for of, count in (("driver", 1), ("executor", sizes.executors))
+        for where in [sizes.given[f"{of}_memory"].where]
+    ]
+    about = {
+        "cluster": settings.proxy,
+        "pool": settings.pool or "the user's own",
+        "alias": settings.alias,
+        "version": f"{plan.version or 'none'}, commit {plan.commit or 'none'}",
+        "runs on": f"Spark {spark_version(settings)}, SPYT {settings.spyt_version}, ytstream "
+        f"{__version__}",
+        "Python": submit.python,
+        "image": submit.image,
+        "archive": submit.archive,
+        "stderr table": submit.stderr_table,
+    }
+    header = ("process", "count", "cores", "memory", "limit", "memory is given by")
+    files = [(path.name, _size(path), _near(path, plan.folder.parent)) for path in plan.shipped]
+    return "\n\n".join(
+        (
+            table(header, processes),
+            "\n".join(f"{name + ':':<14}{value}" for name, value in about.items() if value),
+            table(("file", "bytes", "from"), files),
+        )
+    )
+
+
+def spark_version(settings: Settings) -> str:
+    """Return the version of the Spark distribution that the cluster has to have."""
+    return settings.spark_confs.get("spark.ytsaurus.spark.version", version_of("pyspark"))
+
+
+def release_folder() -> str:
+    """Return the name of the folder of SPYT's release on the cluster, by the SPYT that is here."""
+    word = version_of("spyt").lower()
+    if "snapshot" in word or "dev" in word:
+        return "snapshots"
+    return "pre-releases" if any(kind in word for kind in ("alpha", "beta", "rc")) else "releases"
+
+
+def folder_of(package: str) -> Path:
+    """Return where a package is installed. Raises JobError where it is not."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise JobError(f"{package} is not installed here", "run `make setup`")
+    return Path(spec.origin).parent
+
+
+def _yson(value: Mapping[str, object]) -> str:
+    return str(yson.dumps(value, yson_format="text").decode())
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size:,}" if path.exists() else "not built yet"
+
+
+def _near(path: Path, root: Path) -> str:
+    """Return the folder of a file as a person in the repository names it."""
+    if path == ATTEMPT:
+        return "ytstream"
+    folder = path.parent
+    return str(folder.relative_to(root)) if folder.is_relative_to(root) else str(folder)
+
+
+def _version(root: Path) -> str:
+    try:
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    except (OSError, ValueError, KeyError):
+        return ""
+    return str(project.get("version", ""))
+
+
+def _commit(root: Path) -> str:
+    """Return git's commit of the repository, with "+" where files differ from it."""
+
+    def git(*words: str) -> str:
+        quiet = {**environment.kept(os.environ, environment.GIT), "GIT_OPTIONAL_LOCKS": "0"}
+        line = ["git", "-C", str(root), *words]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, env=quiet)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD")
+        return f"{commit}+" if commit and git("status", "--porcelain") else commit
+    except OSError:
+        return ""

@@ -1,0 +1,121 @@
+"""REJECT and transform() on a stream of files, for jobs whose result depends on earlier batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructType
+
+from ytstream.job import Connection
+from ytstream.ledger.ledger_rows import batch_name
+from ytstream.outputs import required_columns, string_columns
+from ytstream.outputs.output_frames import Frames, Outputs
+from ytstream.rejected.tagging import passed
+from ytstream.schema.columns import key_of
+
+from .canonical_values import with_zone
+from .unit_frames import events_frame, tagged
+
+
+def stream_outputs(
+    spark: SparkSession,
+    connection: Connection,
+    folder: Path,
+    *batches: Iterable[Mapping[str, Any]],
+) -> Frames:
+    """Return the rows of each output after ``batches``, each a micro-batch, as the job writes them.
+
+    Rows that REJECT keeps out do not reach transform(). Of an output with a key the newest row of
+    each key is left. Files are in ``folder``.
+    """
+    outputs = Outputs(connection)
+    schemas: dict[str, StructType] = {}
+    rows: dict[str, dict[object, tuple[Any, ...]]] = {}
+    failures: list[Exception] = []
+
+    def write(batch: DataFrame, number: int) -> None:
+        try:
+            with outputs.finished(batch) as finished:
+                for name, frame in outputs.of(finished).items():
+                    columns = key_of(connection.job.output_columns[name])
+                    key = [column for column in columns if column in frame.columns]
+                    schemas[name] = frame.schema
+                    for at, row in enumerate(string_columns.crossing(frame).collect()):
+                        place = [str(row[column]) for column in key] if key else [number, at]
+                        rows.setdefault(name, {})[tuple(place)] = with_zone(frame.schema, row)
+        except Exception as error:
+            failures.append(
+                required_columns.explained(error, f"batch {batch_name(1, number)}") or error
+            )
+            raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
+
+    try:
+        _run(spark, connection, folder, batches, lambda writer: writer.foreachBatch(write))
+    except StreamingQueryException as error:
+        raise failures[0] if failures else error from None
+    return {
+        name: string_columns.crossed(spark.createDataFrame([*rows.get(name, {}).values()], schema))
+        for name, schema in schemas.items()
+    }
+
+
+def streamed(
+    spark: SparkSession,
+    connection: Connection,
+    folder: Path,
+    *batches: Iterable[Mapping[str, Any]],
+) -> DataFrame:
+    """Return what transform() makes of ``batches``, each a micro-batch; files are in ``folder``.
+
+    Rows that REJECT keeps out do not reach it.
+    """
+    name = "streamed"
+    _run(spark, connection, folder, batches, lambda to: to.format("memory").queryName(name))
+    return spark.table(name)
+
+
+def _run(
+    spark: SparkSession,
+    connection: Connection,
+    folder: Path,
+    batches: Sequence[Iterable[Mapping[str, Any]]],
+    into: Callable[[DataStreamWriter], DataStreamWriter],
+) -> None:
+    """Stream the batches out of files, through transform(), until they are done."""
+    frames = [events_frame(spark, connection, batch) for batch in batches]
+    with _without_transactions(spark):
+        for number, frame in enumerate(frames):
+            frame.coalesce(1).write.parquet(f"file://{folder}/in/{number}")
+        stream = (
+            spark.readStream.schema(frames[0].schema)
+            .option("maxFilesPerTrigger", 1)
+            .parquet(f"file://{folder}/in/*")
+        )
+        events = tagged(stream, connection)
+        rows = connection.job.transform(passed(events) if connection.job.reject else events)
+        query = (
+            into(rows.writeStream)
+            .outputMode(connection.job.kind.output_mode)
+            .option("checkpointLocation", f"file://{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+
+@contextmanager
+def _without_transactions(spark: SparkSession) -> Iterator[None]:
+    """Switch SPYT's transactions off: no row comes from a queue here."""
+    key = "spark.yt.streaming.transactional"
+    before = spark.conf.get(key, "false")
+    spark.conf.set(key, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(key, str(before))

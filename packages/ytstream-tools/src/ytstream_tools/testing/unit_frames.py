@@ -1,0 +1,165 @@
+"""Sample rows as the DataFrames that transform() receives, and its rows in YTsaurus' values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import yt.type_info as ti
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from ytstream.errors import JobError
+from ytstream.job import REJECTED, Connection
+from ytstream.outputs import string_columns
+from ytstream.outputs.output_frames import Frames, Outputs, verify_columns
+from ytstream.rejected import tagging
+from ytstream.schema.columns import Column
+from ytstream.spark.source import INNER_POSITION
+
+from ..demo import sample_types
+from ..demo.demo_tables import Outcome, compare
+from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejected
+from .canonical_values import conversion
+from .stream import assert_exact
+
+#: The columns that a source adds to the queue's own.
+_ADDED = {
+    column.name: column
+    for column in (
+        Column("queue_id", ti.Utf8),
+        Column("tablet_index", ti.Int64),
+        Column("row_index", ti.Int64),
+    )
+}
+
+
+def events_frame(
+    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+) -> DataFrame:
+    """Return ``rows`` with the columns of QUEUE, behind those that the source adds."""
+    several = len(connection.settings.queues) > 1
+    names = [*(["queue_id"] if several else []), *connection.guarantee.position]
+    columns = [*(_ADDED[name] for name in names), *connection.job.queue_columns]
+    if not (rows := [*rows]):
+        raise JobError("events_frame() was given no rows", "give it some: SAMPLE.make(100)")
+    # A test may send null where the queue would not take it.
+    nullable = [replace(column, required=False) for column in connection.job.queue_columns]
+    sample_types.verify("events_frame()", nullable, rows)
+    place = {"queue_id": connection.settings.queues[0], "tablet_index": 0}
+    placed = ({**row, **place, "row_index": number} for number, row in enumerate(rows))
+    return _frame(spark, columns, placed)
+
+
+def reference_frame(
+    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+) -> DataFrame:
+    """Return ``rows`` with the columns of REFERENCE."""
+    return _frame(spark, connection.job.reference_columns, rows)
+
+
+def output_frames(
+    spark: SparkSession,
+    connection: Connection,
+    rows: Iterable[Mapping[str, Any]],
+    reference: DataFrame | None = None,
+) -> Frames:
+    """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
+    job, outputs, rows = connection.job, Outputs(connection, reference), [*rows]
+    events = tagged(events_frame(spark, connection, rows), connection)
+    made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
+    return {**made, **rejected_frames(spark, connection, rows)}
+
+
+def rejected_frames(
+    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+) -> Frames:
+    """Return those of ``rows`` that REJECT keeps out, by the output's name; nothing without it."""
+    job = connection.job
+    if not job.reject:
+        return {}
+    events = tagged(events_frame(spark, connection, rows), connection)
+    columns = tagging.columns(events.schema, job, len(connection.settings.queues))
+    return {REJECTED: tagging.frame(events, columns, datetime.now(UTC))}
+
+
+def tagged(events: DataFrame, connection: Connection) -> DataFrame:
+    """Return ``events`` with the reason to reject each row, if the job rejects any."""
+    if not connection.job.reject:
+        return events
+    place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
+    return tagging.tagged(events.withColumns(place), connection)
+
+
+def assert_outputs(
+    connection: Connection,
+    sample: Sample,
+    rows: Sequence[Mapping[str, Any]],
+    frames: Frames,
+) -> None:
+    """Fail unless each of ``frames`` has what sample/expected.py makes of the queue's ``rows``.
+
+    Shows the first rows of each output that differ, face to face.
+    """
+    job = connection.job
+    wanted = {name: sample.wanted(job, rows, name) for name in frames}
+    if not wanted.get("output"):
+        raise JobError(
+            "the test compares no rows of 'output': expected() in sample/expected.py yields none",
+            "let rows() in sample/rows.py make rows of which some come out",
+        )
+    outcomes = {name: _outcome(connection, frames[name], wanted[name], name) for name in frames}
+    assert_exact(job, outcomes)
+
+
+def assert_rows(
+    connection: Connection, result: DataFrame, wanted: Counted, output: str = "output"
+) -> None:
+    """Fail unless ``result`` has the output's columns and, as often each, the rows ``wanted``.
+
+    Shows the first rows that differ, face to face.
+    """
+    if not wanted:
+        raise JobError("the test compares no rows", "give it rows for which expected() has some")
+    assert_exact(connection.job, {output: _outcome(connection, result, wanted, output)})
+
+
+def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output: str) -> Outcome:
+    job = connection.job
+    maker = "transform()" if job.split is None else "outputs()"
+    verify_columns(output, result, job.output_columns[output], maker)
+    if is_rejected(job, output):
+        result = tagging.restored(result, _schema(job.queue_columns))
+        result = result.withColumnRenamed(tagging.REASON, REASON)
+    try:
+        found = counted_rows(connection, result, output)
+    except ValueError as error:  # PySpark makes a datetime of each date and time
+        raise JobError(
+            f"{output!r} has a date or time that Python cannot show: {error}",
+            "keep such rows out with REJECT, or make the value null in transform.py: a table holds "
+            "dates and times between 1970 and 2105",
+        ) from error
+    return compare(wanted, found)
+
+
+def counted_rows(connection: Connection, result: DataFrame, output: str = "output") -> Counted:
+    """Return how often each row of the output is there, without the guarantee's position."""
+    columns = compared(connection.job, output)
+    back = {column.name: conversion(column.type).from_spark for column in columns}
+    rows = string_columns.crossing(result).collect()
+    return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
+
+
+def _frame(
+    spark: SparkSession, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> DataFrame:
+    ways = {column.name: conversion(column.type) for column in columns}
+    values = [tuple(way.to_spark(row.get(name)) for name, way in ways.items()) for row in rows]
+    return string_columns.crossed(spark.createDataFrame(values, _schema(columns)))
+
+
+def _schema(columns: Sequence[Column]) -> StructType:
+    return StructType([StructField(c.name, conversion(c.type).type) for c in columns])

@@ -1,0 +1,308 @@
+"""`rehearse`: which rows, which commit, what differs; production is only read. Without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicluster import testing as minicluster
+from tests.support.helpers import ConnectionOf, refusal
+from tests.support.ledger_steps import LAST, minutes, write_ledger
+from tests.support.rehearsal_steps import READS
+from tests.support.status_steps import invoke, send
+from ytstream.cluster.operation import Operation
+from ytstream.job import Connection
+from ytstream.recovery import stop_request
+from ytstream_tools.commands import capture as capture_command
+from ytstream_tools.replay import rehearsal as rehearsal
+from ytstream_tools.replay import revisions
+from ytstream_tools.replay.differences import Rows, difference, lines
+from ytstream_tools.replay.rehearsal import DIFFERS, Wanted, rehearse
+from ytstream_tools.replay.version_run import Source, Version
+from ytstream_tools.submitting.version_history import FAILED, REFUSED, WORKS, Versions
+from ytstream_tools.submitting.version_history import Version as Record
+
+
+def _git(root: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    line = ["git", "-C", str(root), *who, *words]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a repository with one commit of the job, and change a file of it."""
+    root = tmp_path / "repository"
+    package = root / "src" / "example_map"
+    package.mkdir(parents=True)
+    (package / "transform.py").write_text("BEFORE = 1\n")
+    _git(root, "init", "--quiet")
+    _git(root, "add", "--all")
+    _git(root, "commit", "--quiet", "--message", "first")
+    (package / "transform.py").write_text("AFTER = 1\n")
+    for module in (rehearsal, capture_command):
+        monkeypatch.setattr(module, "root_of", lambda _: root)
+    return root
+
+
+Replayed = list[tuple[Version, str, Source]]
+
+
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> Replayed:
+    """Note what would run, and let `price` differ where the text of the files does."""
+    found: Replayed = []
+
+    def note(
+        version: Version, given: Source, _connection: object, _folder: Path
+    ) -> dict[str, Rows]:
+        text = (version.root / "src/example_map/transform.py").read_text()
+        found.append((version, text, given))
+        is_one = "BEFORE" in text or len(given.parts) == 1
+        rows = [{"event_id": "e", "price": 1 if is_one else 2}]
+        return {"output": Rows(rows, ["event_id"]), "rejected": Rows([])}
+
+    monkeypatch.setattr(rehearsal, "replay", note)
+    return found
+
+
+def _connected(provisioned_of: ConnectionOf) -> Connection:
+    connection = provisioned_of("transactional")
+    send(connection, 4 * 200)
+    write_ledger(connection, 20)
+    return connection
+
+
+def _rehearsed(connection: Connection, root: Path, **more: Any) -> tuple[int, str]:
+    said: list[str] = []
+    wanted = Wanted(root / "local.toml", **{"commit": "HEAD", **more})
+    code = rehearse(connection, wanted, said.append)
+    return code, "\n".join(said)
+
+
+def test_both_versions_get_the_rows_of_the_last_batches(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+) -> None:
+    connection = _connected(provisioned_of)
+    code, said = _rehearsed(connection, repository, batches=3)
+    assert code == DIFFERS
+    assert [text for _, text, _ in replayed] == ["BEFORE = 1\n", "AFTER = 1\n"]
+    (_, _, before), (_, _, after) = replayed
+    assert before is after
+    places = [
+        [(row["$tablet_index"], row["$row_index"]) for row in part.rows] for part in after.parts
+    ]
+    assert [part.name for part in after.parts] == ["3-17", "3-18", "3-19"]
+    assert places == [
+        [(p, first + n) for n in range(10)] for p, first in ((0, 80), (1, 90), (0, 90))
+    ]
+    assert said.splitlines() == [
+        "read 30 rows of 3 batches, 3-17 to 3-19",
+        f"commit {_git(repository, 'rev-parse', 'HEAD')[:12]}: 3 batches on a minicluster",
+        "the working tree: 3 batches on a minicluster",
+        "output: 1 row before, 1 after: 1 changed, 0 only before, 0 only after",
+        "  event_id='e'",
+        "    column  before  after",
+        "    ------  ------  -----",
+        "    price   1       2",
+        "rejected: 0 rows before, 0 after: equal",
+        "not equal",
+    ]
+    assert _rehearsed(connection, repository, batches=1)[0] == 0
+    assert _rehearsed(connection, repository, batches=3, without=["price"])[0] == 0
+
+
+def test_production_is_only_read(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
+) -> None:
+    connection = _connected(provisioned_of)
+    cluster.client.journal.clear()
+    _rehearsed(connection, repository)
+    assert replayed
+    asked = {entry.method for entry in cluster.client.journal()}
+    assert "select_rows" in asked
+    assert asked <= READS
+
+
+def test_batches_can_be_those_since_a_time(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    connection = _connected(provisioned_of)
+    with monkeypatch.context() as context:
+        context.setattr(rehearsal, "MOST_BATCHES", 19)
+        many = refusal(lambda: _rehearsed(connection, repository, since=minutes(1000)))
+    assert "those are 20 batches" in many
+    _, said = _rehearsed(connection, repository, since=minutes(4.5))
+    assert "read 50 rows of 5 batches, 3-15 to 3-19" in said
+    _, said = _rehearsed(connection, repository, since=minutes(1000))
+    assert "of 20 batches" in said
+    no = refusal(lambda: _rehearsed(connection, repository, since=LAST))
+    assert "the ledger has no batch of that time" in no
+
+
+def test_trimmed_rows_are_named(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+) -> None:
+    connection = _connected(provisioned_of)
+    queue, client = connection.settings.queues[0], connection.client
+    client.trim_rows(queue, 0, 95)
+    _, said = _rehearsed(connection, repository, batches=2)
+    assert f"not rehearsed: {queue}, partition 0: rows 90 to 94 are trimmed" in said
+    assert "read 15 rows of 2 batches" in said
+    for partition in range(4):
+        client.trim_rows(queue, partition, 200)
+    no = refusal(lambda: _rehearsed(connection, repository, batches=2))
+    assert "no row of 2 batches is left in the queues" in no
+
+
+def test_a_commit_that_is_none_is_refused(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+) -> None:
+    connection = _connected(provisioned_of)
+    for revision in ("1234abcd", "--output=x", "HEAD:nothing"):
+        said = refusal(partial(_rehearsed, connection, repository, commit=revision))
+        assert "has no commit" in said
+    _git(repository, "mv", "src", "source")
+    _git(repository, "commit", "--quiet", "--message", "moved")
+    assert "has no src/example_map" in refusal(lambda: _rehearsed(connection, repository))
+    assert not replayed
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ({"commit": "abc"}, "abc"),
+        ({"commit": "abc+"}, "was submitted from abc with changes that git does not have"),
+        ({}, "no operation or record of the job says which commit is deployed"),
+    ],
+)
+def test_the_deployed_commit_is_the_one_that_submit_has_noted(
+    provisioned_of: ConnectionOf,
+    monkeypatch: pytest.MonkeyPatch,
+    note: Mapping[str, str],
+    said: str,
+) -> None:
+    connection = provisioned_of("transactional")
+    assert "no operation or record of the job" in refusal(lambda: revisions.deployed(connection))
+    found = Operation("1-2-3-4", "running", annotations={"ytstream": note})
+    monkeypatch.setattr(stop_request, "of_job", lambda _: found)
+    if note == {"commit": "abc"}:
+        assert revisions.deployed(connection) == said
+    else:
+        assert said in refusal(lambda: revisions.deployed(connection))
+
+
+def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
+    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
+) -> None:
+    """A version that was refused is not deployed; nor is one that failed."""
+    connection = _connected(provisioned_of)
+    records, commit = (
+        Versions(connection.client, connection.settings),
+        _git(repository, "rev-parse", "--short=12", "HEAD"),
+    )
+    for hour, (state, noted) in enumerate(
+        [(WORKS, "0123456789ab"), (WORKS, commit), (REFUSED, "abc"), (FAILED, "abc")]
+    ):
+        started = f"2026-11-23T1{hour}:00:00Z"
+        records.write(Record(f"{hour}", state, {"commit": noted}, started=started))
+    _, said = _rehearsed(connection, repository, commit=None)
+    assert f"commit {commit}: 20 batches" in said
+    denied = {"code": 901, "message": "Access denied: no read permission for the records"}
+    cluster.client.faults.add(method="exists", times=None, action="fail", error=denied)
+    no = refusal(lambda: revisions.deployed(connection))
+    cluster.client.faults.clear()
+    assert "no operation or record of the job" in no
+
+
+def test_a_job_that_has_never_run_is_refused_by_the_command(
+    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    repository: Path,
+) -> None:  # fmt: skip
+    connection = provisioned_of("transactional")
+    assert invoke(connection, tmp_path, "--batches", "3", command="rehearse") == 1
+    assert "the job has never run: its ledger is empty" in capsys.readouterr().err
+    assert invoke(connection, tmp_path, "--since", "now", command="rehearse") == 1
+    assert "cannot read the time 'now'" in capsys.readouterr().err
+
+
+def test_the_command_says_by_its_exit_code_whether_outputs_are_equal(
+    provisioned_of: ConnectionOf, tmp_path: Path, repository: Path, replayed: Replayed
+) -> None:
+    connection = _connected(provisioned_of)
+    words = ("--commit", "HEAD", "--batches")
+    assert invoke(connection, tmp_path, *words, "3", command="rehearse") == DIFFERS
+    assert invoke(connection, tmp_path, *words, "1", command="rehearse") == 0
+
+
+def test_a_token_without_rights_is_told(
+    provisioned_of: ConnectionOf, tmp_path: Path, repository: Path, replayed: Replayed,
+    cluster: minicluster.Running, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    connection = _connected(provisioned_of)
+    denied = {"code": 901, "message": "Access denied: no read permission for //home/queue"}
+    cluster.client.faults.add(method="select_rows", times=None, action="fail", error=denied)
+    for words in (("rehearse", "--commit", "HEAD"), ("capture", "3-1"), ("complete-until",)):
+        assert invoke(connection, tmp_path, *words[1:], command=words[0]) == 1
+        said = capsys.readouterr().err
+        assert "Access denied" in said
+        assert "Traceback" not in said
+    assert not replayed
+    cluster.client.faults.clear()
+
+
+def _rows(*prices: float, key: Sequence[str] = ("id",)) -> Rows:
+    rows = [{"id": number, "price": price} for number, price in enumerate(prices)]
+    return Rows(rows, key)
+
+
+def test_a_changed_row_is_shown_with_its_other_columns() -> None:
+    found = difference(_rows(1, 2, 3), _rows(1, 5, 3))
+    assert found.changed == [({"id": 1, "price": 2}, {"id": 1, "price": 5})]
+    assert not found.is_equal
+    assert (found.only_before, found.only_after) == ([], [])
+
+
+def test_rows_of_one_side_are_counted() -> None:
+    found = difference(_rows(1, 2), _rows(1))
+    assert found.only_before == [{"id": 1, "price": 2}]
+    assert difference(_rows(1), _rows(1, 2)).only_after == [{"id": 1, "price": 2}]
+
+
+def test_rows_without_a_key_that_are_alike_are_one_row() -> None:
+    before = Rows([{"a": 1, "b": 2, "c": 3}, {"a": 7, "b": 8, "c": 9}])
+    after = Rows([{"a": 4, "b": 5, "c": 6}, {"a": 1, "b": 2, "c": 4}])
+    found = difference(before, after)
+    assert found.changed == [({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 4})]
+    assert found.only_before == [{"a": 7, "b": 8, "c": 9}]
+    assert found.only_after == [{"a": 4, "b": 5, "c": 6}]
+
+
+def test_a_row_that_is_there_twice_counts_twice() -> None:
+    one, two = Rows([{"a": 1}]), Rows([{"a": 1}, {"a": 1}])
+    assert difference(one, two).only_after == [{"a": 1}]
+    assert difference(two, two).is_equal
+
+
+def test_the_last_digit_of_a_float_is_no_difference() -> None:
+    assert difference(_rows(0.1 + 0.2), _rows(0.3)).is_equal
+    assert not difference(_rows(0.3), _rows(0.31)).is_equal
+    assert difference(_rows(float("nan")), _rows(float("nan"))).is_equal
+
+
+def test_a_column_of_one_side_is_a_difference_unless_it_is_left_out() -> None:
+    after = Rows([{"id": 0, "price": 1, "new": "x"}], ("id",))
+    assert [*lines("output", difference(_rows(1), after), ("id",))] == [
+        "output: 1 row before, 1 after: 1 changed, 0 only before, 0 only after",
+        "  id=0",
+        "    column  before              after",
+        "    ------  ------------------  -----",
+        "    new     '(no such column)'  'x'",
+    ]
+    assert difference(_rows(1), after, ["new"]).is_equal

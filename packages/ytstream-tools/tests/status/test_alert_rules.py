@@ -1,0 +1,284 @@
+"""Rules for Prometheus: each fires by its fault, and none in a healthy hour; no JVM.
+
+The series are what `metrics` reads from a minicluster, a look a minute, by a clock of the test's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.examples import example, settings_of
+from tests.support.helpers import ConnectionOf
+from tests.support.project import ROOT
+from tests.support.promtool import Series, fires, series_name
+from tests.support.status_steps import head_of_batch, send, write_rows
+from ytstream import cli
+from ytstream.job import Connection
+from ytstream.ledger import ledger_rows
+from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
+from ytstream.recovery.lock import InstanceLock
+from ytstream_tools.status import alert_rules, job_status, prometheus
+from ytstream_tools.status.job_status import Standing
+
+MINUTES = 75
+START = datetime(2026, 11, 23, 10, tzinfo=UTC)
+PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
+
+
+def _rules(processing: str) -> dict[str, dict[str, str]]:
+    """Return the rules of a job by name."""
+    job = example("transactional", processing, rejects=processing == "map").job
+    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    groups = yaml.safe_load(text)["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_each_rule_has_a_twin_and_names_what_there_is(processing: str) -> None:
+    rules = _rules(processing)
+    for name, rule in rules.items():
+        assert rule["annotations"]
+        for metric in re.findall(r"\bytstream_\w+", rule["expr"]):
+            assert metric in prometheus.HELP, name
+        if not name.endswith("Absent"):
+            assert "absent(" in rules[f"{name}Absent"]["expr"]
+
+
+def test_each_rule_has_its_line_on_the_page() -> None:
+    named = set(re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0]))
+    given = {*_rules("map"), *_rules("window")}
+    assert named == {name for name in given if not name.endswith("Absent")}
+
+
+def test_the_command_prints_the_rules(
+    connection_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without asking the cluster, whose token may be elsewhere."""
+    job, settings = connection_of("transactional").job, connection_of("transactional").settings
+    lines = [
+        'proxy = "127.0.0.1:9"',
+        f'queues = ["{settings.queues[0]}"]',
+        *(f'{name} = "{getattr(settings, name)}"' for name in ("consumer", "checkpoint", "ledger")),
+        "[outputs]",
+        *(f'{name} = "{path}"' for name, path in settings.outputs.items()),
+    ]
+    (tmp_path / "local.toml").write_text("\n".join(lines))
+    words = ["alerts", "--config", str(tmp_path / "local.toml")]
+    assert cli.run("bids", lambda: job, words) == 0
+    assert "YtstreamStalled" in capsys.readouterr().out
+
+
+# -- played on a minicluster
+
+
+@dataclass
+class Play:
+    """An hour of a job, minute by minute."""
+
+    connection: Connection
+    monkeypatch: pytest.MonkeyPatch
+    head: Head = field(default_factory=Head)
+    minute: int = 0
+    series: Series = field(default_factory=Series)
+    _seen: dict[int, Standing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start the first process, which holds the lock."""
+        self.lock = InstanceLock(self.connection.client, self.connection.settings.consumer)
+        self.lock.acquire(print)
+        holder = next(owner for _, owner, _ in self.lock.holders())
+        owner = f"{holder.rpartition(',')[0]}, 0123abcd"
+        self.head = replace(head_of_batch(self.connection, 0, 1), owner=owner, batch=-1)
+        write_rows(self.connection, head_row(self.head))
+
+    @property
+    def now(self) -> datetime:
+        """The time of the play."""
+        return START + timedelta(minutes=self.minute)
+
+    def batch(self, rows: int, *, rejected: int = 0, lost: int = 0) -> None:
+        """Read so many rows of each partition."""
+        queue, ends = self.connection.settings.queues[0], self.head.ends
+        was = {p: ends.get(self.connection.settings.queues[0], {}).get(p, 0) for p in range(4)}
+        ranges = {p: (first, first + rows) for p, first in was.items()}
+        done = BatchRow(
+            {queue: ranges},
+            {"output": 4 * rows - rejected - lost, "rejected": rejected},
+            self.now - timedelta(seconds=5), self.now,
+            rejected={next(iter(self.connection.job.reject)): rejected},
+        )  # fmt: skip
+        head = replace(
+            self.head, number=self.head.number + 1, batch=self.head.batch + 1,
+            ends={queue: {p: end for p, (_, end) in ranges.items()}},
+            totals=ledger_rows.added(self.head.totals, done),
+        )  # fmt: skip
+        self.head = head
+        write_rows(self.connection, head_row(head), batch_row(head, done))
+
+    def standing(self) -> Standing:
+        """Return where the job is, by the clock of the play; one look a minute."""
+        if self.minute in self._seen:
+            return self._seen[self.minute]
+        found = replace(job_status.read(self.connection), time=self.now)
+        # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
+        partitions = [
+            replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
+            for one in found.partitions
+        ]
+        self._seen = {self.minute: replace(found, partitions=partitions)}
+        return self._seen[self.minute]
+
+    def look(self) -> None:
+        """Note what `metrics` gives now."""
+        for name, labels, value in prometheus.samples(self.connection, self.standing()):
+            self.series.note(self.minute, name, {"app": self.connection.job.name, **labels}, value)
+
+    def ask_the_agent(self) -> None:
+        """Note what the cluster's queue agent exports: its consumer is where the ledger is."""
+        found = self.standing()
+        labels = {"consumer_path": self.connection.settings.consumer, "partition_index": ""}
+        for name, value in (("rows_sum", found.lag), ("time_max", found.lag_seconds or 0.0)):
+            name = f"yt_queue_agent_consumer_partition_lag_{name}"
+            self.series.note(self.minute, name, labels, value)
+
+
+def _healthy(play: Play) -> None:
+    send(play.connection, 80)
+    play.batch(20, rejected=1)
+    play.look()
+
+
+def _killed(play: Play) -> None:
+    """Its lock goes with it, and rows come in."""
+    if play.minute == 20:
+        play.lock.release()
+    if play.minute < 20:
+        return _healthy(play)
+    send(play.connection, 80)
+    return play.look()
+
+
+def _hung(play: Play) -> None:
+    if play.minute < 20:
+        return _healthy(play)
+    send(play.connection, 80)
+    return play.look()
+
+
+def _slow(play: Play) -> None:
+    """Rows come twice as fast as they are read; a batch takes minutes."""
+    send(play.connection, 80)
+    if play.minute % 8 == 0:
+        play.batch(40, rejected=1)
+    play.look()
+
+
+def _rejecting(play: Play) -> None:
+    send(play.connection, 80)
+    play.batch(20, rejected=20 if play.minute >= 20 else 0)
+    play.look()
+
+
+def _restarting(play: Play) -> None:
+    if play.minute % 12 == 0:
+        play.head = replace(play.head, epoch=play.head.epoch + 1)
+    _healthy(play)
+
+
+def _losing(play: Play) -> None:
+    send(play.connection, 80)
+    play.batch(20, lost=1 if play.minute == 20 else 0)
+    play.look()
+
+
+def _unreadable(play: Play) -> None:
+    if play.minute < 20:
+        return _healthy(play)
+    return play.series.note(play.minute, "ytstream_up", {"app": play.connection.job.name}, 0)
+
+
+def _gone(play: Play) -> None:
+    """The exporter itself has ended."""
+    if play.minute < 20:
+        _healthy(play)
+
+
+def _agentless(play: Play) -> None:
+    """Run well where the queue agent exports nothing."""
+    _healthy(play)
+
+
+_JOB = example("transactional", "map", rejects=True).job
+_TWINS = {f"{rule.name}Absent" for rule in alert_rules.alerts(_JOB)}
+_TWINS_OF_AGENT = {
+    f"{rule.name}Absent" for rule in alert_rules.cluster_alerts(settings_of(_JOB, "//home/job"))
+}
+#: The queue agent's rule for a job that reads no more, or too slowly.
+_AGENT = "YtConsumerLagTime"
+#: What happens -> the rules that fire by the end of it.
+PLAYS: Mapping[Callable[[Play], None], set[str]] = {
+    _healthy: set(),
+    _killed: {"YtstreamEndedWithoutStop", "YtstreamStalled", "YtstreamLagGrows", _AGENT},
+    _hung: {"YtstreamStalled", "YtstreamLagGrows", _AGENT},
+    _slow: {"YtstreamLagGrows", _AGENT},
+    _rejecting: {"YtstreamRejectedShare"},
+    _restarting: {"YtstreamRestarts"},
+    _losing: {"YtstreamReadUnequalWritten"},
+    _unreadable: {"YtstreamUnreadable"},
+    _gone: _TWINS,
+    _agentless: _TWINS_OF_AGENT,
+}
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__.lstrip("_"))
+def test_a_fault_fires_its_rules_alone(
+    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    play: Callable[[Play], None],
+) -> None:  # fmt: skip
+    connection = provisioned_of("transactional", rejects=True)
+    played = Play(connection, monkeypatch)
+    for played.minute in range(MINUTES):
+        played.lock.keep()
+        play(played)
+        if play is not _agentless:
+            played.ask_the_agent()
+    text = alert_rules.text(connection.job, connection.settings)
+    fires(tmp_path, text, played.series.values(MINUTES), PLAYS[play], MINUTES - 1)
+
+
+@pytest.mark.journey
+def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
+    job = example("transactional", "window").job
+    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    name = series_name("ytstream_state_rows", {"app": job.name})
+    up = series_name("ytstream_up", {"app": job.name})
+    day = 24 * 60
+    for rows, wanted in ((300_001, {"YtstreamStateGrows"}), (200_000, set[str]())):
+        series = {name: [f"150000x{day}", f"{rows}x60"], up: [f"1x{day + 60}"]}
+        fires(tmp_path, text, series, wanted, day + 59, only="YtstreamStateGrows.*")
+
+
+@pytest.mark.journey
+def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
+    job = example("transactional", "map").job
+    settings = settings_of(job, "//home/job")
+    labels = {"consumer_path": settings.consumer, "partition_index": ""}
+    for rows, seconds, wanted in (
+        (10**9, 700, {"YtConsumerLagRows", "YtConsumerLagTime"}),
+        (0, 0, set[str]()),
+    ):
+        series = {
+            series_name("yt_queue_agent_consumer_partition_lag_rows_sum", labels): [f"{rows}x30"],
+            series_name("yt_queue_agent_consumer_partition_lag_time_max", labels): [
+                f"{seconds}x30"
+            ],
+        }
+        fires(tmp_path, alert_rules.text(job, settings), series, wanted, 29, only="YtConsumer.*")

@@ -1,0 +1,171 @@
+"""What `metrics` gives Prometheus: names, figures, and a server that outlives an outage; no JVM."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.helpers import ConnectionOf, refusal
+from tests.support.project import ROOT
+from tests.support.promtool import promtool
+from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
+from ytstream.job import Connection
+from ytstream.ledger.ledger_rows import Totals, head_row
+from ytstream_tools.status import job_status, prometheus
+
+PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8")
+TOTALS = Totals(1200, {"output": 1180, "rejected": 20}, {"too old": 20}, 0, 30.0)
+
+
+def _figures(text: str) -> dict[tuple[str, ...], float]:
+    """Return each sample by its name and its labels' values but `app`, in the labels' order."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = (sample.labels[name] for name in sorted(sample.labels) if name != "app")
+            found[(sample.name, *labels)] = sample.value
+    return found
+
+
+@pytest.fixture
+def running(provisioned_of: ConnectionOf) -> Connection:
+    """Connect a map that has done 12 batches and has 80 rows before it."""
+    connection = provisioned_of("transactional", rejects=True)
+    send(connection, 80)
+    write_batches(connection, range(1, 13), rejected={"too old": 2})
+    write_rows(connection, head_row(head_of_batch(connection, 12, totals=TOTALS)))
+    return connection
+
+
+def test_figures_are_those_of_ledger_and_queues(running: Connection) -> None:
+    found, queue = _figures(prometheus.once(running)), running.settings.queues[0]
+    wanted: Mapping[tuple[str, ...], float] = {
+        ("ytstream_up",): 1,
+        ("ytstream_lag_rows", "3", queue): 20,
+        ("ytstream_queue_rows_total", "3", queue): 20,
+        ("ytstream_rows_read_total",): 1200,
+        ("ytstream_rows_written_total", "output"): 1180,
+        ("ytstream_rows_written_total", "rejected"): 20,
+        ("ytstream_rows_rejected_total", "too old"): 20,
+        ("ytstream_batches_total",): 12,
+        ("ytstream_batch_seconds_total",): 30,
+        ("ytstream_last_batch_seconds",): 2.5,
+        ("ytstream_epoch",): 3,
+        ("ytstream_process_state", "killed"): 1,
+        ("ytstream_process_state", "running"): 0,
+        ("ytstream_read_minus_written_rows",): 0,
+    }
+    assert {name: found[name] for name in wanted} == wanted
+    for reason in running.job.reject:
+        assert found["ytstream_rows_rejected_total", reason] == 0
+
+
+def test_a_job_that_has_never_run_has_its_lag(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional", "window", 2)
+    found = _figures(prometheus.once(connection))
+    assert found["ytstream_process_state", "never started"] == 1
+    assert ("ytstream_epoch",) not in found
+
+
+def _of_everything(connection: Connection) -> dict[str, Any]:
+    """Return the families of a job that has all that there is."""
+    found = replace(
+        job_status.read(connection),
+        state=job_status.State(3, 10, 1_700_000_000_000),
+        static=job_status.Static(1, []),
+    )
+    late: list[prometheus.Sample] = [("ytstream_rows_late_total", {}, 1.0)]
+    made = prometheus.metrics_of("job", [*prometheus.samples(connection, found), *late])
+    return {family.name: family for family in made}
+
+
+def test_each_metric_has_its_line_on_the_page(running: Connection) -> None:
+    named = dict(re.findall(r"^\| `(ytstream_\w+)` \| [^|]* \| ([^|]+) \|$", PAGE, re.MULTILINE))
+    assert named == dict(prometheus.HELP)
+    made = _of_everything(running).values()
+    given = {f"{one.name}_total" if one.type == "counter" else one.name for one in made}
+    assert given == set(prometheus.HELP)
+
+
+def test_names_and_units_follow_the_conventions(running: Connection) -> None:
+    for name, family in _of_everything(running).items():
+        assert re.fullmatch(r"ytstream_[a-z_]+", name)
+        assert family.type in ("counter", "gauge")
+        assert family.documentation.endswith(".")
+        assert not re.search(r"_(ms|milliseconds|minutes|kb|mib|count)\b", name)
+
+
+@pytest.mark.journey
+def test_promtool_finds_nothing_to_say(running: Connection) -> None:
+    done = subprocess.run(
+        [promtool(), "check", "metrics"], input=prometheus.once(running),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# -- the server
+
+
+def test_the_server_answers_and_outlives_an_outage(
+    running: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, down = prometheus._library(), threading.Event()
+    registry = library.CollectorRegistry()
+
+    def look() -> list[prometheus.Sample]:
+        if down.is_set():
+            raise OSError("down")
+        return [*prometheus.samples(running, job_status.read(running))]
+
+    registry.register(prometheus.Collector("bids", look))
+    server, _ = library.start_http_server(0, addr="127.0.0.1", registry=registry)
+
+    def asked() -> dict[tuple[str, ...], float]:
+        address = f"http://127.0.0.1:{server.server_port}/metrics"
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            return _figures(answer.read().decode())
+
+    try:
+        assert asked()["ytstream_batches_total",] == 12
+        down.set()
+        assert asked() == {("ytstream_up",): 0.0}
+        down.clear()
+        assert asked()["ytstream_up",] == 1.0
+    finally:
+        server.shutdown()
+
+
+def test_a_port_in_use_is_refused_in_one_line(running: Connection) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refusal(lambda: prometheus.serve(running, "127.0.0.1", port))
+    assert said.startswith(f"cannot listen on 127.0.0.1:{port}: Address already in use")
+
+
+def test_metrics_once_prints_and_ends(
+    running: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(running, tmp_path, "--once", command="metrics") == 0
+    assert "# HELP ytstream_lag_rows Rows of the partition" in capsys.readouterr().out
+
+
+def test_without_the_library_the_command_says_what_to_install(
+    running: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    said = refusal(lambda: prometheus.once(running))
+    assert "pip install 'ytstream[metrics]'" in said

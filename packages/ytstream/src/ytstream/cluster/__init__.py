@@ -1,0 +1,1 @@
+"""The YTsaurus cluster: its client, operations, mounting and resharding of tables."""

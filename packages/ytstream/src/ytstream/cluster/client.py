@@ -1,0 +1,201 @@
+"""The client of the cluster: the one place that knows ytsaurus-client's settings and errors."""
+
+import errno
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import yt.wrapper as yt
+from yt.common import YtError
+
+from ..errors import JobError, OutageError, RestartableError, UnmountedError
+from ..settings import environment
+from ..settings.addresses import is_loopback
+from ..settings.job_settings import Settings, token
+
+_RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
+
+#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that a retry does not help.
+_AUTHENTICATION, _AUTHORIZATION = 900, 901
+
+#: Codes of a tablet that is not mounted, or on its way from one state or node to another: no such
+#: tablet, not mounted, wrong mount revision, wrong state, mount info not ready, no such cell
+#: (yt/yt/client/tablet_client/public.h).
+UNMOUNTED = (1701, 1702, 1704, 1706, 1707, 1721)
+
+
+class Client(Protocol):
+    """The part of ``yt.wrapper.YtClient`` that this runtime calls; the library ships no types."""
+
+    Transaction: Any
+
+    def start_transaction(self, timeout: float, attributes: dict[str, str]) -> Any: ...
+    def ping_transaction(self, transaction: str) -> Any: ...
+    def abort_transaction(self, transaction: str) -> Any: ...
+    def get(self, path: str, attributes: list[str] | None = None) -> Any: ...
+    def get_attribute(self, path: str, attribute: str, default: Any = ...) -> Any: ...
+    def set(self, path: str, value: Any) -> Any: ...
+    def list(self, path: str) -> Any: ...
+    def exists(self, path: str) -> bool: ...
+    def create(self, type: str, path: str, **options: Any) -> Any: ...
+    def remove(self, path: str, recursive: bool = False, force: bool = False) -> Any: ...
+    def move(self, source_path: str, destination_path: str) -> Any: ...
+    def copy(self, source_path: str, destination_path: str) -> Any: ...
+    def lock(self, path: str, mode: str, child_key: str) -> Any: ...
+    def read_file(self, path: str) -> Any: ...
+    def write_file(self, destination: str, stream: bytes, force_create: bool = False) -> Any: ...
+    def read_table(self, table: str) -> Any: ...
+    def mount_table(self, path: str, sync: bool = False) -> Any: ...
+    def select_rows(self, query: str) -> Any: ...
+    def lookup_rows(self, table: str, input_stream: Any) -> Any: ...
+    def insert_rows(self, table: str, input_stream: Any, update: bool = False) -> Any: ...
+    def delete_rows(self, table: str, input_stream: Any) -> Any: ...
+    def get_tablet_infos(self, path: str, tablet_indexes: Any) -> Any: ...
+    def register_queue_consumer(self, queue: str, consumer: str, vital: bool) -> Any: ...
+    def list_queue_consumer_registrations(self, queue_path: Any, consumer_path: Any) -> Any: ...
+    def advance_queue_consumer(
+        self, consumer: str, queue: str, partition: int, old_offset: int | None, new_offset: int
+    ) -> Any: ...
+    def generate_timestamp(self) -> Any: ...
+    def trim_rows(self, path: str, tablet_index: int, trimmed_row_count: int) -> Any: ...
+    def check_permission(self, user: str, permission: str, path: str) -> Any: ...
+    def get_user_name(self) -> Any: ...
+    def get_operation(self, operation_id: str | None = None, **options: Any) -> Any: ...
+    def list_operations(self, limit: int) -> Any: ...
+    def list_jobs(self, operation_id: str, **options: Any) -> Any: ...
+    def get_job_stderr(self, operation_id: str, job_id: str) -> Any: ...
+    def abort_operation(self, operation: str, message: str) -> Any: ...
+
+
+def connect(
+    settings: Settings, *, patient: bool = True, shell: Mapping[str, str] = os.environ
+) -> Client:
+    """Return a client of the cluster that has answered once; one that is not patient tries once.
+
+    ``shell`` holds the token.
+
+    Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
+    """
+    client = client_of(settings.proxy, token(settings, shell), patient=patient)
+    with explained(settings):
+        client.get("//sys/@cluster_name")
+    return client
+
+
+def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
+    """Return a client that has not asked the cluster yet."""
+    # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
+    # forbidden_inside_job).
+    os.environ.setdefault("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "1")
+    environment.reach_this_machine()
+    # It logs each retry with all headers; what is raised is explained.
+    logging.getLogger("Yt").setLevel(logging.CRITICAL)
+    retries = {**_RETRIES, "enable": patient}
+    client: Client = yt.YtClient(
+        proxy=proxy,
+        token=token,
+        config={
+            # The defaults try for two minutes before they report an unreachable cluster.
+            "proxy": {
+                "retries": retries,
+                "operation_state_discovery_retry_count": retries["count"],
+                "connect_timeout": 5_000,
+                "request_timeout": 20_000,
+                # Heavy are select_rows and its like; here they read a few rows.
+                "heavy_request_timeout": 20_000,
+            },
+            "dynamic_table_retries": retries,
+            "get_operation_retries": retries,
+            # A lost ping is reported to the supervisor, not raised in whichever thread runs.
+            "ping_failed_mode": "pass",
+        },
+    )
+    return client
+
+
+@contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Turn ytsaurus-client's errors into one line each.
+
+    Raises JobError for errors that a person has to fix, OutageError for a cluster that does not
+    answer and for a table that is not mounted, RestartableError for others that may pass.
+    """
+    try:
+        yield
+    except (YtError, OSError) as error:
+        raise _explanation(error, settings.proxy) from error
+
+
+#: What writing an open file says; the network has other numbers.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def _explanation(error: Exception, proxy: str) -> Exception:
+    line = first_line(error)
+    if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
+        return JobError(f"{error.filename}: {error.strerror}", "correct the path or its rights")
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return JobError(f"a file could not be written here: {error.strerror}", "make room for it")
+    has_code = getattr(error, "contains_code", lambda code: False)
+    if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
+        return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
+    # Missing, full or not for this user: the cluster's messages name all of them like this.
+    named = re.search(r'(account|bundle|medium) "', line, re.IGNORECASE)
+    if named and re.search("no such|denied|limit|not allowed", line, re.IGNORECASE):
+        setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
+        remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
+        return JobError(f"{proxy}: {line}", remedy)
+    if has_code(_AUTHORIZATION):
+        remedy = "ask the owner of that path for the permission named"
+        return JobError(f"not permitted on {proxy}: {line}", remedy)
+    if any(map(has_code, UNMOUNTED)):
+        return UnmountedError(f"{proxy}: {line}")
+    has_answered = isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError)
+    # The client's own, of a mount that takes too long (dynamic_table_commands.py).
+    if has_answered or "Timed out while waiting for tablets" in line:
+        return RestartableError(f"{proxy}: {line}")
+    return OutageError(
+        f"cannot reach the cluster at {proxy}: {line}",
+        "start `python -m minicluster` in another terminal"
+        if is_loopback(proxy)
+        else "check `proxy` in the configuration and that the cluster is up",
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the innermost message: of a YtError's inner errors, or of another error's causes."""
+    current: Any = error
+    while inner := _inner(current):
+        current = inner
+    said = current if isinstance(current, dict) else vars(current)
+    # urllib3's own text names objects in memory, the system's says "Connection refused".
+    text = said.get("message") or getattr(current, "strerror", None) or str(current)
+    lines = str(text).strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if lines else type(error).__name__
+
+
+def _inner(error: Any) -> Any:
+    # Inner errors are YtErrors or, as they came over the wire, maps.
+    if isinstance(error, dict | YtError):
+        inner = error.get("inner_errors") if isinstance(error, dict) else error.inner_errors
+        return inner[0] if inner else None
+    inner = error.__cause__ or error.__context__
+    return None if isinstance(inner, TypeError) else inner  # urllib3 tries two ways to read
+
+
+def facts(client: Client, path: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return those of the attributes that the node has, in one request; None without the node."""
+    try:
+        return {**client.get(f"{path}/@", attributes=[*names])}
+    except YtError as error:
+        if error.is_resolve_error():
+            return None
+        raise
+
+
+def cluster_name(client: Client) -> str:
+    """Return the name by which consumers and Spark's offsets know the cluster."""
+    return str(client.get("//sys/@cluster_name"))

@@ -1,0 +1,46 @@
+"""Tables that are not mounted, as during a maintenance: a running job waits for them.
+
+Errors name a tablet by its id, or come from a task as a trace of Java's. So the tables' own state
+is asked.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from yt.common import YtError
+
+from ..errors import UnmountedError
+from ..settings.job_settings import Settings
+from .client import Client, facts
+
+
+def verify_mounted(client: Client, settings: Settings) -> None:
+    """Raise UnmountedError for tables that the job cannot read or write now.
+
+    A cluster that does not tell is no reason.
+    """
+    if lines := closed(client, settings):
+        raise UnmountedError("; ".join(lines))
+
+
+def closed(client: Client, settings: Settings) -> list[str]:
+    """Return a line for each table that the job cannot read or write now; none without answers."""
+    lines = []
+    with suppress(YtError, OSError):
+        for name, path, usable in _tables(settings):
+            found = facts(client, path, ["tablet_state"]) or {}
+            state = str(found.get("tablet_state", "mounted"))  # a folder of static tables has none
+            if state not in usable:
+                command = "unfreeze-table" if state == "frozen" else "mount-table"
+                lines.append(f"{name} {path} is {state}, run: yt {command} {path} --sync")
+    return lines
+
+
+def _tables(settings: Settings) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield name, path and usable states of what each batch needs."""
+    for path in settings.queues:
+        yield "queue", path, ("mounted", "frozen")  # one that is frozen can be read
+    for name, path in (("consumer", settings.consumer), ("ledger", settings.ledger)):
+        yield name, path, ("mounted",)
+    for name, path in settings.outputs.items():
+        yield f"output {name!r}", path, ("mounted",)

@@ -1,0 +1,1 @@
+"""The command line: each command is one object in one file."""

@@ -1,0 +1,69 @@
+"""`check`: verifies the job before it runs."""
+
+import argparse
+from itertools import chain
+
+from ..declaration import archive, reject_conditions
+from ..errors import JobError
+from ..job import Connection
+from ..provisioning import capacity, job_objects, permissions, retention
+from ..recovery import start
+from ..version import version_of
+from .command import Command, Tables
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    if given.user is not None and given.permissions is None:
+        raise JobError("--user goes with --permissions", "add it, or leave --user out")
+    if given.permissions is not None:
+        print(permissions.check(connection, given.permissions, given.user))
+        return
+    from ..connector import own
+    from ..query import pipeline, supervisor
+    from ..spark import node_packages, session
+
+    print(job_objects.check(connection))
+    for remark in chain(
+        retention.remarks(connection.client, connection.settings),
+        capacity.remarks(connection),
+        reject_conditions.remarks(connection.job.reject, connection.settings.spark_confs),
+    ):
+        print(f"remark: {remark}")
+    for note in start.preview(connection):
+        print(f"at the next start: {note}")
+    if not connection.settings.submit.brings_packages:
+        archive.verify_imports(connection.job.package, connection.job.kind.packages)
+    connection = job_objects.sized(connection)
+    with session.opened(connection) as spark:
+        flow = pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
+        version, connector = spark.version, own.line(spark, connection.settings)
+    for remark in flow.outputs.remarks():
+        print(f"remark: {remark}")
+    if wanted := connection.job.kind.packages:
+        found = node_packages.found(wanted).versions
+        print(f"\npackages ok: {found}, here and on the executors")
+    print(
+        f"\nsession ok: Spark {version}, SPYT {version_of('spyt')}, patch in effect, "
+        f"checkpoint {connection.values['checkpoint_uri']}\n{connector}\n"
+        f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
+    )
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    roles = ("job", "operator", "rehearsal")
+    parser.add_argument(
+        "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
+        help="ask the cluster for these rights alone; default: those of the job",
+    )  # fmt: skip
+    whose = "whose rights; default: the token's"
+    parser.add_argument("--user", metavar="NAME", help=whose)
+
+
+COMMAND = Command(
+    name="check",
+    help="Verify tables, offsets, session and the plan of transform(); changes nothing.",
+    run=_run,
+    arguments=_arguments,
+    tables=Tables.NONE,
+    starts_jvm=True,
+)

@@ -1,0 +1,24 @@
+"""`provision`: creates what the job needs on the cluster."""
+
+import argparse
+
+from ..job import Connection
+from ..provisioning import job_objects
+from .command import Command, Tables
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    if given.dry_run:
+        print(*job_objects.findings(connection), "nothing was changed", sep="\n")
+        return
+    done = job_objects.provision(connection) or ["everything is in place already"]
+    print(*done, sep="\n")
+
+
+COMMAND = Command(
+    name="provision",
+    help="Create, mount and register what the job needs; repeatable.",
+    run=_run,
+    tables=Tables.NONE,
+    changes="tables, folders, the consumer and its registrations",
+)

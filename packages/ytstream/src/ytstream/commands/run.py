@@ -1,0 +1,44 @@
+"""`run`: streams until it is told to stop."""
+
+import argparse
+import os
+from contextlib import ExitStack
+
+from ..job import Connection
+from ..recovery import start
+from ..recovery.lock import alone
+from .command import Command
+
+
+def _before(connection: Connection) -> None:
+    """Wait for tables on a cluster: YTsaurus starts a lost driver again.
+
+    Errors would use up its attempts. A person is told at once.
+    """
+    if "YT_OPERATION_ID" in os.environ:
+        from ..query import supervisor
+
+        supervisor.wait_mounted(connection)
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    if given.dry_run:
+        print(*start.preview(connection), "nothing was changed", sep="\n")
+        return
+    from ..query import supervisor
+
+    # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
+    # that hangs in Spark commits nothing once another process has raised the epoch.
+    with ExitStack() as session, alone(connection):
+        supervisor.run(connection, session)
+
+
+COMMAND = Command(
+    name="run",
+    help="Stream until SIGTERM or SIGINT, which let the micro-batch finish.",
+    run=_run,
+    before=_before,
+    starts_jvm=True,
+    needs_stopped_job=True,
+    changes="outputs, ledger, consumer and checkpoint",
+)

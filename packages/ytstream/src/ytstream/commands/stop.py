@@ -1,0 +1,30 @@
+"""`stop`: asks the running job to end."""
+
+import argparse
+
+from yt.common import YtError
+
+from ..job import Connection
+from ..provisioning import job_objects
+from ..recovery import stop_request
+from .command import Command, Tables
+
+
+def _run(connection: Connection, given: argparse.Namespace) -> None:
+    if given.dry_run:
+        print(stop_request.rehearse(connection))
+        return
+    try:
+        print(stop_request.stop(connection, print))
+    except YtError:  # not before: a queue that is not mounted does not hinder it
+        job_objects.require(connection, "the job cannot be asked to stop", declared=False)
+        raise
+
+
+COMMAND = Command(
+    name="stop",
+    help="Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it.",
+    run=_run,
+    tables=Tables.NONE,
+    changes="the ledger, which holds the request",
+)

@@ -1,0 +1,207 @@
+"""Tablet transactions, through the client in SPYT's jars.
+
+There are none over HTTP (YTsaurus documentation, "Dynamic tables: FAQ"), so ytsaurus-client alone
+cannot write two tables at once, or write a row only if no other process has written it meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from ..cluster.client import UNMOUNTED
+from ..errors import OutageError, RestartableError, UnmountedError
+from ..schema.columns import Column
+from ..settings.job_settings import Settings
+from .java import Java
+from .spyt import attached, rpc_client
+
+#: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
+_CONFLICT = '"code"=1700'
+
+#: Timeout, transport error, unavailable (YTsaurus, yt/yt/core/misc/error_code and rpc/public.h).
+_UNREACHABLE = (3, 100, 105)
+
+#: What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
+#: connection, a broken one, no reply, a request that ended with its connection. Any other exception
+#: without a code of the cluster's is an error of a program: waiting does not help.
+_OUTAGES = (
+    "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
+    "java.io.EOFException", "java.util.concurrent.TimeoutException",
+    "java.util.concurrent.CancellationException",
+)  # fmt: skip
+#: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
+_NO_PROXIES = "Cannot get rpc proxies"
+
+
+class ConflictError(RestartableError):
+    """Another transaction has written one of the rows since this one began."""
+
+
+class Transaction:
+    """One tablet transaction: it reads as of its start."""
+
+    def __init__(self, java: Java, transaction: Any) -> None:
+        self._java, self._transaction = java, transaction
+
+    @property
+    def id(self) -> str:
+        """The transaction's id."""
+        return str(self._transaction.getId().toString())
+
+    @property
+    def proxy(self) -> str:
+        """The address of the RPC proxy that it lives on."""
+        return str(self._transaction.getRpcProxyAddress())
+
+    def select(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of ``query``. Raises RestartableError."""
+        with _explained():
+            rows = self._transaction.selectRows(query).join().getYTreeRows()
+            found: list[dict[str, Any]] = self._java.value(rows)
+        return found
+
+    def modify(
+        self,
+        path: str,
+        columns: Sequence[Column],
+        rows: Iterable[Mapping[str, Any]],
+        deleted: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        """Write ``rows`` into the table at ``path`` and delete those with the keys ``deleted``."""
+        with _explained():
+            java = self._java
+            request = java["tech.ytsaurus.client.request.ModifyRowsRequest.builder"]()
+            request.setPath(path).setSchema(java.schema(columns))
+            for row in rows:
+                request.addInsert(java.node(row).asMap())
+            for key in deleted:
+                request.addDelete(java.node(key).asMap())
+            self._transaction.modifyRows(request.build()).join()
+
+    def advance(self, consumer: str, queue: str, partition: int, old: int | None, new: int) -> None:
+        """Move the consumer; refused unless it is at row ``old``, if that is given."""
+        path = self._java["tech.ytsaurus.core.cypress.YPath.simple"]
+        with _explained():
+            request = (
+                self._java["tech.ytsaurus.client.request.AdvanceConsumer.builder"]()
+                .setConsumerPath(path(consumer))
+                .setQueuePath(path(queue))
+                .setPartitionIndex(partition)
+                .setNewOffset(new)
+            )
+            if old is not None:
+                request.setOldOffset(old)
+            self._transaction.advanceConsumer(request.build()).join()
+
+    def commit(self) -> None:
+        """Commit. Raises ConflictError, or RestartableError when it may have committed or not."""
+        with _explained():
+            self._transaction.commit().join()
+
+    def abort(self) -> None:
+        """Abort; a transaction that is over, or out of reach, stays as it is."""
+        try:
+            self._transaction.abort().join()
+        except Py4JJavaError:
+            return
+
+
+@dataclass
+class Tablets:
+    """Makes transactions; ``jvm`` is one with SPYT's jars in it."""
+
+    jvm: Any
+    settings: Settings
+    #: Runs JVM calls off the batch thread. Shared by all queries of the process, since each worker
+    #: keeps a py4j connection; a second worker starts where the first hangs.
+    beside: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
+    _clients: dict[str | None, Any] = field(default_factory=dict)
+
+    @cached_property
+    def java(self) -> Java:
+        """The names that are called in the JVM."""
+        return Java(self.jvm)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Start a transaction; commit it at the end, abort it on an exception."""
+        start = self.java["tech.ytsaurus.client.request.StartTransaction.tablet"]()
+        with _explained():
+            started = self._client(None).startTransaction(start).join()
+        transaction = Transaction(self.java, started)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.abort()
+            raise
+        transaction.commit()
+
+    def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
+        """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
+        with _explained():
+            found = attached(self.java, self._client(proxy), transaction_id)
+        return Transaction(self.java, found)
+
+    def rowsets(self, queries: Iterable[str]) -> list[Any]:
+        """Return the rows of each query, asked at once, in no transaction, as the client has them.
+
+        Raises RestartableError.
+        """
+        asked = self.java["tech.ytsaurus.client.request.SelectRowsRequest.of"]
+        with _explained():
+            coming = [self._client(None).selectRows(asked(query)) for query in queries]
+            return [rows.join() for rows in coming]
+
+    def _client(self, proxy: str | None) -> Any:
+        """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
+        if proxy not in self._clients:
+            self._clients[proxy] = rpc_client(self.java, self.settings, proxy)
+        return self._clients[proxy]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn the client's exceptions into one line."""
+    try:
+        yield
+    except _java_errors() as error:
+        text = str(error)
+        # 'message' <== 'inner message' <== ...; full error: {...} (Java client, YTsaurusError)
+        found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
+        line = (found[1] if found else text).partition("; full error: ")[0]
+        innermost = line.rpartition("<== ")[2].strip("'").partition("\n")[0]
+        if _CONFLICT in text:
+            raise ConflictError(innermost) from error
+        if is_outage(text):
+            raise OutageError(f"the RPC proxies do not answer: {innermost}") from error
+        if is_unmounted(text):
+            raise UnmountedError(innermost) from error
+        raise RestartableError(innermost) from error
+
+
+def _java_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of Java's exceptions: PySpark, where it is loaded, has some of its own."""
+    errors = sys.modules.get("pyspark.errors")
+    return (Py4JJavaError,) if errors is None else (Py4JJavaError, errors.PySparkException)
+
+
+def is_outage(text: str) -> bool:
+    """Return whether the trace of the Java client's exception says that the cluster is away."""
+    if code := re.search(r'full error: \{"code"=(\d+)', text):  # the cluster's own
+        return int(code[1]) in _UNREACHABLE
+    classes = re.findall(r"^(?:Caused by)?: ([\w.$]+)", text, re.MULTILINE)
+    return _NO_PROXIES in text or any(name.startswith(_OUTAGES) for name in classes)
+
+
+def is_unmounted(text: str) -> bool:
+    """Return whether an error of the cluster's in a trace says that a tablet is not mounted."""
+    return any(int(code) in UNMOUNTED for code in re.findall(r'"code"=(\d+)', text))

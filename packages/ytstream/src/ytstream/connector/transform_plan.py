@@ -1,0 +1,83 @@
+"""What the analysed plan of transform() tells of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .plans import Node, analysed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCES = ("StreamingRelation", "StreamingRelationV2", "StreamingExecutionRelation")
+
+
+def observed_name(queue: str) -> str:
+    """Return the name under which the plan observes which rows of ``queue`` it reads."""
+    return f"ytstream:{queue}"
+
+
+def sources(plan: Node) -> list[tuple[str | None, list[int]]]:
+    """Return the queue and the ids of each source of a plan; None for a stream that is not ours."""
+    ours, found = observed_name(""), []
+    for node in plan.walk():
+        mark = node.observation
+        queue = mark.removeprefix(ours) if mark.startswith(ours) else None
+        found += [(queue, child.ids) for child in node.children if child.name in SOURCES]
+    return found
+
+
+def queues(plan: Node) -> list[str | None]:
+    """Return the queue of each source of a plan, None for a stream that is not ours."""
+    return [queue for queue, _ in sources(plan)]
+
+
+#: Operators that choose or combine rows of one batch, or remember rows of earlier ones.
+_STATEFUL = (
+    "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit",
+    "LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState",
+    "TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark",
+)  # fmt: skip
+
+
+def stateful_operator(rows: DataFrame) -> str | None:
+    """Return the name of an operator over a stream that needs state; None without one."""
+    for node in analysed(rows).walk():
+        if node.is_streaming and node.name in _STATEFUL:
+            return node.name
+        if node.name == "Join" and all(child.is_streaming for child in node.children):
+            return "Join of streams"
+    return None
+
+
+def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
+    """Return whether the plan shows that no two rows of a batch have the same ``key``.
+
+    It does for the rows of one aggregation whose groups are told apart by key columns alone.
+    """
+    node = analysed(rows)
+    wanted: set[int | None] = {number for number, name in node.columns if name in key}
+    while node.name != "Aggregate":
+        if node.name not in _ROWS_PASS or len(node.children) != 1:
+            return False
+        if node.name == "Project":
+            wanted = {_origin(node, number) for number in wanted}
+        node = node.children[0]
+    wanted = {_origin(node, number) for number in wanted}
+    # A group by an expression has an id too, under which the output may not show it.
+    groups = {group.column for group in node.groups}
+    return bool(groups) and groups <= wanted
+
+
+#: Operators out of which comes at most what went in, each row once.
+_ROWS_PASS = (
+    "Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark",
+    "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+)  # fmt: skip
+
+
+def _origin(node: Node, number: int | None) -> int | None:
+    """Return the id below ``node`` of the column ``number``; None for one that is computed."""
+    value = None if number is None else node.computed(number)
+    return number if value is None else value.column

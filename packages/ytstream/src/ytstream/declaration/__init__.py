@@ -1,0 +1,1 @@
+"""What job.py, tables.py and transform.py declare, and whether it is valid."""

@@ -1,0 +1,237 @@
+"""Refuses a job.py that does not fit its tables, its configuration or this runtime."""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from ..errors import JobError
+from ..job import PROCESSINGS, REJECTED, Guarantee, Job
+from ..schema.columns import Column, key_of, rejected_columns, type_name
+from ..schema.table_schema import never_written
+from ..settings import spark_conf
+from ..settings.job_settings import Settings
+from ..text_table import counted
+from .compatibility import KEYED
+
+#: The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
+#: MaxValuesPerRow).
+MOST_COLUMNS = 1_024
+
+
+def verify(job: Job) -> None:
+    """Raise JobError unless job.py fits this runtime and its own tables; needs no cluster."""
+    _verify_kinds(job)
+    if job.processing not in PROCESSINGS:
+        raise JobError(
+            f"job.py: unknown processing {job.processing!r}",
+            f"use one of {', '.join(PROCESSINGS)}",
+        )
+    _refuse(
+        "job.py and tables.py do not fit",
+        "correct job.py or tables.py; nothing was started",
+        chain(_of_functions(job), _of_reject(job), _of_static(job), _of_columns(job)),
+    )
+
+
+def _of_functions(job: Job) -> Iterator[str]:
+    """Yield what is wrong with the functions, and with the outputs that they fill."""
+    first = next(iter(job.outputs), None)
+    if first != "output":
+        yield f'the first of OUTPUTS must be "output", it is {first!r}'
+    filled = {"output", REJECTED} if job.reject else {"output"}
+    unwritten = [name for name in job.outputs if name not in filled]
+    if unwritten and job.split is None:
+        yield (
+            f"nothing fills the outputs {', '.join(unwritten)}: give Job split=outputs, the "
+            "function of transform.py"
+        )
+    if not inspect.isfunction(job.transform):
+        yield "transform is not a function"
+    if not (job.split is None or inspect.isfunction(job.split)):
+        yield "split is not a function"
+
+
+def _of_reject(job: Job) -> Iterator[str]:
+    """Yield what is wrong with REJECT and its output, apart from the output's columns."""
+    if job.reject and REJECTED not in job.outputs:
+        yield (
+            f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports: "
+            'see docs/operations.md, "Rejected rows"'
+        )
+    for reason, condition in job.reject.items():
+        if not (_is_line(reason) and isinstance(condition, str) and condition.strip()):
+            yield f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"
+
+
+def _of_static(job: Job) -> Iterator[str]:
+    """Yield what is wrong with STATIC."""
+    if len({*job.static}) < len(job.static):
+        yield "STATIC names an output twice"
+    for name in job.static:
+        if name not in job.outputs:
+            yield f"STATIC names {name!r}, which OUTPUTS does not have"
+        elif not re.fullmatch(r"[\w.-]+", name, re.ASCII):  # a folder is named after it
+            yield f"the static output {name!r} needs a name of letters a-z, digits and _ . -"
+        elif name == REJECTED and job.reject:
+            yield f"{name!r} cannot be static: `replay-rejected` removes rows of it"
+        elif key := key_of(job.output_columns[name]):
+            yield (
+                f"OUTPUTS[{name!r}] is static and cannot have key columns ({', '.join(key)}): each "
+                "micro-batch is a table of its own, so no row replaces another"
+            )
+
+
+def _of_columns(job: Job) -> Iterator[str]:
+    """Yield what is wrong with the columns of tables.py, apart from what columns.py refuses."""
+    if job.kind.has_reference and not job.reference:
+        yield "a join needs REFERENCE"
+    elif job.reference and not job.kind.has_reference:
+        yield f"processing {job.processing} does not use REFERENCE"
+    if job.reference and not key_of(job.reference_columns):
+        yield "REFERENCE has no key column"
+    if key_of(job.queue_columns):
+        yield "a column of QUEUE cannot be a key: it is ordered"
+    tables = {"QUEUE": job.queue_columns, "REFERENCE": job.reference_columns}
+    tables |= {f"OUTPUTS[{name!r}]": columns for name, columns in job.output_columns.items()}
+    for name, columns in tables.items():
+        if len(columns) > MOST_COLUMNS:
+            yield (
+                f"{name} has {len(columns)} columns; a row of a YTsaurus table has at most "
+                f"{MOST_COLUMNS} values: put some of them into one column, e.g. of type any"
+            )
+    for name, columns in job.output_columns.items():
+        if all(column.key for column in columns):
+            yield f"OUTPUTS[{name!r}] has key columns alone"
+        for problem in filter(None, map(never_written, columns)):
+            yield f"OUTPUTS[{name!r}], {problem}"
+
+
+def _verify_kinds(job: Job) -> None:
+    """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
+    if not isinstance(job, Job):
+        raise JobError("JOB in job.py is not a Job", "write JOB = Job(...)")
+    _refuse(
+        "job.py cannot be read",
+        "correct job.py or tables.py; nothing was started",
+        _of_kinds(job),
+    )
+
+
+def _of_kinds(job: Job) -> Iterator[str]:
+    for name in ("name", "processing", "guarantee"):
+        if not _is_line(value := getattr(job, name)):
+            yield f"{name}={value!r}: wanted one line"
+    lists = {"queue": job.queue, "reference": job.reference}
+    if isinstance(job.outputs, Mapping):
+        lists |= {f"outputs[{name!r}]": columns for name, columns in job.outputs.items()}
+    for name, columns in lists.items():
+        if not isinstance(columns, list | tuple):
+            yield f"{name}={columns!r}: wanted a list"
+    if not isinstance(job.reject, Mapping):
+        yield "reject: wanted a dict of reasons and SQL conditions"
+    if not (isinstance(job.static, tuple | list) and all(map(_is_line, job.static))):
+        yield f"static={job.static!r}: wanted a tuple of names of outputs"
+    if not isinstance(job.outputs, Mapping):
+        yield "outputs: wanted a dict of names and lists of columns"
+    else:
+        for name in job.outputs:
+            if not isinstance(name, str):
+                yield f"outputs: the name {name!r} is not a text"
+    for name in ("reference_rows", "shuffle_partitions", "large_state_bytes", "most_failures"):
+        if type(value := getattr(job, name)) is not int or value < 1:
+            yield f"{name}={value!r}: wanted a positive number"
+    for name in ("failure_period_seconds", "first_pause_seconds", "longest_pause_seconds"):
+        if type(value := getattr(job, name)) not in (int, float) or value <= 0:
+            yield f"{name}={value!r}: wanted a positive number"
+
+
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> None:
+    """Raise JobError unless the configuration has what this job and its guarantee need."""
+    job, queues = job.reading(len(settings.queues)), len(settings.queues)
+    _refuse(
+        "the configuration and the job do not fit",
+        "correct the configuration or tables.py; nothing was started",
+        chain(
+            _of_settings(job, settings),
+            _of_keys(job, guarantee, queues),
+            _of_rejected(job, queues),
+            _of_position(job, guarantee, queues),
+        ),
+    )
+
+
+def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
+    yield from (
+        f"[outputs] lacks {n}, of OUTPUTS" for n in job.outputs if n not in settings.outputs
+    )
+    for name in settings.outputs:
+        if name not in job.outputs:
+            yield f"[outputs] names {name}, which OUTPUTS does not have"
+    for name in settings.spark_confs:
+        if spark_conf.is_protected(name):
+            yield f"[spark] sets {name}: `make confs` shows its reason"
+    for size in spark_conf.SIZES:
+        if size.key in settings.spark_confs and getattr(settings.submit, size.name) is not None:
+            yield f"{size.key} is given twice: under [spark], and as {size.name} under [submit]"
+    if job.kind.has_reference and settings.reference is None:
+        yield "a join needs the key `reference`"
+    elif settings.reference is not None and not job.kind.has_reference:
+        yield f"processing {job.processing} does not use the key `reference`"
+
+
+def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:
+    """Yield which outputs have another key than the guarantee has; None of its own: any.
+
+    A static output has none; that of `rejected` is a position, and such a row does not change.
+    """
+    wanted = guarantee.key(queues)
+    for name, columns in job.output_columns.items():
+        is_kept = name in job.static or (bool(job.reject) and name == REJECTED)
+        key = key_of(columns)
+        if wanted is None or key == wanted or is_kept:
+            continue
+        if wanted:
+            yield (
+                f"{guarantee.name} with {counted(queues, 'queue')} needs the key columns "
+                f"{', '.join(wanted)} in front of OUTPUTS[{name!r}]; it has "
+                f"{', '.join(key) or 'none'}"
+            )
+        else:
+            yield (
+                f"OUTPUTS[{name!r}] has the key {', '.join(key)} under {guarantee.name}: {KEYED}; "
+                'set guarantee="transactional" in job.py, or leave the key out'
+            )
+
+
+def _of_rejected(job: Job, queues: int) -> Iterator[str]:
+    """Yield whether the columns of the output of rejected rows are not as they have to be."""
+    wanted = rejected_columns(queues)
+    if job.reject and job.output_columns[REJECTED] != wanted:
+        title = f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"
+        yield "\n    ".join([title, *map(_line, wanted), "or REJECTED of ytstream"])
+
+
+def _of_position(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:
+    """Yield columns of the queues that have the name of one that the job adds."""
+    added = {*guarantee.position, "queue_id"} if queues > 1 else {*guarantee.position}
+    if taken := sorted({column.name.lower() for column in job.queue_columns} & added):
+        yield (
+            f"QUEUE has {', '.join(taken)}, a name under which the job adds a row's position; a "
+            "queue with such a column needs another guarantee, or a job for each queue"
+        )
+
+
+def _line(column: Column) -> str:
+    """Return a column as tables.py writes it."""
+    kind = "key=True" if column.key else "required=True"
+    return f'Column("{column.name}", "{type_name(column.type)}", {kind})'
+
+
+def _refuse(title: str, remedy: str, problems: Iterable[str]) -> None:
+    if lines := [*problems]:
+        raise JobError(f"{title}:\n  " + "\n  ".join(lines), remedy)

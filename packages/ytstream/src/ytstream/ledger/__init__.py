@@ -1,0 +1,1 @@
+"""The ledger and the consumer: rows of batches, offsets, and the positions of a job."""

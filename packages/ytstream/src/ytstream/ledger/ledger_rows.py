@@ -1,0 +1,417 @@
+"""The ledger: one table that says where the job stands, and what each micro-batch did.
+
+The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
+folder, the last batch that happened and the row where each partition stands after it. Below it is a
+row for each batch, written in the same transaction. A start that skips trimmed rows and `rewind`
+leave a row of their moves. Three more say that a person asks the job to stop, how its last process
+ended, and that a start has found nothing to read. Values only: recovery/ and query/ read and write
+them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import yt.type_info as ti
+
+from ..errors import JobError
+from ..schema.columns import Column
+from .queue_layout import Layout
+
+#: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
+KEPT = 500_000
+RANGES_KEPT = 10_000_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+COLUMNS = (
+    Column("kind", ti.Utf8, required=True, key=True),
+    Column("number", ti.Int64, required=True, key=True),
+    Column("epoch", ti.Int64, required=True),
+    Column("batch", ti.Int64, required=True),
+    Column("queues", ti.Yson),
+    Column("rows_read", ti.Int64),
+    Column("rows_written", ti.Yson),
+    Column("started", ti.Timestamp),
+    Column("ended", ti.Timestamp, required=True),
+    Column("state", ti.Yson),
+)
+#: Rows are never removed by age (YTsaurus, "Dynamic tables: TTL"): the head may be old.
+ATTRIBUTES: Mapping[str, Any] = {"min_data_versions": 1, "max_data_versions": 1}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The rows of all batches since the ledger counts them; those of removed batch rows, too."""
+
+    read: int = 0
+    #: Output -> rows.
+    written: Mapping[str, int] = field(default_factory=dict)
+    #: Reason -> rows that REJECT has kept out.
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    #: Rows behind the watermark.
+    late: int = 0
+    #: Seconds of work.
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head row."""
+
+    epoch: int = 0
+    #: The process that raised the epoch.
+    owner: str = ""
+    #: The epoch whose checkpoint folder is in use; None until the first start is committed.
+    folder: int | None = None
+    #: The last batch of that folder that happened, by Spark's number; -1: none.
+    batch: int = -1
+    #: The number of the last batch row.
+    number: int = 0
+    #: Queue -> partition -> the row that the next batch reads first.
+    ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    #: Queue -> its object id. First those that the job reads, in the order in which the folder's
+    #: offset log has them.
+    ids: Mapping[str, str] = field(default_factory=dict)
+    #: Whose ledger this is: see ownership.
+    marker: Mapping[str, Any] = field(default_factory=dict)
+    #: The epoch whose process is asked to stop; a row of its own, so that it disturbs no batch.
+    stopped: int = 0
+    #: Queues that the job reads no more. One that comes back continues where it was.
+    removed: frozenset[str] = frozenset()
+    #: The rows of the state after the batch, as Spark counts them; None: not known, or no state.
+    state_rows: int | None = None
+    #: Queue -> partition -> the first row that the state may have to do with: it was empty before.
+    state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    totals: Totals = field(default_factory=Totals)
+    #: Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it.
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    #: Queue -> partition that a reshard has removed -> the row after the last one that was read.
+    retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the job reads, in the order in which the folder's offset log has them."""
+        return tuple(path for path in self.ids if path not in self.removed)
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """The rows and the times of one batch."""
+
+    #: Queue -> partition -> its first row and the row after its last one.
+    ranges: Mapping[str, Mapping[int, tuple[int, int]]]
+    #: Output -> rows.
+    written: Mapping[str, int]
+    started: datetime
+    ended: datetime
+    #: Static output -> the path of the table of the batch's rows.
+    tables: Mapping[str, str] = field(default_factory=dict)
+    #: How many rows were behind the watermark; they are in no output.
+    late: int = 0
+    #: Reason -> rows that REJECT has kept out.
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def read(self) -> int:
+        """How many rows the batch has read."""
+        return sum(end - first for rows in self.ranges.values() for first, end in rows.values())
+
+
+@dataclass(frozen=True)
+class Move:
+    """A start that continues elsewhere than where the batch before it ended."""
+
+    #: Why: "skip" of rows that were trimmed before they were read, or "rewind".
+    kind: str
+    #: Queue -> partition -> the row that would have been read next, and the row that is.
+    rows: Mapping[str, Mapping[int, tuple[int, int]]]
+
+
+def added(totals: Totals, done: BatchRow) -> Totals:
+    """Return the totals after a batch."""
+    return Totals(
+        totals.read + done.read,
+        _sums(totals.written, done.written),
+        _sums(totals.rejected, done.rejected),
+        totals.late + done.late,
+        totals.seconds + (done.ended - done.started).total_seconds(),
+    )
+
+
+def batch_name(epoch: int, batch: int) -> str:
+    """Return the name of a batch in the log, in messages and in `status`: epoch and number."""
+    return f"{epoch}-{batch}"
+
+
+def last_name(head: Head) -> str:
+    """Return the name of the last batch that happened, or of the start that none has followed."""
+    folder = head.folder or 0
+    return batch_name(folder, head.batch) if head.batch >= 0 else f"the start of epoch {folder}"
+
+
+def kept(head: Head) -> int:
+    """Return how many batch rows stay; each batch removes the oldest one beyond them."""
+    return min(KEPT, RANGES_KEPT // max(1, sum(map(len, head.ends.values()))))
+
+
+def head_query(ledger: str) -> str:
+    """Return the query that reads the head row, and the one that asks the job to stop."""
+    return f'kind, epoch, batch, queues, state from [{ledger}] where kind in ("head", "stop")'
+
+
+def last_query(ledger: str) -> str:
+    """Return the query that reads number and epoch of the last batch row."""
+    return f'number, epoch from [{ledger}] where kind = "batch" order by number desc limit 1'
+
+
+def first_query(ledger: str) -> str:
+    """Return the query that reads number, epoch and batch of the oldest batch row."""
+    return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit 1'
+
+
+def count_query(ledger: str) -> str:
+    """Return the query that counts the batch rows, and reads the lowest number."""
+    counts = "sum(1) as rows, min(number) as first"
+    return f'{counts} from [{ledger}] where kind = "batch" group by 1 as one'
+
+
+def numbers_query(ledger: str) -> str:
+    """Return the query that reads number, epoch and batch of all batch rows, in their order."""
+    return f'number, epoch, batch from [{ledger}] where kind = "batch" order by number limit {KEPT}'
+
+
+def newest_query(ledger: str, count: int) -> str:
+    """Return the query that reads what the last batches did, the newest first."""
+    return (
+        "number, epoch, batch, rows_read, rows_written, started, ended, state "
+        f'from [{ledger}] where kind = "batch" order by number desc limit {count}'
+    )
+
+
+def tables_query(ledger: str, batches: Iterable[tuple[int, int]]) -> str:
+    """Return the query that reads the rows of some batches, each given by epoch and number."""
+    listed = ", ".join(map(str, batches))
+    return (
+        f'epoch, batch, state from [{ledger}] where kind = "batch" and (epoch, batch) in ({listed})'
+    )
+
+
+def tables_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tables that a batch's row names: static output -> path."""
+    state = row["state"]
+    return state.get("tables", {}) if isinstance(state, Mapping) else {}
+
+
+def late_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows of a batch were behind the watermark."""
+    state = row["state"]
+    return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
+
+
+def rejected_of(row: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many rows of a batch REJECT has kept out, by reason; empty for an old row."""
+    state = row["state"]
+    return _counts(state.get("rejected", {})) if isinstance(state, Mapping) else {}
+
+
+def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
+    """Return the rows that a batch has read: queue -> partition -> first, and after the last."""
+    return _pairs(row, "rows")
+
+
+def moves_query(ledger: str) -> str:
+    """Return the query that reads where starts and rewinds have moved the job."""
+    return f'kind, epoch, queues, ended from [{ledger}] where kind in ("skip", "rewind")'
+
+
+def moved_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
+    """Return where a move went: queue -> partition -> the row that came next, and that does."""
+    return _pairs(row, "moved")
+
+
+def time_of(value: Any) -> datetime:
+    """Return a time of the table."""
+    return _EPOCH + timedelta(microseconds=int(value))
+
+
+def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = False) -> Head | None:
+    """Return the head out of the answer to ``head_query``; None before the first start.
+
+    Raises JobError for a row that this runtime did not write; with ``repair`` returns its epoch.
+    """
+    found = {str(row["kind"]): row for row in rows}
+    if "head" not in found:
+        return None
+    try:
+        row, state = found["head"], found["head"]["state"]
+        return Head(
+            int(row["epoch"]),
+            str(state["owner"]),
+            None if state["folder"] is None else int(state["folder"]),
+            int(row["batch"]),
+            int(state["number"]),
+            {str(q["path"]): _rows(q["ends"]) for q in row["queues"]},
+            {str(q["path"]): str(q["id"]) for q in row["queues"]},
+            {str(key): value for key, value in state["marker"].items()},
+            int(found["stop"]["epoch"]) if "stop" in found else 0,
+            frozenset(str(q["path"]) for q in row["queues"] if q.get("removed")),
+            None if state.get("rows") is None else int(state["rows"]),
+            {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
+            _totals(state.get("totals", {})),
+            {
+                str(q["path"]): Layout(int(q["layout"][0]), str(q["layout"][1]))
+                for q in row["queues"]
+                if "layout" in q
+            },
+            {str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if repair:  # the table's schema lets no other value into that column
+            return Head(int(found["head"]["epoch"]))
+        raise JobError(
+            f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",
+            "restore the row, or use `rewind`, which writes it anew",
+        ) from error
+
+
+def head_row(head: Head) -> dict[str, Any]:
+    """Return the table's row of ``head``."""
+    since = head.state_since
+    return {
+        "kind": "head",
+        "number": 0,
+        "epoch": head.epoch,
+        "batch": head.batch,
+        "queues": [
+            {
+                "path": path,
+                "id": head.ids[path],
+                "ends": _texts(head.ends.get(path, {})),
+                **({"removed": True} if path in head.removed else {}),
+                **({"since": _texts(since[path])} if path in since else {}),
+                **({"layout": [*head.layouts[path]]} if path in head.layouts else {}),
+                **({"retired": _texts(head.retired[path])} if head.retired.get(path) else {}),
+            }
+            for path in head.ids
+        ],
+        "ended": microseconds(datetime.now(UTC)),
+        "state": {
+            "owner": head.owner,
+            "folder": head.folder,
+            "number": head.number,
+            "marker": dict(head.marker),
+            **({"rows": head.state_rows} if head.state_rows is not None else {}),
+            **({"totals": asdict(head.totals)} if head.totals != Totals() else {}),
+        },
+    }
+
+
+def stop_row(epoch: int) -> dict[str, Any]:
+    """Return the row that asks the process of ``epoch`` to stop."""
+    return {
+        "kind": "stop",
+        "number": 0,
+        "epoch": epoch,
+        "batch": -1,
+        "ended": microseconds(datetime.now(UTC)),
+    }
+
+
+def look_row(epoch: int) -> dict[str, Any]:
+    """Return the row that says that the start of ``epoch`` has looked and found nothing to read."""
+    return {**stop_row(epoch), "kind": "look"}
+
+
+def look_query(ledger: str) -> str:
+    """Return the query that reads the epoch of the last start that has found nothing to read."""
+    return f'epoch from [{ledger}] where kind = "look"'
+
+
+def end_row(epoch: int, owner: str, how: str) -> dict[str, Any]:
+    """Return the row that says how the process ``owner`` ended."""
+    state = {"owner": owner, "how": how}
+    return {**stop_row(epoch), "kind": "end", "state": state}
+
+
+def end_query(ledger: str) -> str:
+    """Return the query that reads how the last process ended."""
+    return f'epoch, state, ended from [{ledger}] where kind = "end"'
+
+
+def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
+    """Return the table's row of the batch that ``head`` ends with."""
+    state = {
+        **({"tables": dict(done.tables)} if done.tables else {}),
+        **({"late": done.late} if done.late else {}),
+        **({"rejected": dict(done.rejected)} if any(done.rejected.values()) else {}),
+    }
+    return {
+        "kind": "batch",
+        "number": head.number,
+        "epoch": head.epoch,
+        "batch": head.batch,
+        "queues": [
+            {"path": path, "rows": {str(p): list(pair) for p, pair in ranges.items()}}
+            for path, ranges in done.ranges.items()
+        ],
+        "rows_read": done.read,
+        "rows_written": dict(done.written),
+        "started": microseconds(done.started),
+        "ended": microseconds(done.ended),
+        **({"state": state} if state else {}),
+    }
+
+
+def move_row(epoch: int, move: Move) -> dict[str, Any]:
+    """Return the row of what the start of ``epoch`` has skipped, or where a rewind went."""
+    return {
+        "kind": move.kind,
+        "number": epoch,
+        "epoch": epoch,
+        "batch": -1,
+        "queues": [
+            {"path": path, "moved": {str(p): list(pair) for p, pair in sorted(rows.items())}}
+            for path, rows in move.rows.items()
+        ],
+        "ended": microseconds(datetime.now(UTC)),
+    }
+
+
+def _pairs(row: Mapping[str, Any], name: str) -> dict[str, dict[int, tuple[int, int]]]:
+    return {
+        str(queue["path"]): {int(p): (int(a), int(b)) for p, (a, b) in queue[name].items()}
+        for queue in row["queues"] or ()
+    }
+
+
+def _totals(found: Mapping[str, Any]) -> Totals:
+    return Totals(
+        int(found.get("read", 0)),
+        _counts(found.get("written", {})),
+        _counts(found.get("rejected", {})),
+        int(found.get("late", 0)),
+        float(found.get("seconds", 0.0)),
+    )
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+
+
+def _counts(found: Mapping[str, Any]) -> dict[str, int]:
+    return {str(name): int(count) for name, count in found.items()}
+
+
+def _rows(texts: Mapping[str, Any]) -> dict[int, int]:
+    return {int(partition): int(row) for partition, row in texts.items()}
+
+
+def _texts(rows: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): row for partition, row in sorted(rows.items())}
+
+
+def microseconds(time: datetime) -> int:
+    """Return a time as a row holds it."""
+    return int(time.timestamp() * 1_000_000)

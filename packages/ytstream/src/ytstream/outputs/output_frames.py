@@ -1,0 +1,207 @@
+"""From the rows of a micro-batch to the rows of each output, each of them computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..connector.frames import free
+from ..connector.transform_plan import is_unique_by
+from ..declaration.user_errors import place
+from ..errors import JobError
+from ..job import REJECTED, Connection, Job
+from ..schema import string_values
+from ..schema.columns import Column, key_of
+from ..schema.table_schema import unwritable
+from . import required_columns, string_columns
+
+#: Name of an output -> its rows.
+Frames = Mapping[str, DataFrame]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How the rows that the query streams become those of each output."""
+
+    connection: Connection
+    reference: DataFrame | None = None
+    #: Outputs in which two rows of a batch may share a key, as far as the plan shows.
+    unproven: frozenset[str] = frozenset()
+
+    @property
+    def are_streamed(self) -> bool:
+        """Whether the rows that the query streams are those of the one output, as they are."""
+        return not (self.are_computed_first or self.connection.job.static)
+
+    @property
+    def are_computed_first(self) -> bool:
+        """Whether the rows of a batch are computed before any output is written.
+
+        So they are where a row is looked at more than once, and where it must be known how many
+        rows were left out: nothing takes back what was written outside of a transaction.
+        """
+        job = self.connection.job
+        may_be_refused = bool(job.reject) or job.kind.is_stateful
+        is_judged_first = may_be_refused and not self.connection.guarantee.in_transaction
+        return is_judged_first or job.split is not None or bool(self.unproven)
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each output in which two rows of a batch may have one key."""
+        for name in sorted(self.unproven):
+            job = self.connection.job
+            key = ", ".join(key_of(job.output_columns[name]))
+            yield (
+                f"two rows of a micro-batch may have the same key ({key}) of {name!r}, as far as "
+                f"the plan shows, and such a batch ends the job: {_for_one_row(job, name)}"
+            )
+
+    def transformed(self, events: DataFrame) -> DataFrame:
+        """Return what transform() makes of the events."""
+        more = [] if self.reference is None else [self.reference]
+        with user_function("transform()"):
+            rows = self.connection.job.transform(events, *more)
+        if not isinstance(rows, DataFrame):
+            raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
+        return rows
+
+    def split(self, rows: DataFrame) -> Frames:
+        """Return what outputs() makes of the finished rows; without it all go to "output".
+
+        Raises JobError unless it returns a DataFrame for each output, and for no other.
+        """
+        job = self.connection.job
+        if job.split is None:
+            return {"output": rows}
+        with user_function("outputs()"):
+            frames = job.split(rows)
+        wanted = job.outputs.keys() - {REJECTED if job.reject else ""}
+        if not isinstance(frames, Mapping):
+            raise JobError(
+                f"outputs() returns {frames!r}, wanted a dict of DataFrames by output",
+                "correct transform.py",
+            )
+        problems = [f"{name}: not returned" for name in sorted(wanted - frames.keys())]
+        problems += [f"{name}: not in OUTPUTS" for name in sorted(map(str, frames.keys() - wanted))]
+        problems += [
+            f"{n}: not a DataFrame" for n in frames if not isinstance(frames[n], DataFrame)
+        ]
+        if problems:
+            raise JobError(
+                "outputs() and OUTPUTS in tables.py disagree:\n  " + "\n  ".join(problems),
+                "correct transform.py or tables.py",
+            )
+        return frames
+
+    def finished(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        """Give the finished rows of transform() while they are needed, computed if need be."""
+        return computed(rows) if self.are_computed_first else nullcontext(rows)
+
+    def of(self, finished: DataFrame) -> Frames:
+        """Return the rows of each output. Raises JobError if two share a key."""
+        frames, job = self.split(finished), self.connection.job
+        for name in self.unproven:
+            _verify_unique(job, name, frames[name])
+        columns = job.output_columns
+        return {
+            name: required_columns.verified(rows, name, columns[name])
+            for name, rows in frames.items()
+        }
+
+
+@contextmanager
+def user_function(name: str) -> Iterator[None]:
+    """Raise JobError for an error in the user's function that is not Spark's."""
+    try:
+        yield
+    except (JobError, PySparkException, Py4JError):
+        raise
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}{place(error)}"
+        raise JobError(f"{name} failed: {problem}", "correct transform.py") from error
+
+
+@contextmanager
+def computed(rows: DataFrame) -> Iterator[DataFrame]:
+    """Run the plan of ``rows`` now, and yield its rows until the end.
+
+    A local checkpoint, not a cache: what an executor loses with it is not computed again, with
+    other values or from a state that has moved on; the batch fails and runs again.
+    """
+    done = rows.localCheckpoint(eager=True)
+    try:
+        yield done
+    finally:
+        free(done)
+
+
+def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:
+    """Raise JobError unless ``rows`` has exactly the output's columns, in types it can hold.
+
+    A missing column would be written as null in every row; an extra one ends the first batch.
+    """
+    table = {column.name: column for column in columns}
+    found = {field.name: field.dataType for field in rows.schema.fields}
+    missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
+    problems = [f"column {name}: not returned by {maker}" for name in missing]
+    problems += [f"column {name}: returned by {maker}, not in OUTPUTS" for name in extra]
+    shared = table.keys() & found.keys()
+    problems += filter(None, (unwritable(table[name], found[name], maker) for name in shared))
+    if len(found) != len(rows.columns):
+        problems.append(f"duplicate column name: {', '.join(rows.columns)}")
+    if problems:
+        raise JobError(
+            f"{maker} and OUTPUTS[{name!r}] in tables.py disagree:\n  "
+            + "\n  ".join(sorted(problems)),
+            "correct transform.py or tables.py; nothing was started",
+        )
+
+
+def unproven(connection: Connection, frames: Frames) -> frozenset[str]:
+    """Return the outputs in which, by the plan, two rows of a batch may share a key."""
+    position = connection.guarantee.key(len(connection.settings.queues))
+    keys = {name: key_of(connection.job.output_columns[name]) for name in frames}
+    return frozenset(
+        name
+        for name, rows in frames.items()
+        if keys[name] and keys[name] != position and not is_unique_by(rows, keys[name])
+    )
+
+
+def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
+    """Raise JobError for a key that two rows of the batch share: which one stays is chance."""
+    key, spark = key_of(job.output_columns[name]), rows.sparkSession
+    # In as many parts as there are cores: a stream has no adaptive plan on Spark 3.5.
+    parted = rows.select(*key).repartition(spark.sparkContext.defaultParallelism, *key)
+    repeated = parted.groupBy(*key).agg(F.count(F.lit(1)).alias("rows")).filter("rows > 1")
+    twice = string_columns.crossing(repeated).head(1)
+    if twice:
+        values = ", ".join(f"{column}={_shown(twice[0][column])}" for column in key)
+        raise JobError(
+            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
+            "of them would stay is chance",
+            _for_one_row(job, name),
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a value of ``crossing`` for a message."""
+    if isinstance(value, str):
+        value = string_values.canonical(string_columns.from_python(value))
+    return string_values.shown(value)
+
+
+def _for_one_row(job: Job, name: str) -> str:
+    """Return what to do so that a batch has one row of each key of the output."""
+    if job.kind.output_mode == "update" and job.split is None:
+        key = ", ".join(key_of(job.output_columns[name]))
+        return f"group by the key in transform(), by nothing else: {key}"
+    return (
+        "let one row of each key through in outputs() of transform.py, for instance "
+        "latest(rows, key, by) of ytstream"
+    )

@@ -1,0 +1,111 @@
+"""The sink: each output of a micro-batch goes through it, in the batch's transaction.
+
+It is the runtime's own or SPYT's, see connector/own.py.
+
+``verify_sink`` says when another SPYT has another one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from spyt.version import __version__ as SPYT_VERSION
+
+from ..cluster.client import first_line
+from ..connector import own
+from ..connector.java import Java, jvm_of
+from ..connector.plans import execution_of, observed
+from ..connector.spyt import add_batch, sink, verify_spyt
+from ..connector.tablet_transactions import Tablets
+from ..connector.transform_plan import observed_name
+from ..errors import JobError
+from ..job import Connection
+from ..ledger.positions import read_head
+from ..settings import spark_conf
+from ..settings.job_settings import OWN
+from .output_frames import Frames
+
+
+def verify_sink(spark: SparkSession, connection: Connection) -> None:
+    """Raise JobError unless SPYT's sink and its transaction context are as this module calls them.
+
+    Neither is documented, so another SPYT may not have them.
+    """
+    tablets = Tablets(jvm_of(spark), connection.settings)
+    try:
+        _sink(spark, connection, tablets.java, "output")
+        verify_spyt(tablets.java)
+        with tablets.transaction() as transaction:
+            read_head(connection.settings.ledger, transaction.select)
+    except (Py4JError, TypeError) as error:
+        raise JobError(
+            f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",
+            "use the SPYT that pyproject.toml pins, or a version of this template made for yours",
+        ) from error
+
+
+def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
+    options = spark_conf.filled(iter(spark_conf.SINK), connection.values)
+    return sink(spark, java, {"path": connection.settings.outputs[output], **options})
+
+
+def _add_batch(
+    rows: DataFrame, output: str, connection: Connection, java: Java, number: int
+) -> None:
+    """Write rows into an output, in the transaction of this thread if there is one.
+
+    A sink of SPYT's for each call: one that is kept skips batch numbers up to its last without an
+    error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
+    """
+    spark, settings = rows.sparkSession, connection.settings
+    if own.in_use(spark, settings)[0] == OWN:
+        columns = connection.job.output_columns[output]
+        own.write(rows, settings.outputs[output], columns, settings, java)
+    else:
+        add_batch(_sink(spark, connection, java, output), number, rows)
+
+
+def write_outputs(
+    frames: Frames, connection: Connection, java: Java, number: int
+) -> dict[str, int]:
+    """Write the rows of each dynamic output, one output after the other.
+
+    They go into the batch's transaction if it has one. Returns the number of rows by output.
+    """
+    job = connection.job
+    return {
+        name: _count(write(frames[name], name, connection, java, number), name)
+        for name in job.outputs
+        if name in frames and name not in job.static
+    }
+
+
+def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
+    """Write the rows of one dynamic output; return their execution, which has counted them."""
+    fenced = connection.guarantee.fenced(observed_writes(rows, name))
+    _add_batch(fenced, name, connection, java, number)
+    return execution_of(fenced)
+
+
+def write_streamed(
+    rows: DataFrame, execution: Any, connection: Connection, java: Java, number: int
+) -> dict[str, int]:
+    """Write the rows of the one output, which ``execution`` fences and counts.
+
+    Returns the number of rows by output.
+    """
+    _add_batch(rows, "output", connection, java, number)
+    return {"output": _count(execution, "output")}
+
+
+def observed_writes(rows: DataFrame, output: str) -> DataFrame:
+    """Return the rows, which Spark counts; a fence stays above them: below it would copy them."""
+    return rows.observe(observed_name(output), F.expr("count(1) as rows"))
+
+
+def _count(execution: Any, output: str) -> int:
+    found = dict(observed(execution)).get(observed_name(output))
+    return 0 if found is None else int(found.get(0))

@@ -1,0 +1,1 @@
+"""The tables, the consumer and the permissions that a job needs."""

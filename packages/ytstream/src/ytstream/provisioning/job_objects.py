@@ -1,0 +1,356 @@
+"""Compares the job's objects on the cluster with what it needs, and creates the missing ones.
+
+One list of findings serves `check` and `run`, which refuse, and `provision`, which repairs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache, partial
+from typing import Any
+
+from yt.common import YtError
+from yt.wrapper.schema import TableSchema
+
+from ..cluster.client import Client, facts, first_line
+from ..cluster.resharding import by_count
+from ..errors import JobError
+from ..guarantees import sizing
+from ..job import REJECTED, Connection
+from ..ledger import ledger_rows
+from ..ledger.positions import MARKER
+from ..recovery import output_ownership
+from ..schema.columns import Column, key_of
+from ..schema.table_schema import SERVICE_COLUMNS, differences, split_by_position, table_schema
+from ..settings.job_settings import Settings, late_rows_of
+from ..text_table import counted, table
+
+LOCAL_QUEUE_TABLETS = 4
+
+#: Type -> the attribute that shows it, its value then, and the name of the kind.
+_KINDS = {
+    "table": ("dynamic", True, "dynamic table"),
+    "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
+    "map_node": ("type", "map_node", "folder"),
+}
+_OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
+_ASKED = ("path", "schema", "tablet_state", "tablet_count", MARKER, *_OF_KINDS)
+#: Path -> _ASKED of its object, without those that it does not have: one request for each object.
+Look = Callable[[str], Mapping[str, Any]]
+TabletCounts = Mapping[str, int]
+
+#: Object -> its name in tables.py; every other table is one of OUTPUTS.
+_NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference. ``repair`` is None where only a person may decide."""
+
+    object: str
+    problem: str
+    remedy: str
+    repair: Callable[[], Any] | None = None
+    #: A path that is there and may be the one that is meant.
+    near: str | None = None
+
+    def __str__(self) -> str:
+        remedy = "run `provision`" if self.repair is not None else self.remedy
+        if self.near is not None:
+            others = f"else {remedy}"
+            if self.repair is not None:
+                others = "only for a new one under this very path run `provision`"
+            remedy = f"{self.near} is there: if you mean it, correct the configuration; {others}"
+        return f"{self.object}: {self.problem}\n  -> {remedy}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An object as it has to be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
+
+    name: str
+    path: str
+    type: str
+    columns: Sequence[Column] = ()
+    #: Added to tables that we create. If set, an existing table may have further columns.
+    service_columns: Sequence[Column] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    #: False: its owner creates and mounts it.
+    is_ours: bool = True
+
+
+def provision(connection: Connection) -> list[str]:
+    """Create, mount and register what is missing; return what was done, a line each.
+
+    May be repeated: existing objects are left alone. Raises JobError for objects that differ.
+    """
+    done: list[str] = []
+    found = list(findings(connection))
+    # In rounds: a table that was just created is not mounted yet.
+    while repairs := [(finding, finding.repair) for finding in found if finding.repair]:
+        for finding, repair in repairs:
+            repair()
+            done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
+            if finding.near is not None:
+                done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
+        found = list(findings(connection))
+    made = "; what it has done:\n" + "\n".join(done) + "\nand what it left alone" if done else ""
+    if found:
+        require(connection, f"provisioning left alone what it may not change{made}")
+    return done
+
+
+def require(
+    connection: Connection, what: str = "the job cannot start", *, declared: bool = True
+) -> None:
+    """Raise JobError, with all findings, unless everything is in place; changes nothing."""
+    if found := list(findings(connection, declared=declared)):
+        raise JobError(f"{what}:\n" + "\n".join(map(str, found)))
+
+
+def check(connection: Connection) -> str:
+    """Return a table of the job's objects. Raises JobError, with all findings, if any differs."""
+    require(connection)
+    client, settings = connection.client, connection.settings
+    rows = [("queue", queue, "ok") for queue in settings.queues]
+    rows.append(("consumer", settings.consumer, "ok"))
+    rows += [(name, path, "ok") for name, path in settings.outputs.items()]
+    rows += [("aside", settings.aside, "ok")] if connection.job.static else []
+    rows += [("reference", settings.reference, "ok")] if settings.reference else []
+    rows.append(("checkpoint", settings.checkpoint, "ok"))
+    rows.append(("ledger", settings.ledger, "ok"))
+    tablets = queue_tablets(client, settings)
+    into = "a static table of its own"
+    if "output" not in connection.job.static:
+        tablet_count = int(client.get(f"{settings.output}/@tablet_count"))
+        into = f"{counted(tablet_count, 'tablet')} of the output"
+    return (
+        f"{table(('object', 'path', 'state'), rows)}\n\n"
+        f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
+        f"{sized(connection).settings.dyn_batch_size} per write, into {into}"
+    )
+
+
+def queue_tablets(client: Client, settings: Settings) -> dict[str, int]:
+    """Return the number of tablets of each queue."""
+    return {queue: int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues}
+
+
+def sized(connection: Connection) -> Connection:
+    """Return the connection with ``dyn_batch_size`` chosen where the configuration has none."""
+    settings = connection.settings
+    if settings.dyn_batch_size is not None:
+        return connection
+    tablets = queue_tablets(connection.client, settings)
+    rows = connection.guarantee.write_batch(settings, tablets)
+    return replace(connection, settings=replace(settings, dyn_batch_size=rows))
+
+
+def findings(connection: Connection, *, declared: bool = True) -> Iterator[Finding]:
+    """Yield everything that is missing or differs, in the order in which to repair it.
+
+    Not ``declared``: without what tables.py says, which may be about the next version of the job.
+    """
+    client, settings, job = connection.client, connection.settings, connection.job
+    late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
+    waivers = [*connection.guarantee.acceptable, output_ownership.SHARED, *late]
+    yield from _unknown_waivers(settings, waivers)
+    look: Look = cache(lambda path: facts(client, path, _ASKED) or {})
+    inspect = partial(_inspect, client, settings, look)
+    tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
+    columns = job.queue_columns if declared else ()
+    parts = ("table", columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
+    queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
+    consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
+    yield from [*queues, *consumer]
+    if not queues and not consumer:
+        for queue in settings.queues:
+            yield from _registration(client, settings.consumer, queue)
+    if declared:
+        counts = {path: int(look(path)["tablet_count"]) for path in settings.queues if not queues}
+        yield from _outputs(connection, look, counts)
+    if declared and settings.reference is not None:
+        yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
+    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
+    yield from inspect(
+        Wanted(
+            "ledger",
+            settings.ledger,
+            "table",
+            ledger_rows.COLUMNS,
+            attributes=ledger_rows.ATTRIBUTES,
+        )
+    )
+
+
+def _outputs(connection: Connection, look: Look, tablets: TabletCounts) -> Iterator[Finding]:
+    settings, job = connection.settings, connection.job
+    inspect = partial(_inspect, connection.client, settings, look)
+    for name, path in settings.outputs.items():
+        if problem := output_ownership.foreign(connection, name, look(path).get(MARKER)):
+            yield Finding(f"output {path}", *problem)
+    if tablets:  # the number of tablets that an output needs depends on the queues'
+        for name in (name for name in job.outputs if name not in job.static):
+            yield from inspect(wanted_output(connection, name, tablets))
+            there = look(path := settings.outputs[name])
+            yield from _aggregates(name, path, there.get("schema", ()))
+            # With a key, rows go by it and not at random.
+            if "tablet_count" in there and not key_of(job.output_columns[name]):
+                yield from _sizing(connection, path, int(there["tablet_count"]), tablets)
+    folder = {"account": settings.account, "primary_medium": settings.medium}
+    for name in job.static:
+        yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
+    if job.static:
+        yield from inspect(Wanted("aside", settings.aside, "map_node", attributes=folder))
+
+
+def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
+    """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
+    settings, columns = connection.settings, connection.job.output_columns[name]
+    if connection.job.reject and name == REJECTED:
+        attributes = split_by_position(tablets)
+    else:
+        attributes = connection.guarantee.output_attributes(columns, settings, tablets)
+    if settings.output_retention is not None:
+        # Rows may go once they are older than both: min_data_ttl is 30 minutes by default, and an
+        # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
+        kept = settings.output_retention
+        attributes |= {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": kept}
+    return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
+
+
+def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
+    for name in settings.accept:
+        if name not in acceptable:
+            known = f"name one of: {', '.join(acceptable)}"
+            yield Finding(f"accept = [{name!r}]", "no such refusal", known)
+
+
+def _inspect(client: Client, settings: Settings, look: Look, wanted: Wanted) -> Iterator[Finding]:
+    label = f"{wanted.name} {wanted.path}"
+    attribute, value, kind = _KINDS[wanted.type]
+    found = look(wanted.path)
+    if not found and wanted.is_ours:
+        create = partial(_create, client, settings, wanted)
+        yield Finding(label, "missing", "created", create, _near(client, settings, wanted))
+    elif not found:
+        remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
+        yield Finding(label, "missing", remedy, near=_near(client, settings, wanted))
+    elif found["path"] != wanted.path:
+        remedy = "name that path in the configuration: SPYT goes by the text of paths"
+        yield Finding(label, f"is a link to {found['path']}", remedy)
+    elif found.get(attribute) != value:
+        yield Finding(label, f"is not a {kind}", "correct it in the configuration")
+    elif wanted.type != "map_node":
+        if wanted.columns:
+            yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
+        yield from _mounted(client, label, found["tablet_state"], wanted)
+
+
+def _near(client: Client, settings: Settings, wanted: Wanted) -> str | None:
+    """Return a path like the wanted one that is there and that the configuration does not name.
+
+    In the same folder; for a queue, which others make, also in a folder with a name like its.
+    """
+    ours = {settings.consumer, settings.checkpoint, settings.ledger, settings.reference}
+    ours |= {*settings.queues, *settings.outputs.values()}
+    folder, _, name = wanted.path.rpartition("/")
+    rest = ""
+    while wanted.name == "queue" and folder.strip("/") and not client.exists(folder):
+        rest = f"/{name}{rest}"
+        folder, _, name = folder.rpartition("/")
+    try:
+        beside = sorted(str(sibling) for sibling in client.list(folder))
+    except YtError:  # no such folder, or no right to look into it
+        return None
+    others = [sibling for sibling in beside if f"{folder}/{sibling}{rest}" not in ours]
+    cutoff = 0.6 if rest else 0.8  # what is in the folder has the right name already
+    alike = (f"{folder}/{found}{rest}" for found in get_close_matches(name, others, 3, cutoff))
+    return next((path for path in alike if not rest or client.exists(path)), None)
+
+
+def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
+    more = {column.name for column in found.columns} - {column.name for column in wanted.columns}
+    ignore = frozenset(more if wanted.service_columns else ())
+    remedy = f"correct {_NAMES_IN_TABLES.get(wanted.name, 'OUTPUTS')} in tables.py"
+    if wanted.name == "ledger":
+        remedy = "it is of another layout: name another table, or run the version that made it"
+    elif wanted.name == REJECTED:
+        remedy = "name a new table under [outputs], then `provision` and `migrate`: its columns are"
+        remedy += " those of REJECTED, with `queue_id` once there are several queues"
+    elif wanted.is_ours:
+        remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
+    by = "this version of ytstream" if wanted.name == "ledger" else "tables.py"
+    for line in differences(table_schema(wanted.columns), found, ignore=ignore, said_by=by):
+        yield Finding(label, line, remedy)
+
+
+def _aggregates(name: str, path: str, schema: Any) -> Iterator[Finding]:
+    """Yield columns with an aggregate function, which may add a repeated row to the first one."""
+    for column in schema:
+        if function := column.get("aggregate"):
+            yield Finding(
+                f"{name} {path}",
+                f"column {column['name']} has the aggregate function {function}: a row that is "
+                "written again would be added to the first one instead of replacing it",
+                "make the table without it, or configure another",
+            )
+
+
+def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator[Finding]:
+    if state != "mounted" and state != "frozen" and wanted.is_ours:
+        mount = partial(client.mount_table, wanted.path, sync=True)
+        yield Finding(label, f"is {state}", "mounted", mount)
+    elif state != "mounted":
+        command = "unfreeze-table" if state == "frozen" else "mount-table"
+        yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
+
+
+def _sizing(
+    connection: Connection, path: str, count: int, tablets: TabletCounts
+) -> Iterator[Finding]:
+    settings = connection.settings
+    if problem := connection.guarantee.sizing_problem(settings, tablets, count):
+        remedy = "lower max_rows_per_partition or dyn_batch_size"
+        rows = settings.max_rows_per_partition * sum(tablets.values())
+        write = settings.dyn_batch_size or connection.guarantee.write_batch(settings, tablets)
+        if enough := sizing.enough_tablets(sizing.HEADROOM * rows, write):
+            remedy += f", or with the job stopped:\n{by_count(settings, path, enough)}"
+        yield Finding(f"output {path}", problem, remedy)
+
+
+def _registration(client: Client, consumer: str, queue: str) -> Iterator[Finding]:
+    label = f"consumer {consumer}"
+    by_hand = f"let its owner run: yt register-queue-consumer {queue} {consumer} --vital"
+    found = client.list_queue_consumer_registrations(queue_path=queue, consumer_path=consumer)
+    if not found:
+        register = partial(_register, client, consumer, queue, by_hand)
+        yield Finding(label, f"not registered with {queue}", "registered, vital", register)
+    elif not found[0]["vital"]:
+        problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
+        yield Finding(label, problem, by_hand)
+
+
+def _create(client: Client, settings: Settings, wanted: Wanted) -> None:
+    attributes = dict(wanted.attributes)
+    if wanted.type == "table":
+        schema = table_schema([*wanted.columns, *wanted.service_columns])
+        attributes |= {"dynamic": True, "schema": schema.to_yson_type()}
+    if wanted.type != "map_node":
+        attributes |= {
+            "account": settings.account,
+            "tablet_cell_bundle": settings.tablet_cell_bundle,
+            "primary_medium": settings.medium,
+        }
+    given = {name: value for name, value in attributes.items() if value is not None}
+    client.create(wanted.type, wanted.path, recursive=True, attributes=given)
+
+
+def _register(client: Client, consumer: str, queue: str, by_hand: str) -> None:
+    try:
+        client.register_queue_consumer(queue, consumer, vital=True)
+    except YtError as error:
+        raise JobError(
+            f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
+            by_hand,
+        ) from error

@@ -1,0 +1,168 @@
+"""`check --permissions`: the least rights that a job, its operator and a rehearsal need.
+
+What needs which permission is from YTsaurus' documentation ("Access control", "Queues"): to write
+rows, attributes and new nodes of a folder, and to lock it, is `write`; to take a node away is
+`remove`, to mount a table `mount`, to pay from an account or to put a table on a bundle `use`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from yt.common import YtError
+
+from ..cluster.client import Client
+from ..errors import JobError
+from ..job import Connection, Job
+from ..settings.job_settings import Settings
+from ..settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF
+from ..text_table import counted, table
+
+JOB, OPERATOR, REHEARSAL = "job", "operator", "rehearsal"
+ROLES = (JOB, OPERATOR, REHEARSAL)
+_ALLOW = "allow"
+
+
+@dataclass(frozen=True)
+class Right:
+    """One permission on one path, and what it is for. ``object`` is what the path is to the job."""
+
+    permission: str
+    object: str
+    path: str
+    why: str
+
+
+def rights(role: str, job: Job, settings: Settings) -> list[Right]:
+    """Return the rights that ``role`` needs. Paths of tables that a job lacks are left out."""
+    found = {
+        REHEARSAL: lambda: [*_reading(settings)],
+        JOB: lambda: [*_reading(settings), *_running(job, settings)],
+        OPERATOR: lambda: [
+            *_reading(settings), *_running(job, settings), *_preparing(job, settings)
+        ],
+    }[role]()  # fmt: skip
+    return _once(found)
+
+
+def of_submit(job: Job, settings: Settings) -> list[Right]:
+    """Return the rights that a submit looks at: those of the job, which runs as the same user."""
+    found = rights(JOB, job, settings)
+    near = settings.ledger.rpartition("/")[0]
+    found.append(Right("write", "the ledger's folder", near, "shipped files, records of versions"))
+    if settings.submit.stderr_table is not None:
+        found.append(Right("write", "stderr_table", settings.submit.stderr_table, "its stderr"))
+    for path in (SPYT_CONF, SPARK_DISTRIBUTIONS):
+        found.append(Right("read", "SPYT", path, "spark-submit and the driver read it"))
+    return _once(found)
+
+
+def _once(found: Sequence[Right]) -> list[Right]:
+    return list({(one.permission, one.path): one for one in reversed(found)}.values())[::-1]
+
+
+def missing(client: Client, wanted: Iterable[Right], user: str) -> Iterator[str]:
+    """Yield each right that the user lacks, on what, and what it is for."""
+    for right in wanted:
+        path, is_allowed = _asked(client, right, user)
+        if not is_allowed:
+            yield _line(right, path).strip()
+
+
+def _reading(settings: Settings) -> Iterator[Right]:
+    """Yield the rights of whoever reads rows again: none of them changes anything."""
+    for queue in settings.queues:
+        yield Right("read", "queue", queue, "rows, partitions and schema")
+    yield Right("read", "ledger", settings.ledger, "where the job is, and what batches did")
+    if settings.reference is not None:
+        yield Right("read", "reference", settings.reference, "the rows that a join looks up")
+
+
+def _running(job: Job, settings: Settings) -> Iterator[Right]:
+    yield Right("write", "ledger", settings.ledger, "the head, batches, and the wish to stop")
+    yield Right("read", "consumer", settings.consumer, "its offsets; to read queues through it")
+    yield Right("write", "consumer", settings.consumer, "to move it; whose it is")
+    folder = settings.consumer.rpartition("/")[0]
+    yield Right("write", "the consumer's folder", folder, "the lock of the running job")
+    folders = {"checkpoint": settings.checkpoint}
+    folders |= {name: settings.outputs[name] for name in job.static}
+    folders |= {"aside": settings.aside} if job.static else {}
+    for name, path in folders.items():
+        yield Right("read", name, path, "what is in the folder")
+        yield Right("write", name, path, "to make and to move what is in it")
+        yield Right("remove", name, path, "to take away what is too old")
+    for name in job.outputs:
+        if name not in job.static:
+            yield Right("read", name, settings.outputs[name], "the schema, and whose it is")
+            yield Right("write", name, settings.outputs[name], "rows, and whose it is")
+    if settings.account is not None:
+        yield Right("use", "account", f"//sys/accounts/{settings.account}", "new files and tables")
+
+
+def _preparing(job: Job, settings: Settings) -> Iterator[Right]:
+    """Yield what `provision` needs besides; `stop`, `rewind` and others do what a start does."""
+    tables = {"consumer": settings.consumer, "ledger": settings.ledger}
+    tables |= {name: settings.outputs[name] for name in job.outputs if name not in job.static}
+    for name, path in tables.items():
+        yield Right("mount", name, path, "`provision` mounts it")
+        yield Right("write", f"the folder of {name}", path.rpartition("/")[0], "to create it")
+    for queue in settings.queues:
+        why = "`provision` registers the consumer, unless the queue's owner has"
+        yield Right("register_queue_consumer", "queue", queue, why)
+    if settings.tablet_cell_bundle is not None:
+        path = f"//sys/tablet_cell_bundles/{settings.tablet_cell_bundle}"
+        yield Right("use", "bundle", path, "new tables")
+
+
+def check(connection: Connection, role: str, user: str | None) -> str:
+    """Return a table of what the cluster answers for ``user``, by default that of the token.
+
+    Raises JobError, with the missing rights and commands that grant them.
+    """
+    client = connection.client
+    name = user if user is not None else str(client.get_user_name())
+    if not client.exists(f"//sys/users/{name}"):
+        raise JobError(f"the cluster has no user {name!r}", "correct --user")
+    wanted = rights(role, connection.job, connection.settings)
+    asked = [(right, *_asked(client, right, name)) for right in wanted]
+    denied = [(right, path) for right, path, is_allowed in asked if not is_allowed]
+    if denied:
+        raise JobError(
+            f"{name} lacks {counted(len(denied), 'right')} of {len(asked)} that the {role} needs:\n"
+            + "\n".join(_line(right, path) for right, path in denied),
+            "let the owners run:\n" + "\n".join(_commands(name, denied)),
+        )
+    header = ("permission", "of", "path", "for")
+    rows = [(right.permission, right.object, path, right.why) for right, path, _ in asked]
+    return f"{table(header, rows)}\n\n{name} has the {len(rows)} rights that the {role} needs"
+
+
+def _asked(client: Client, right: Right, user: str) -> tuple[str, bool]:
+    """Return which path was asked about, and whether the user has the right.
+
+    What is not there yet will have the rights of the folder that it is made in.
+    """
+    path = right.path
+    while True:
+        try:
+            answer = client.check_permission(user, right.permission, path)
+        except YtError as error:
+            if not error.is_resolve_error() or path.count("/") <= 2:
+                raise
+            path = path.rpartition("/")[0]
+        else:
+            return path, answer["action"] == _ALLOW
+
+
+def _line(right: Right, path: str) -> str:
+    where = "" if path == right.path else f" (not there; asked of {path})"
+    return f"  {right.permission} on {right.object} {right.path}{where}: {right.why}"
+
+
+def _commands(user: str, denied: Sequence[tuple[Right, str]]) -> Iterator[str]:
+    by_path: dict[str, list[str]] = {}
+    for right, path in denied:
+        by_path.setdefault(path, []).append(right.permission)
+    for path, permissions in by_path.items():
+        listed = "; ".join(dict.fromkeys(permissions))
+        entry = f'{{action=allow; subjects=["{user}"]; permissions=[{listed}]}}'
+        yield f"  yt set {path}/@acl/end '{entry}'"

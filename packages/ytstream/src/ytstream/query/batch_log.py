@@ -1,0 +1,53 @@
+"""The line that the log has of each micro-batch, once it has happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..job import REJECTED
+from ..ledger.ledger_rows import BatchRow, Head, batch_name
+from ..ledger.offsets import Queue, waiting
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a batch has written, and the head after it."""
+
+    head: Head
+    done: BatchRow
+    #: Reason -> rows that REJECT has kept out.
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the batch has read nothing and written nothing."""
+        return not (self.done.read or any(self.done.written.values()) or self.done.late)
+
+    def line(self, queues: Sequence[Queue], most: int, seconds: float) -> str:
+        """Return the line. ``queues`` are of the last look; a partition gives ``most`` rows."""
+        done = self.done
+        parts = [f"read {done.read:,}", *(f"{n} {rows:,}" for n, rows in done.written.items())]
+        if reasons := [f"{rows:,} {reason}" for reason, rows in self.rejected.items() if rows]:
+            place = [*done.written].index(REJECTED) + 1
+            parts[place] += f" ({', '.join(reasons)})"
+        if done.late:
+            parts.append(f"late {done.late:,}")
+        if (rows := self.lag(queues, most)) is not None:
+            parts.append(f"lag {rows:,}")
+        parts.append(f"{seconds:.2f} s")
+        return f"batch {batch_name(self.head.epoch, self.head.batch)}: {' · '.join(parts)}"
+
+    def lag(self, queues: Sequence[Queue], most: int) -> int | None:
+        """Return how many rows the queues had after the batch; None if no look has shown it.
+
+        A batch that is beyond the last look has left rows in a partition only if it has read as
+        many there as a batch may.
+        """
+        for queue in queues:
+            ends = self.head.ends.get(queue.path, {})
+            for partition, (first, end) in self.done.ranges.get(queue.path, {}).items():
+                is_seen = partition < len(queue.upper) and queue.upper[partition] > ends[partition]
+                if end - first >= most and not is_seen:
+                    return None
+        return waiting(queues, self.head.ends) if queues else None

@@ -1,0 +1,71 @@
+"""Reports each finished micro-batch of a query once."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ..connector.frames import progress_since
+from ..connector.transform_plan import observed_name
+from ..job import REJECTED
+from ..ledger.ledger_rows import batch_name
+from ..ledger.offsets import Queue
+from ..log import Said, say, warn
+from ..spark.state_store import keys_of, remarks
+from .batch_log import Report
+
+
+@dataclass
+class Monitor:
+    """Remembers which batches of one query were reported."""
+
+    query: StreamingQuery
+    epoch: int
+    large_state_bytes: int
+    #: Batch -> what its function has left. The batch has happened when Spark reports it.
+    reports: dict[int, Report] = field(default_factory=dict)
+    #: Gives the queues as they were seen last.
+    queues: Callable[[], Sequence[Queue]] = tuple
+    #: The most rows that a batch reads of a partition.
+    most: int = 0
+    #: What was said already, of former queries of the process too.
+    said: Said = field(default_factory=Said)
+    #: The size of the state -> what to warn of.
+    warnings: Callable[[int], Iterable[str]] = lambda _: ()
+    _reported: int = -1
+    #: When the last trigger began of which Spark has told.
+    _time: str = ""
+
+    def report(self) -> bool:
+        """Say a line per batch that ended since the last call; return if any ended.
+
+        A batch that neither read nor wrote is not said.
+        """
+        before = self._reported
+        for facts in progress_since(self.query, self._time):
+            self._time = facts["timestamp"]
+            # An idle query reports every ten seconds, under the number of the batch to come
+            # (Spark, ProgressReporter); "addBatch" shows that the batch ran.
+            if facts["batchId"] <= self._reported or "addBatch" not in facts["durationMs"]:
+                continue
+            self._reported = facts["batchId"]
+            name = f"batch {batch_name(self.epoch, self._reported)}"
+            report = self.reports.pop(self._reported, None)
+            if report is not None and not report.is_empty:
+                seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
+                line = report.line(self.queues(), self.most, seconds)
+                (warn if report.done.late else say)(line)  # late rows are in no output
+            for line in _observed(facts):
+                say(f"{name}: {line}")
+            warnings = self.warnings(keys_of(facts) or 0)
+            for line in (*remarks(facts, self.large_state_bytes, self.said), *warnings):
+                warn(f"{name}: {line}")
+        return self._reported != before
+
+
+def _observed(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what transform() itself has observed."""
+    for name, counts in facts.get("observedMetrics", {}).items():
+        if name != REJECTED and not name.startswith(observed_name("")):  # the audit's own
+            yield from (f"{name}: {count} {what}" for what, count in counts.items() if count)

@@ -1,0 +1,107 @@
+"""The reference table of a join: the driver reads it whole when a query starts.
+
+Not through Spark, which would read it again in every micro-batch, and flushed rows only unless the
+table has ``@enable_dynamic_store_read`` (YTsaurus documentation, "Dynamic tables"). Executors keep
+the rows: a frame of Python's rows goes through Python workers each time that it is computed
+(pyspark, RDD._reserialize), which took 0.4 processor seconds in each batch.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..cluster.client import Client
+from ..errors import JobError
+from ..log import say, warn
+from ..outputs import string_columns
+from ..schema import string_values
+from ..schema.columns import Column, spelled, type_name
+from ..schema.table_schema import unlike
+
+#: Spark's type for each type of the cluster that is read.
+_TYPES: Mapping[str, str] = {
+    "int8": "tinyint",
+    **dict.fromkeys(("int16", "uint8"), "smallint"),
+    **dict.fromkeys(("int32", "uint16"), "int"),
+    **dict.fromkeys(("int64", "uint32", "interval"), "bigint"),
+    **dict.fromkeys(("utf8", "string", "json"), "string"),
+    **dict.fromkeys(("datetime", "timestamp"), "timestamp"),
+    "bool": "boolean",
+    **{name: name for name in ("float", "double", "date")},
+}
+#: Microseconds in one unit of a time.
+_UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
+
+
+def read(
+    spark: SparkSession, client: Client, path: str, columns: Sequence[Column], most_rows: int
+) -> DataFrame:
+    """Return the table's rows as they are now, with ``columns``, to be kept once computed.
+
+    ``unpersist()`` frees them. Raises JobError for a type that is not read, a table that has other
+    columns than these, more than ``most_rows`` rows and a repeated key.
+    """
+    kinds = {column.name: type_name(column.type) for column in columns}
+    unread = [f"{c.name} ({spelled(c.type)})" for c in columns if kinds[c.name] not in _TYPES]
+    if unread:
+        raise JobError(
+            f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
+            f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
+        )
+    names = ", ".join(f"[{name}]" for name in kinds)
+    before = _verified(client, path, columns)
+    found = list(client.select_rows(f"{names} from [{path}] limit {most_rows + 1}"))
+    if _verified(client, path, columns) != before:
+        raise JobError(f"the reference {path} was recreated while it was read", "read it again")
+    if len(found) > most_rows:
+        raise JobError(
+            f"the reference {path} has more than {most_rows} rows",
+            "keep what is needed in a smaller table, or raise reference_rows in job.py and the "
+            "memory of driver and executors",
+        )
+    nameless = _without_key(path, columns, found)
+    (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
+    schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
+    rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
+    return string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
+
+
+def _verified(client: Client, path: str, columns: Sequence[Column]) -> str:
+    """Return the table's id. Raises JobError for other columns: their values would be converted."""
+    found = client.get(f"{path}/@", attributes=["id", "schema"])
+    if lines := unlike(columns, found["schema"]):
+        raise JobError(
+            f"the reference {path} has other columns than REFERENCE: {'; '.join(lines)}",
+            "correct REFERENCE in tables.py, or give the table those columns",
+        )
+    return str(found["id"])
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """Return what createDataFrame takes: Python's own types, not those of YSON."""
+    if value is None:
+        return None
+    if string_values.is_string(value):
+        return string_columns.to_python(string_values.as_bytes(value))
+    if kind in _UNITS:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value * _UNITS[kind])
+        return time.date() if kind == "date" else time
+    return {"float": float, "double": float, "bool": bool}.get(kind, int)(value)
+
+
+def _without_key(path: str, columns: Sequence[Column], found: Sequence[Mapping[str, Any]]) -> str:
+    """Return what to say of rows whose key is null. Raises JobError for a repeated key."""
+    key = [column.name for column in columns if column.key]
+    keys = Counter(tuple(row[name] for name in key) for row in found)
+    repeated = [values for values, count in keys.items() if count > 1 and None not in values]
+    if repeated:
+        raise JobError(
+            f"the reference {path} has {len(repeated)} keys ({', '.join(key)}) more than once, for "
+            f"example ({', '.join(map(string_values.shown, repeated[0]))})",
+            "mark the table's whole key in REFERENCE (key=True), or make the rows unique",
+        )
+    nameless = sum(count for values, count in keys.items() if None in values)
+    return f", of which {nameless} have no key and match nothing" if nameless else ""

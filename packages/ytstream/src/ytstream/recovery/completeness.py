@@ -1,0 +1,168 @@
+"""Complete until: a time before which every row of the queues has been dealt with.
+
+Of each partition the row that is read next tells, by its `$timestamp`; of one without such a row
+the cluster's time before its end was looked at. A transaction takes its timestamp before its rows
+are in the tablet, and rows of a queue are in the order of their timestamps only where it was made
+with `commit_ordering=strong` (YTsaurus, "Ordered dynamic tables"): so a margin is taken off both.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from yt.common import YtError
+
+from ..cluster.client import Client
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import positions
+from ..ledger.ledger_rows import Head
+from ..ledger.offsets import Queue
+from . import spark_logs, staging
+from .checkpoint_dir import path_of
+
+#: A column of a queue that has it declared: when a row was written.
+TIMESTAMP = "$timestamp"
+#: Unix seconds are the upper bits of a timestamp (YTsaurus, "Dynamic tables: timestamps").
+SECONDS_BIT = 30
+#: The attributes of an output: of kinds without state, and of those with it.
+COMPLETE_UNTIL, WATERMARK = "ytstream_complete_until", "ytstream_watermark"
+#: How far a row may be behind in its tablet.
+MARGIN = timedelta(seconds=30)
+PERIOD_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Until:
+    """What holds for outputs, and of which."""
+
+    #: The attribute that says it.
+    name: str
+    time: datetime
+    #: Output -> path; a static one is missing while a table of it waits for its publication.
+    outputs: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The time as the attribute has it: texts sort as the times do."""
+        return f"{self.time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass
+class Teller:
+    """Writes it into the outputs of a running job, at most once in a period; a failure waits."""
+
+    _next: float = field(default_factory=lambda: time.monotonic() + PERIOD_SECONDS)
+    #: What was true stays true: a row that waits may be older than the margin had to assume.
+    _told: dict[str, datetime] = field(default_factory=dict)
+
+    def tell(self, connection: Connection, now: float) -> None:
+        """Write the attributes, if the last time was long enough ago."""
+        if now < self._next:
+            return
+        self._next = now + PERIOD_SECONDS
+        with suppress(YtError, OSError, JobError):  # a reader waits; the job does not
+            found = read(connection)
+            for path in found.outputs.values():
+                if path not in self._told or self._told[path] < found.time:
+                    connection.client.set(f"{path}/@{found.name}", found.text)
+                    self._told[path] = found.time
+
+
+def read(connection: Connection) -> Until:
+    """Return what holds now. Raises JobError where nothing can be said."""
+    client, settings, job = connection.client, connection.settings, connection.job
+    # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
+    latest = _second(int(client.generate_timestamp()))
+    paths = () if job.kind.is_stateful else settings.queues
+    queues = [positions.queue(client, path, {}) for path in paths]
+    head = positions.read_head(settings.ledger, client.select_rows)
+    if head is None or head.folder is None:
+        raise JobError("the job has never run", "start it; `status` shows where it is")
+    late = _unpublished(connection, head)
+    outputs = {name: path for name, path in settings.outputs.items() if name not in late}
+    if job.kind.is_stateful:
+        return Until(WATERMARK, _watermark(connection, head), outputs)
+    times = [time for queue in queues for time in _waiting(client, queue, head)]
+    return Until(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
+
+
+def timestamps(client: Client, path: str, rows: Mapping[int, int]) -> dict[int, int] | None:
+    """Return the timestamps of rows, given by partition; None for a queue without that column.
+
+    Not every queue has it: its owner has to declare it.
+    """
+    if not rows:
+        return {}
+    query = (
+        f"[$tablet_index], [{TIMESTAMP}] from [{path}] "
+        f"where ([$tablet_index], [$row_index]) in ({', '.join(map(str, rows.items()))})"
+    )
+    try:
+        found = list(client.select_rows(query))
+    except YtError as error:
+        if TIMESTAMP in str(error):
+            return None
+        raise
+    return {
+        int(row["$tablet_index"]): int(row[TIMESTAMP])
+        for row in found
+        if row[TIMESTAMP] is not None
+    }
+
+
+def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
+    """Return when the row was written that is read next, of each partition that has one."""
+    if head.ids.get(queue.path, queue.id) != queue.id:
+        raise JobError(
+            f"queue {queue.path} was dropped and recreated", "`check` says what the job will do"
+        )
+    if positions.is_moved(head, queue):
+        raise JobError(f"queue {queue.path} was resharded", "`check` says what the job will do")
+    ends, next_ = head.ends.get(queue.path, {}), {}
+    for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
+        row = ends.get(partition, 0)
+        if row < lower:
+            raise JobError(
+                f"{queue.path}, partition {partition}: rows {row} to {lower - 1} were trimmed "
+                "before the job has read them",
+                "`check` says what the job will do",
+            )
+        if row < upper:
+            next_[partition] = row
+    found = timestamps(client, queue.path, next_)
+    if found is None or found.keys() != next_.keys():
+        raise JobError(
+            f"rows of {queue.path} wait, and nothing tells since when",
+            f"ask the queue's owner for the column {TIMESTAMP}, which the cluster fills in",
+        )
+    return [_second(timestamp) for timestamp in found.values()]
+
+
+def _watermark(connection: Connection, head: Head) -> datetime:
+    """Return the watermark under which the last batch that happened ran."""
+    batch, milliseconds = head.batch, 0
+    if batch >= 0 and head.folder is not None:
+        folder = path_of(connection.settings, head.folder)
+        metadata = spark_logs.planned(connection.client, folder, batch).metadata
+        milliseconds = int(metadata.get("batchWatermarkMs", 0))
+    if milliseconds <= 0:
+        raise JobError(
+            "the job has no watermark yet", "wait for batches; transform() has to set one"
+        )
+    return spark_logs.moment(milliseconds)
+
+
+def _unpublished(connection: Connection, head: Head) -> set[str]:
+    """Return the static outputs that lack a table of a batch that has happened."""
+    if not connection.job.static:
+        return set()
+    last = head.folder or 0, head.batch
+    tables = staging.written(connection.client, connection.settings)
+    return {table.output for table in tables if (table.epoch, table.batch) <= last}
+
+
+def _second(timestamp: int) -> datetime:
+    return datetime.fromtimestamp(timestamp >> SECONDS_BIT, UTC)

@@ -1,0 +1,200 @@
+"""Whose ledger, consumer and checkpoint these are; checked before every start."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from ..errors import JobError
+from ..job import Connection
+from ..ledger.ledger_rows import Head
+from ..ledger.positions import MARKER, Snapshot
+from . import output_ownership
+
+_ANEW = "configure a new consumer, checkpoint, ledger and [outputs]"
+
+
+def marker_of(connection: Connection) -> dict[str, Any]:
+    """Return what the head of this job's ledger says of the job."""
+    job = connection.job
+    columns = [c for listed in (job.queue_columns, *job.output_columns.values()) for c in listed]
+    described = [f"{column.name} {column.type} {column.required}" for column in columns]
+    return {
+        "job": job.name,
+        "guarantee": connection.guarantee.name,
+        "processing": job.processing,
+        "outputs": dict(connection.settings.outputs),
+        "schema": sha256("\n".join(described).encode()).hexdigest(),
+    }
+
+
+def verify_owner(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError when another job reads by this consumer, or has its state in this folder.
+
+    A start removes the checkpoint folders of former epochs: those of another job would be lost.
+    """
+    settings, job = connection.settings, connection.job.name
+    foreign = {
+        name: f"the {name} {path} belongs to the job {owner!r} with the ledger {ledger}"
+        for name, path, marker in (
+            ("consumer", settings.consumer, found.consumer_marker),
+            ("checkpoint", settings.checkpoint, found.checkpoint_marker),
+        )
+        if marker is not None
+        for owner, ledger in [(marker.get("job"), marker.get("ledger", settings.ledger))]
+        if (owner, ledger) != (job, settings.ledger)
+    }
+    if foreign:
+        raise JobError(
+            f"{'; '.join(foreign.values())}; this is {job!r} with {settings.ledger}",
+            f"give this job a {' and a '.join(foreign)} of its own, or correct `ledger` in the "
+            "configuration",
+        )
+
+
+def verify_ledger(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError when the job has run and its ledger has no head."""
+    verify_age(connection, found)
+    settings = connection.settings
+    said = f"the ledger {settings.ledger} has no head row, though the job has run"
+    if is_nowhere(connection, found):
+        raise JobError(
+            f"{said}; the consumer {settings.consumer} was recreated and does not know where",
+            "restore both; or use `rewind`, which writes a new head, with an empty state: "
+            "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
+            "that you name",
+        )
+    if is_lost(connection, found):
+        raise JobError(
+            said,
+            "restore the table; or use `rewind rows`, which writes a new head where the consumer "
+            "is: at most one micro-batch behind, with an empty state",
+        )
+
+
+def verify_age(connection: Connection, found: Snapshot) -> None:
+    """Raise JobError for a job that ran before 1.0.0: the first versions kept no ledger."""
+    settings = connection.settings
+    own = {settings.consumer: found.consumer_marker, settings.checkpoint: found.checkpoint_marker}
+    for path, marker in own.items():
+        if marker is not None and "ledger" not in marker:
+            raise JobError(
+                f"{path} is of a job that ran before ytstream 1.0.0, without a ledger",
+                "`rewind rows` takes it over where the consumer is: at most one micro-batch "
+                "behind, with an empty state",
+            )
+
+
+def is_lost(connection: Connection, found: Snapshot) -> bool:
+    """Return whether the job has run, and its ledger has no head."""
+    return found.begun is None and (
+        found.consumer_marker is not None or is_nowhere(connection, found)
+    )
+
+
+def is_nowhere(connection: Connection, found: Snapshot) -> bool:
+    """Return whether the job has run, and neither ledger nor consumer knows where it is."""
+    if found.begun is not None or found.consumer_marker is not None:
+        return False
+    is_marked = any(output_ownership.is_ours(connection, mark) for mark in found.outputs.values())
+    return is_marked or found.checkpoint_marker is not None
+
+
+def mark(connection: Connection, found: Snapshot) -> None:
+    """Write the marks of consumer, checkpoint and outputs where they are missing or outdated."""
+    settings = connection.settings
+    mine = {"job": connection.job.name, "ledger": settings.ledger}
+    for path in (settings.consumer, settings.checkpoint):
+        if connection.client.get_attribute(path, MARKER, None) != mine:
+            connection.client.set(f"{path}/@{MARKER}", mine)
+    output_ownership.write(connection, found)
+
+
+def verify_job(connection: Connection, head: Head) -> None:
+    """Raise JobError when the ledger is another job's."""
+    mine, marker, path = marker_of(connection), head.marker, connection.settings.ledger
+    for key in ("job", "processing"):
+        if marker.get(key) != mine[key]:
+            raise JobError(
+                f"the ledger {path} belongs to another job: its {key} is {marker.get(key)!r}, "
+                f"this job's is {mine[key]!r}",
+                f"go back to {marker.get(key)!r} in job.py, or give this job its own: {_ANEW}",
+            )
+
+
+def verify_declaration(connection: Connection, head: Head) -> None:
+    """Raise JobError for a changed guarantee, other outputs or fewer queues: see `migrate`."""
+    mine, path = marker_of(connection), connection.settings.ledger
+    for key, name in (("guarantee", "guarantee"), ("outputs", "[outputs]")):
+        if (was := head.marker.get(key)) != mine[key]:
+            raise JobError(
+                f"the job's {name} was {_shown(was)} and is {_shown(mine[key])} now, by its ledger "
+                f"{path}",
+                "stop the job, run `migrate`, and start it again: "
+                + _after_that(connection, head, key)
+                + "\n     or go back to the former one: nothing has changed yet",
+            )
+    if gone := sorted({*head.queues} - {*connection.settings.queues}):
+        raise JobError(
+            f"the job has read {', '.join(gone)}, which the configuration does not name any more",
+            "put it back, or run `migrate`, which leaves its further rows unread until it is back",
+        )
+
+
+#: Guarantee -> what a crash does from its first batch on.
+_AFTER_A_CRASH = {
+    "transactional": "no crash repeats or loses a row",
+    "idempotent": "a row that a crash repeats replaces itself, under its position in the queue",
+    "at_least_once": "a crash may repeat the rows of a batch",
+}
+
+
+def _after_that(connection: Connection, head: Head, key: str) -> str:
+    """Return what `migrate` keeps and what is different after it."""
+    kept = "it continues with its next row"
+    if connection.job.kind.is_stateful:
+        kept += ", its state is kept"
+    if key == "outputs":
+        return (
+            f"{kept}, and rows go to the new paths; those written before stay where they are, "
+            "nothing is copied"
+        )
+    after = _AFTER_A_CRASH[connection.guarantee.name]
+    if head.marker.get("guarantee") == "at_least_once":
+        after += "; a batch that was cut off before may be written once more, for the last time"
+    return f"{kept}, rows written before stay as they are, and from then on {after}"
+
+
+def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
+    """Raise JobError for a queue that was dropped and recreated."""
+    for queue in found.queues:
+        if (was := head.ids.get(queue.path, queue.id)) != queue.id:
+            raise JobError(
+                f"queue {queue.path} was dropped and recreated (object {was} is now {queue.id}): "
+                "its rows are numbered from 0, the ledger's mean nothing",
+                "use `rewind`: `earliest` reads all its rows, `latest` the next ones"
+                + _before_that(output_ownership.replaceable(connection, found)),
+            )
+
+
+def _before_that(outputs: list[str]) -> str:
+    """Return what to do first about outputs whose rows new ones would replace."""
+    if not outputs:
+        return ""
+    return (
+        f"\n     before that give {' and '.join(outputs)} new paths in [outputs] and run "
+        "`provision`: rows there are stored under their positions in the former queue, and new "
+        "rows replace those of the same positions (`rewind` with --overwrite lets them)"
+    )
+
+
+def remarks(connection: Connection, head: Head) -> list[str]:
+    """Return what to tell of a declaration that has changed harmlessly."""
+    if head.marker.get("schema") == marker_of(connection)["schema"]:
+        return []
+    return ["tables.py has changed: rows written before stay as they are"]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {path}" for name, path in value.items())
+    return str(value)

@@ -1,0 +1,260 @@
+"""Operator commands for a stopped job, each a start that nothing follows: `rewind`, `migrate`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..connector.tablet_transactions import Tablets
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import positions
+from ..ledger.ledger_rows import Head, Move
+from ..ledger.offsets import Queue, Rows
+from ..ledger.positions import MARKER, Snapshot, is_moved
+from ..text_table import counted
+from . import job_ownership, output_ownership, rewind_consequences, spark_logs, start
+from .epoch import Epoch, raise_epoch
+from .start import Plan
+
+
+def rewind(
+    connection: Connection,
+    tablets: Tablets,
+    to: str,
+    rows: Sequence[str],
+    *,
+    overwrite: bool = False,
+) -> list[str]:
+    """Move the job to other rows, with an empty checkpoint; return what was done.
+
+    ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
+    partitions stay where they are. With ``overwrite`` rows of a recreated queue may replace those
+    that outputs hold under the same positions.
+    The marks of these outputs are written after the head: a process that dies in between has moved
+    the job, and `rewind` asks for ``overwrite`` again. The second one moves the job as the first
+    did, and no row was read meanwhile, since a start is refused too. Raises JobError before any row
+    is moved.
+    """
+    found = _verified(connection, to, rows, overwrite=overwrite)
+    least = _lost(connection, found)
+    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True, least=least)
+    # An older driver's batch may have committed until then.
+    found = positions.read(connection.client, connection.settings)
+    targets = _targets(found, _stands(found), to, rows)
+    output_ownership.verify_outputs(connection, found, overwrite=overwrite)
+    head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
+    start.begin(connection, tablets, mine, found, Plan(targets, head, move=Move("rewind", moved)))
+    return [*_told(moved), *_consequences(connection, found, targets)]
+
+
+def rehearse_rewind(
+    connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool = False
+) -> list[str]:
+    """Return what `rewind` would do now; changes nothing. Raises JobError where it would."""
+    found = _verified(connection, to, rows, overwrite=overwrite)
+    targets = _targets(found, _stands(found), to, rows)
+    moved = _moved(found, targets)
+    pairs = [pair for partitions in moved.values() for pair in partitions.values()]
+    again = sum(max(0, was - now) for was, now in pairs)
+    skipped = sum(max(0, now - was) for was, now in pairs)
+    stays = "the job is there already; its checkpoint would be emptied"
+    return [
+        *(_told(moved) if pairs else [stays]),
+        f"{counted(again, 'row')} would be read again, {skipped} skipped",
+        *_consequences(connection, found, targets),
+        "nothing was changed",
+    ]
+
+
+def _verified(connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
+    """Return where everything stands. Raises JobError unless `rewind` may go there."""
+    found = positions.read(connection.client, connection.settings, repair=True)
+    if found.begun is not None:
+        job_ownership.verify_job(connection, found.begun)
+    job_ownership.verify_owner(connection, found)
+    output_ownership.verify_outputs(connection, found, overwrite=overwrite)
+    _verify_named(connection, found, to, rows)
+    _targets(found, _stands(found), to, rows)
+    return found
+
+
+def _moved(found: Snapshot, targets: Rows) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return the partitions that move: queue -> partition -> row before and after."""
+    return {
+        queue.path: {p: (was.get(p, 0), row) for p, row in now.items() if was.get(p, 0) != row}
+        for queue, was, now in zip(found.queues, _stands(found), targets, strict=True)
+    }
+
+
+def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
+    lines = [
+        f"{path}, partition {p}: from row {was} to row {now}"
+        for path, rows in moved.items()
+        for p, (was, now) in rows.items()
+    ]
+    return lines or ["the job was there already; its checkpoint is empty now"]
+
+
+def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> list[str]:
+    """Return what becomes of the state and of the outputs."""
+    moved = _moved(found, targets)
+    is_back = any(
+        now < was
+        for path, rows in moved.items()
+        if path not in found.renumbered
+        for was, now in rows.values()
+    )
+    again = rewind_consequences.written_again(connection) if is_back else []
+    left = _left(found.head or Head(), connection)
+    return [*rewind_consequences.of_state(connection, found, targets), *again, *left]
+
+
+def migrate(connection: Connection, tablets: Tablets) -> list[str]:
+    """Apply another guarantee, other outputs, fewer queues or the new tablets of a drained queue.
+
+    Returns what was done. Raises JobError when anything else has changed.
+    """
+    found = positions.read(connection.client, connection.settings)
+    done, is_needed = _needed(connection, found)
+    if not is_needed:
+        return done
+    start.decide(connection, found, migrating=True)
+    epoch = raise_epoch(connection.settings.ledger, tablets, Epoch())
+    found = positions.read(connection.client, connection.settings)
+    plan = start.decide(connection, found, migrating=True)
+    start.begin(connection, tablets, epoch, found, plan)
+    done += [*plan.said, *_left(found.head or Head(), connection)]
+    return [*done, "done: the next start continues where the job was"]
+
+
+def rehearse_migrate(connection: Connection) -> list[str]:
+    """Return what `migrate` would do now; changes nothing. Raises JobError where it would."""
+    found = positions.read(connection.client, connection.settings)
+    done, is_needed = _needed(connection, found)
+    if is_needed:
+        plan = start.decide(connection, found, migrating=True)
+        done += [*plan.said, *_left(found.head or Head(), connection)]
+    return [*done, "nothing was changed"]
+
+
+def _needed(connection: Connection, found: Snapshot) -> tuple[list[str], bool]:
+    """Return what has changed since the last start, and whether `migrate` has anything to do."""
+    head, mine = found.begun, job_ownership.marker_of(connection)
+    if head is None:
+        job_ownership.verify_age(connection, found)
+        return ["nothing to do: the job has not started yet"], False
+    if done := _changes(found, head, mine, connection.settings.queues):
+        return done, True
+    return [f"nothing to do: the job's guarantee is {mine['guarantee']}"], False
+
+
+def _left(head: Head, connection: Connection) -> list[str]:
+    """Return what to do about outputs that the job has written and writes no more."""
+    was, now = head.marker.get("outputs", {}), {*connection.settings.outputs.values()}
+    return [
+        f"{path} keeps this job's mark: before another job writes there, yt remove {path}/@{MARKER}"
+        for path in was.values()
+        if path not in now
+        and output_ownership.is_ours(
+            connection, connection.client.get_attribute(path, MARKER, None)
+        )
+    ]
+
+
+def _changes(
+    found: Snapshot, head: Head, mine: Mapping[str, object], queues: Sequence[str]
+) -> list[str]:
+    was, done = head.marker, []
+    if was.get("guarantee") != mine["guarantee"]:
+        done.append(
+            f"the job's guarantee was {was.get('guarantee')} and is {mine['guarantee']} now"
+        )
+    if was.get("outputs") != mine["outputs"]:
+        done.append("the job's outputs are those of the configuration now")
+    done += [
+        f"{queue.path} was resharded, and all its rows were read before"
+        for queue in found.queues
+        if is_moved(head, queue)
+    ]
+    gone = sorted({*head.queues} - {*queues})
+    return done + [f"{path} is not read any more; back, it continues where it was" for path in gone]
+
+
+def _verify_named(connection: Connection, found: Snapshot, to: str, rows: Sequence[str]) -> None:
+    """Raise JobError for partitions that are to stay where nothing knows that they are."""
+    if to != "rows" or not job_ownership.is_nowhere(connection, found):
+        return
+    wanted = [f"{q.path}:{p}" for q in found.queues for p in range(len(q.upper))]
+    if missing := [place for place in wanted if place not in {r.rpartition("=")[0] for r in rows}]:
+        raise JobError(
+            "neither the ledger nor the consumer knows where the job was in " + ", ".join(missing),
+            "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+        )
+
+
+def _lost(connection: Connection, found: Snapshot) -> Head:
+    """Return what a head that is lost was at least: the checkpoint has folders of its epochs.
+
+    Names of static tables are made of epochs, so none may come again. And a ledger whose first row
+    is not number 1 does not say that a batch before it has not happened.
+    """
+    if not job_ownership.is_lost(connection, found):
+        return Head()
+    folders = spark_logs.numbers(connection.client, connection.settings.checkpoint)
+    return Head(epoch=max(folders, default=0), number=1)
+
+
+def _stands(found: Snapshot) -> Rows:
+    """Return where the job is, by its ledger, or without one by its consumer."""
+    head = found.begun
+    return [
+        head.ends[queue.path] if head is not None and queue.path in head.ends else queue.consumed
+        for queue in found.queues
+    ]
+
+
+def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> list[dict[int, int]]:
+    example = f"rows {found.queues[0].path}:0=42"
+    if rows and to != "rows":
+        raise JobError("rows go with `rewind rows`, and only with it", f"e.g. rewind {example}")
+    ends = {"earliest": "lower", "latest": "upper"}
+    if to in ends:
+        return [dict(enumerate(getattr(queue, ends[to]))) for queue in found.queues]
+    by_path = {queue.path: queue for queue in found.queues}
+    named: dict[str, dict[int, int]] = {path: {} for path in by_path}
+    for text in rows:
+        match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
+        if match is None:
+            raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
+        if match[1] not in by_path:
+            raise JobError(
+                f"{text!r}: the job does not read {match[1]}", f"its queues: {', '.join(by_path)}"
+            )
+        queue, partition, row = by_path[match[1]], int(match[2]), int(match[3])
+        known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
+        if partition not in known or not known[partition][0] <= row <= known[partition][1]:
+            raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
+        if partition in named[queue.path]:
+            raise JobError(
+                f"{queue.path}, partition {partition}, is named more than once: rows "
+                f"{named[queue.path][partition]} and {row}",
+                "name one row for each partition; nothing was moved",
+            )
+        named[queue.path][partition] = row
+    return [
+        _kept(queue, was, queue.path in found.renumbered) | named[queue.path]
+        if len(named[queue.path]) < len(queue.upper)
+        else named[queue.path]
+        for queue, was in zip(found.queues, stands, strict=True)
+    ]
+
+
+def _kept(queue: Queue, was: Mapping[int, int], is_recreated: bool) -> dict[int, int]:
+    """Return the rows of partitions that stay. Raises JobError when the queue has no such rows."""
+    rows = {partition: was.get(partition, 0) for partition in range(len(queue.upper))}
+    if is_recreated or any(row > queue.upper[partition] for partition, row in rows.items()):
+        raise JobError(
+            f"{queue.path} was recreated or resharded: its partitions cannot stay where they were",
+            "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+        )
+    return rows

@@ -1,0 +1,97 @@
+"""What `rewind` tells: the state that it drops, and the rows that come out a second time."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from yt.common import YtError
+
+from ..errors import JobError
+from ..job import Connection
+from ..ledger.ledger_rows import Head
+from ..ledger.offsets import ByQueue, Rows
+from ..ledger.positions import Snapshot
+from ..schema.columns import key_of
+from . import checkpoint_dir, spark_logs
+
+#: The rows of the state, by processing.
+_ROWS = {
+    "window": "groups in open windows",
+    "sessions": "keys with open sessions",
+    "aggregate": "totals",
+    "deduplicate": "ids by which repeats are known",
+}
+
+
+def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator[str]:
+    """Yield how much state is dropped, and from which rows on nothing of it is lost."""
+    job, head = connection.job, found.begun
+    if not job.kind.is_stateful or head is None or head.batch < 0 or head.state_rows == 0:
+        return
+    held = "an unknown number" if head.state_rows is None else str(head.state_rows)
+    yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
+    if watermark := _watermark(connection, head):
+        yield (
+            f"its watermark was at {spark_logs.named(watermark)}: it was made of rows with later "
+            "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
+        )
+    pairs = zip(found.queues, targets, strict=True)
+    whole = [(queue, rows) for queue, rows in pairs if queue.path not in found.renumbered]
+    now = {queue.path: rows for queue, rows in whole}
+    first = {queue.path: dict(enumerate(queue.lower)) for queue, _ in whole}
+    since = _made_of(head)
+    if head.state_since and _reaches(now, since):
+        yield "all rows that it was made of are read again"
+        return
+    yield "what comes out from now on is made of the rows that are read from now on alone"
+    if not head.state_since:
+        yield "`rewind earliest` reads all rows that are left"
+    elif _reaches(first, since):
+        places = " ".join(f"{q}:{p}={row}" for q, rows in since.items() for p, row in rows.items())
+        yield f"`rewind rows {places}` loses nothing of it"
+    else:
+        yield (
+            "some rows that it was made of are trimmed, or of a queue that was recreated or that "
+            "the configuration does not name; `rewind earliest` reads all others"
+        )
+
+
+def _made_of(head: Head) -> dict[str, dict[int, int]]:
+    """Return the first rows that the state may have to do with, of partitions read since then."""
+    return {
+        path: {p: row for p, row in rows.items() if head.ends.get(path, {}).get(p, 0) > row}
+        for path, rows in head.state_since.items()
+    }
+
+
+def _watermark(connection: Connection, head: Head) -> int:
+    """Return the watermark of the state, 0 if it is not known."""
+    if head.folder is None:
+        return 0
+    path = checkpoint_dir.path_of(connection.settings, head.folder)
+    with suppress(JobError, YtError):
+        return spark_logs.watermark(connection.client, path, head.batch)
+    return 0
+
+
+def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
+    """Return whether reading from ``begins`` reads all that is read from ``rows``."""
+    return all(
+        queue in begins and begins[queue].get(partition, 0) <= row
+        for queue, partitions in rows.items()
+        for partition, row in partitions.items()
+    )
+
+
+def written_again(connection: Connection) -> list[str]:
+    """Return which outputs may hold rows twice: in a table with a key they are replaced."""
+    job, paths = connection.job, connection.settings.outputs
+    twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
+    if not twice:
+        return []
+    where = ", ".join(twice)
+    if not job.kind.is_stateful:
+        return [f"what is read again comes out again: {where} will hold it twice"]
+    return [
+        "a result that has come out comes out again if its rows are read again, and is twice in "
+        f"{where} then; one that was open comes out once"
+    ]

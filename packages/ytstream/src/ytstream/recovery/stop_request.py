@@ -1,0 +1,145 @@
+"""`stop`: asks the running job, wherever it runs, to finish its batch and end.
+
+The request is a row of the ledger beside the head. The job reads both before every batch, and every
+few seconds while it is idle. On a cluster its operation has to end, too: YTsaurus starts a driver
+again that has failed, and one that waits for a node has no epoch that a row could name.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from yt.common import YtError
+
+from ..cluster import operation
+from ..cluster.operation import Operation
+from ..errors import JobError
+from ..job import Connection
+from ..ledger import ledger_rows
+from ..ledger.positions import owner_of, read_head
+from .epoch import Epoch
+from .lock import InstanceLock
+
+_POLL_SECONDS = 0.5
+#: How long an operation may take to end after its driver: SPYT gives executors 10 s.
+END_SECONDS = 90.0
+#: How the word of a process begins that an error has ended.
+FAILED = "failed: "
+
+
+def stop(connection: Connection, say: Callable[[str], None], seconds: float = math.inf) -> str:
+    """Ask the job to stop, wait until it and its operation have ended, and return how.
+
+    An operation whose process has not ended after so many ``seconds`` is ended.
+    Raises JobError when a job without an operation ends without a word.
+    """
+    found = of_job(connection)
+    if found is None or found.is_final:
+        return _stop_process(connection, say)
+    try:
+        line = _stop_process(connection, say, time.monotonic() + seconds)
+    except JobError as error:
+        line = error.message
+    return f"{line}\n{_await_end(connection, found, say)}"
+
+
+def rehearse(connection: Connection) -> str:
+    """Return whom `stop` would ask; changes nothing."""
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    found = of_job(connection)
+    lines = [
+        f"{owner} would be asked to finish its batch and end" for _, owner, _ in lock.holders()
+    ] or ["the job does not run"]
+    if found is not None and not found.is_final:
+        lines.append(f"operation {found.id}, which is {found.state}, would end")
+    return "\n".join([*lines, "nothing was changed"])
+
+
+def of_job(connection: Connection) -> Operation | None:
+    """Return the job's newest operation; None where the cluster runs none."""
+    client, settings = connection.client, connection.settings
+    with suppress(YtError):
+        head = read_head(settings.ledger, client.select_rows)
+        return operation.of_job(client, settings.alias, settings.ledger, owner_of(head))
+    return None
+
+
+def _await_end(connection: Connection, found: Operation, say: Callable[[str], None]) -> str:
+    """Wait until the operation is final; end it when no driver of it is there to do so."""
+    client, end = connection.client, time.monotonic() + END_SECONDS
+    lock = InstanceLock(client, connection.settings.consumer)
+    said = False
+    while True:
+        now = operation.get(client, found.id)
+        if now is None or now.is_final:
+            return f"operation {found.id} is {now.state if now is not None else 'gone'}"
+        ended = _end(connection)
+        is_over = ended is not None and operation.id_in(ended["state"]["owner"]) == found.id
+        if (not is_over and not list(lock.holders())) or time.monotonic() > end:
+            return "ended: " + ", ".join(operation.abort(client, now, "`stop` was called"))
+        if not said:
+            say(f"waiting for the end of operation {found.id}")
+            said = True
+        time.sleep(_POLL_SECONDS)
+
+
+def _stop_process(
+    connection: Connection, say: Callable[[str], None], until: float = math.inf
+) -> str:
+    """Ask the process that holds the lock to stop; return how it ended.
+
+    Raises JobError for one that was killed, or that runs on after ``until``.
+    """
+    client, settings = connection.client, connection.settings
+    lock = InstanceLock(client, settings.consumer)
+    if not list(lock.holders()):
+        return f"the job does not run{_last(connection)}"
+    asked, before = 0, _end(connection)
+    while True:
+        head = read_head(settings.ledger, client.select_rows)
+        if head is not None and head.epoch != asked:  # it may have started anew meanwhile
+            client.insert_rows(settings.ledger, [ledger_rows.stop_row(head.epoch)])
+            if not asked:
+                say("asked the job to finish its batch and stop; an idle one looks every 15 s")
+            asked = head.epoch
+        # First the lock: a process says how it ends, then gives up its lock.
+        is_held = bool(list(lock.holders()))
+        # An older process may say meanwhile that its epoch is over. A process that never raised an
+        # epoch reports 0.
+        if (ended := _end(connection)) and ended != before and ended["epoch"] in (0, asked):
+            return f"the job has ended: {ended['state']['how']}"
+        if not is_held:
+            raise JobError(
+                "the job's lock is free and the job has not said how it ended: it was killed",
+                "its log says more; the next start continues from the ledger",
+            )
+        if time.monotonic() > until:
+            remedy = f"see {connection.make('logs')}"
+            raise JobError("the job was asked to stop and has not ended", remedy)
+        time.sleep(_POLL_SECONDS)
+
+
+def tell_end(connection: Connection, mine: Epoch, how: str) -> None:
+    """Write how this process ends into the ledger; a cluster that is away is not told."""
+    with suppress(YtError, OSError):
+        row = ledger_rows.end_row(mine.number, mine.owner, how)
+        connection.client.insert_rows(connection.settings.ledger, [row])
+
+
+def _end(connection: Connection) -> Mapping[str, Any] | None:
+    path = connection.settings.ledger
+    rows = list(connection.client.select_rows(ledger_rows.end_query(path)))
+    return rows[0] if rows else None
+
+
+def _last(connection: Connection) -> str:
+    ended = _end(connection)
+    return f"; the last time it ended: {ended['state']['how']}" if ended is not None else ""
+
+
+def how_it_ended(connection: Connection, owner: str) -> str | None:
+    """Return how the process ``owner`` has ended; None if it runs, or was killed."""
+    ended = _end(connection)
+    return str(ended["state"]["how"]) if ended and ended["state"]["owner"] == owner else None

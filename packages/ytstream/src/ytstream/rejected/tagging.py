@@ -1,0 +1,136 @@
+"""Rows that REJECT of transform.py keeps out of transform(), with their position and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructType
+
+from ..connector.frames import has_clock_texts
+from ..connector.plans import Expression as PlanExpression
+from ..connector.plans import analysed
+from ..errors import JobError
+from ..job import REJECTED, Connection, Job
+from ..outputs import row_json
+from ..spark.source import INNER_POSITION
+from ..spark.spark_errors import cause
+from . import by_position
+
+#: The column that travels with a row to its batch.
+REASON = "__ytstream_reason"
+#: The bytes of a row that is rejected; more than are few, where Spark cannot say it.
+_SIZE = "__ytstream_size"
+#: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
+#: at them may give another one.
+_RUNNING_CLOCKS = ("Now", "CurrentTime")
+
+
+def tagged(events: DataFrame, connection: Connection) -> DataFrame:
+    """Return ``events`` with the reason to reject each row, null for rows that pass.
+
+    Each reason is counted (``observe``), and the log tells the counts; behind them is what
+    by_position.py observes. Spark puts the batch's time in the place of current_timestamp(). Raises
+    JobError for a text that is not a condition, or one that may judge one row in two ways.
+    """
+    job = connection.job
+    for reason, condition in job.reject.items():
+        _verify_condition(events, reason, condition)
+    counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
+    row = StructType([events.schema[column.name] for column in job.queue_columns])
+    is_rejected = F.col(REASON).isNotNull()
+    places = by_position.observed(is_rejected, _SIZE, connection.settings.queues)
+    rows = events.withColumn(REASON, _reason(job))
+    size = F.coalesce(F.octet_length(row_json.plain(row)), F.lit(by_position.MOST_BYTES + 1))
+    rows = rows.withColumn(_SIZE, F.when(is_rejected, size))
+    return rows.observe(REJECTED, *counts, *places).drop(_SIZE)
+
+
+def passed(rows: DataFrame) -> DataFrame:
+    """Return the rows for transform(), as if REJECT had not looked at them."""
+    return rows.filter(F.col(REASON).isNull()).drop(REASON, *INNER_POSITION.values())
+
+
+def columns(arrived: StructType, job: Job, queues: int) -> list[Expression]:
+    """Return the columns of the output `rejected` but its time, for rows with this schema.
+
+    Hundreds of calls of Java: made once for all batches of a query.
+    """
+    row = StructType([arrived[column.name] for column in job.queue_columns])
+    return [
+        *([F.col("queue_id")] if queues > 1 else []),
+        *(F.col(inner).alias(name) for name, inner in INNER_POSITION.items()),
+        F.col(REASON).alias("reason"),
+        row_json.written(row).alias("row"),
+    ]
+
+
+def frame(rows: DataFrame, chosen: Sequence[Expression], now: datetime) -> DataFrame:
+    """Return the rows of the output `rejected`, of which ``chosen`` are the columns."""
+    return rows.filter(F.col(REASON).isNotNull()).select(*chosen, F.lit(now).alias("time"))
+
+
+def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
+    """Return the rows that ``tagged`` gave, out of those that ``frame`` made of them.
+
+    ``schema`` is that of the queues' columns. A row that cannot be restored is left out.
+    """
+    position = (F.col(name).alias(inner) for name, inner in INNER_POSITION.items())
+    queue = [name for name in ("queue_id",) if name in rejected.columns]
+    chosen = rejected.select(*queue, *position, F.col("reason").alias(REASON), "row")
+    names = [name for name in chosen.columns if name != "row"]
+    return row_json.read(chosen, "row", schema, *names)
+
+
+def _reason(job: Job) -> Expression:
+    """Return the first reason whose condition is true; null counts as false."""
+    reasons = [F.when(F.expr(text), F.lit(reason)) for reason, text in job.reject.items()]
+    return F.coalesce(*reasons)
+
+
+def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
+    name = f"REJECT[{reason!r}] in transform.py"
+    try:
+        chosen = events.select(F.expr(condition).alias("wanted"))
+        kind = chosen.schema["wanted"].dataType
+    except PySparkException as error:
+        raise JobError(f"{name}: {cause(str(error))}", "correct the condition") from error
+    plan = analysed(chosen)
+    is_of_rows = [n.name for n in plan.walk()] == [
+        "Project",
+        *(n.name for n in analysed(events).walk()),
+    ]
+    remedy = "write a condition on the columns of one row"
+    if not isinstance(kind, BooleanType):
+        problem = f"{condition} gives Spark's {kind.simpleString()}, and not true or false"
+        remedy = "compare it with something, e.g. price <= 0"
+    elif not is_of_rows or plan.subqueries:
+        problem = f"{condition} looks at more than one row"
+    elif unsteady := [*_unsteady(plan.expressions[0])]:
+        problem = f"{condition} may judge a row in one way now and in another when it is read again"
+        remedy = (
+            f"{unsteady[0]} gives another value each time; of the clocks use current_timestamp(), "
+            "which is the batch's time"
+        )
+    elif has_clock_texts(chosen):
+        problem = f"{condition} has a text such as 'now', and a time that differs in its place"
+        remedy = (
+            "use current_timestamp(), which is the batch's time; for 'epoch' timestamp_seconds(0)"
+        )
+    else:
+        return
+    raise JobError(f"{name}: {problem}", remedy)
+
+
+def _unsteady(expression: PlanExpression) -> Iterator[str]:
+    """Yield the functions in an expression that may give another value for the same row."""
+    for child in expression.children:
+        yield from _unsteady(child)
+    is_unsteady_inside = any(not child.is_deterministic for child in expression.children)
+    is_one = not expression.is_deterministic and not is_unsteady_inside
+    if is_one or expression.name in _RUNNING_CLOCKS:
+        yield expression.function

@@ -1,0 +1,1 @@
+"""Columns of tables.py, schemas of tables, and values of the type `string`."""

@@ -1,0 +1,169 @@
+"""Columns as tables.py names them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yt.type_info as ti
+
+from ..errors import JobError
+
+_TYPES = (
+    "Int8", "Int16", "Int32", "Int64", "Uint8", "Uint16", "Uint32", "Uint64", "Float", "Double",
+    "Bool", "String", "Utf8", "Json", "Uuid", "Date", "Datetime", "Timestamp", "Interval",
+    "Date32", "Datetime64", "Timestamp64", "Interval64",
+)  # fmt: skip
+#: Names that tables.py may use for a column's type. Composites are written with yt.type_info, for
+#: instance ``ti.List[ti.Utf8]``.
+NAMED_TYPES: Mapping[str, Any] = {name.lower(): getattr(ti, name) for name in _TYPES} | {
+    "boolean": ti.Bool,
+    "any": ti.Yson,
+}
+
+#: The first name of each type.
+_NAMES = {type_: name for name, type_ in reversed([*NAMED_TYPES.items()])}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    ``type`` is a name of NAMED_TYPES or a yt.type_info type without the outer Optional. A column
+    that is not ``required`` may hold null. The ``key`` columns of a table come first; a table that
+    has any is sorted by them, with unique keys.
+    """
+
+    name: str
+    type: Any
+    required: bool = False
+    key: bool = False
+
+
+#: A column as tables.py may write it: a Column, or (name, type, required).
+Described = Column | tuple[str, Any, bool]
+
+
+def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
+    """Return the columns of one list of tables.py with yt.type_info types.
+
+    Raises JobError naming the list and what is wrong: an entry, a type, a repeated name, a key.
+    """
+    result: list[Column] = []
+    for position, entry in enumerate(described):
+        name = getattr(entry, "name", None)
+        where = f"tables.py, {table}[{position}], " + (f"column {name}" if name else repr(entry))
+        column = _column(where, entry)
+        # Spark ignores the case of names.
+        if column.name.lower() in {other.name.lower() for other in result}:
+            raise JobError(f"{where}: duplicate column name", "rename one of the columns")
+        if not 1 <= len(column.name.encode()) <= 256 or column.name.startswith(("$", "@")):
+            raise JobError(
+                f"{where}: not a column name",
+                "use 1 to 256 characters; names with $ are YTsaurus' own",
+            )
+        if {*".`"} & {*column.name}:
+            raise JobError(
+                f"{where}: Spark takes a dot in a name for a field of a struct, and a backtick for "
+                "a quote",
+                "leave the column out, a queue may have more than the job reads; or rename it"
+                if table == "QUEUE"
+                else "rename it",
+            )
+        if column.key and result and not result[-1].key:
+            raise JobError(
+                f"{where}: a key column after one that is not", "list the key columns first"
+            )
+        if column.key and not _is_comparable(column.type):
+            raise JobError(
+                f"{where}: a key cannot be of type {spelled(column.type)}",
+                "use a number, a text, a boolean or a time as the key",
+            )
+        result.append(column)
+    if not result:
+        raise JobError(f"tables.py: {table} has no columns", "list at least one")
+    return tuple(result)
+
+
+def key_of(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of the key columns, in their order."""
+    return tuple(column.name for column in columns if column.key)
+
+
+def _rejected(queues: int) -> tuple[Column, ...]:
+    return (
+        *((Column("queue_id", ti.Utf8, key=True),) if queues > 1 else ()),
+        Column("tablet_index", ti.Int64, key=True),
+        Column("row_index", ti.Int64, key=True),
+        Column("reason", ti.Utf8, required=True),
+        Column("time", ti.Timestamp, required=True),
+        Column("row", ti.Utf8, required=True),
+    )
+
+
+#: In tables.py: the columns that the output of rejected rows has to have. Which these are depends
+#: on the number of queues, so it is this very value that counts, not what is in it.
+REJECTED_COLUMNS = _rejected(1)
+
+
+def rejected_columns(queues: int) -> tuple[Column, ...]:
+    """Return the columns that the output of rejected rows has to have, with that many queues."""
+    return REJECTED_COLUMNS if queues == 1 else _rejected(queues)
+
+
+def type_name(type_: Any) -> str:
+    """Return the lower-case name of a yt.type_info type: ``int64``, ``list``, ``yson`` ..."""
+    return str(type_.name).lower()
+
+
+def spelled(type_: Any) -> str:
+    """Return a yt.type_info type as tables.py writes it: ``int64``, ``ti.List[ti.Utf8]`` ..."""
+    return _NAMES.get(type_) or _spelled(type_)
+
+
+def _spelled(type_: Any) -> str:
+    """Return a type as it is written inside another one."""
+    inner: list[str] = []
+    for each in ("item", "key", "value"):
+        inner += [_spelled(part)] if (part := getattr(type_, each, None)) is not None else []
+    for part in getattr(type_, "items", ()):
+        named = isinstance(part, tuple)
+        inner.append(f'"{part[0]}": {_spelled(part[1])}' if named else _spelled(part))
+    if tag := getattr(type_, "tag", None):
+        inner.append(f'"{tag}"')
+    if type_name(type_) == "decimal":
+        return f"ti.Decimal({type_.precision}, {type_.scale})"
+    return f"ti.{type_.name}[{', '.join(inner)}]" if inner else f"ti.{type_.name}"
+
+
+def _column(where: str, entry: Any) -> Column:
+    column = Column(*entry) if isinstance(entry, tuple) and len(entry) == 3 else entry
+    if not (
+        isinstance(column, Column)
+        and isinstance(column.name, str)
+        and isinstance(column.required, bool)
+        and isinstance(column.key, bool)
+    ):
+        raise JobError(
+            f"{where}: wanted a Column, or (name, type, required)",
+            'e.g. Column("price", "int64", required=True)',
+        )
+    type_ = NAMED_TYPES.get(column.type) if isinstance(column.type, str) else column.type
+    if type_ is not None and ti.is_valid_type(type_) and type_name(type_) in ("optional", "null"):
+        raise JobError(
+            f"{where}: {spelled(type_)} may be null",
+            "name the type inside it, and leave required=True out: the column may then be null",
+        )
+    if type_ is None or not ti.is_valid_type(type_):
+        raise JobError(
+            f"{where}: there is no type {column.type!r}",
+            f"use a yt.type_info type or one of {', '.join(NAMED_TYPES)}",
+        )
+    return replace(column, type=type_)
+
+
+def _is_comparable(type_: Any) -> bool:
+    """Return whether a sorted table may have a key of this type.
+
+    The types are those of YTsaurus, "Sorted dynamic tables".
+    """
+    return type_ in NAMED_TYPES.values() and type_ not in (ti.Yson, ti.Json)

@@ -1,0 +1,1 @@
+"""The configuration file: its keys, their validators, Spark settings, cores and memory."""

@@ -1,0 +1,231 @@
+"""The job's settings: one frozen value, read once, from one TOML file and the environment."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import JobError
+from . import toml_file
+from .addresses import is_loopback, is_path, is_proxy
+from .submit_section import Submit, submit_of
+from .validators import FLAG, PATH, TEXT, TEXTS, one_of, problems_of, rule, seconds, whole
+
+DEFAULT_CONFIG = Path("config/local.toml")
+
+#: Values of ``connector``: the runtime's own reader, writer and commit, or SPYT's.
+OWN, SPYT = "own", "spyt"
+
+#: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
+ROWS_PER_TABLET_AND_TRANSACTION = 100_000
+
+
+def _is_conf(conf: tuple[str, object]) -> bool:
+    return re.fullmatch(r"spark[.][\w.-]+", conf[0]) is not None and isinstance(
+        conf[1], str | int | float
+    )
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Join the keys of nested tables: TOML reads the dots of ``spark.x.y = 1`` as tables."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        more = _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        found |= more
+    return found
+
+
+_PROXY_RULE = rule("a cluster's name, host, host:port or URL", is_proxy)
+_PART = rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
+_PATHS = rule(
+    "a list of one or more plain Cypress paths",
+    lambda value: type(value) is list and bool(value) and all(map(is_path, value)),
+)
+_NAMED_PATHS = rule(
+    'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
+    lambda value: type(value) is dict and bool(value) and all(map(is_path, value.values())),
+)
+_CONFS = rule(
+    'Spark settings, such as spark.executor.memory = "8g"',
+    lambda value: type(value) is dict and all(map(_is_conf, _flat(value).items())),
+)
+_SUBMIT = rule("a table: [submit]", lambda value: type(value) is dict)
+# More often, the driver would ask the cluster for the queues' ends in a tight loop.
+_TRIGGER = seconds(
+    0.1,
+    3600,
+    " (AvailableNow is not offered: SPYT's source then reads everything in one batch and never "
+    "moves the consumer)",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that differs between clusters. Paths are Cypress paths."""
+
+    proxy: str = field(metadata=_PROXY_RULE)
+    queues: tuple[str, ...] = field(metadata=_PATHS)
+    consumer: str = field(metadata=PATH)
+    checkpoint: str = field(metadata=PATH)
+    ledger: str = field(metadata=PATH)
+    #: Name of an output in tables.OUTPUTS -> its table.
+    outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
+    #: For a join: the table that rows are enriched from, and the seconds until it is read again.
+    reference: str | None = field(default=None, metadata=PATH)
+    reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
+    allow_env_proxy: bool = field(default=False, metadata=FLAG)
+    create_queues: bool = field(default=False, metadata=FLAG)
+    start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
+    on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
+    trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
+    max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
+    #: None: the guarantee chooses it for the queues' size.
+    dyn_batch_size: int | None = field(
+        default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
+    )
+    #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
+    connector: str = field(default=SPYT, metadata=one_of(OWN, SPYT))
+    #: A query that finishes no batch for so long, though rows wait, is started anew.
+    stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
+    account: str | None = field(default=None, metadata=TEXT)
+    tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)
+    medium: str | None = field(default=None, metadata=TEXT)
+    #: Milliseconds; the Queue Agent wants whole seconds.
+    output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
+    pool: str | None = field(default=None, metadata=TEXT)
+    proxy_role: str | None = field(default=None, metadata=TEXT)
+    spyt_version: str = field(default="2.11.2", metadata=TEXT)
+    accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
+    #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
+    #: the job.
+    reject_limit: float = field(default=0.5, metadata=_PART)
+    #: Spark settings of the user's own; those that a guarantee needs are refused.
+    spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
+    submit: Submit = field(default_factory=Submit, metadata=_SUBMIT)
+
+    @property
+    def spark_confs(self) -> dict[str, str]:
+        """The settings of ``spark`` as Spark wants them, by their whole keys."""
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in _flat(self.spark).items()
+        }
+
+    @property
+    def output(self) -> str:
+        """The path of the first output."""
+        return self.outputs["output"]
+
+    @property
+    def aside(self) -> str:
+        """The folder in which tables of static outputs wait for their publication."""
+        return aside_of(self.ledger)
+
+    @property
+    def files(self) -> str:
+        """The folder of the files that `submit` ships: a cleaner of //tmp does not reach it."""
+        return files_of(self.ledger)
+
+    @property
+    def versions(self) -> str:
+        """The folder of the records of what was submitted."""
+        return versions_of(self.ledger)
+
+    @property
+    def alias(self) -> str:
+        """The alias of the job's operation; no two that run have the same."""
+        return self.submit.alias or f"*{self.ledger.removeprefix('//')}"
+
+    @property
+    def checkpoint_uri(self) -> str:
+        """The checkpoint's folder as Spark names it; below it is one for each epoch."""
+        return f"yt:/{self.checkpoint}"
+
+
+def aside_of(ledger: str) -> str:
+    """Return the folder of the tables that the ledger at this path may name."""
+    return f"{ledger}-aside"
+
+
+def files_of(ledger: str) -> str:
+    """Return the folder of the shipped files of the job with the ledger at this path."""
+    return f"{ledger}-files"
+
+
+def versions_of(ledger: str) -> str:
+    """Return the folder of the records of the versions of the job with the ledger at this path."""
+    return f"{ledger}-versions"
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read ``path``. Raises JobError with all that is wrong with it, or with ``YT_PROXY``."""
+    values, problems = _checked(toml_file.read(path).values)
+    if problems:
+        raise JobError(
+            f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
+        )
+    settings = Settings(**values)
+    wanted = environment.get("YT_PROXY", "").strip() or settings.proxy
+    if wanted != settings.proxy and not (settings.allow_env_proxy and is_loopback(wanted)):
+        raise JobError(
+            f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}"
+            + (" and takes addresses of this machine only" if settings.allow_env_proxy else ""),
+            "unset YT_PROXY, or name the configuration of that cluster with --config",
+        )
+    return replace(settings, proxy=wanted)
+
+
+def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the token, from the environment alone (SPYT puts it into the vault on the cluster).
+
+    Raises JobError when a cluster needs a token, as all but the loopback do, and none is set.
+    """
+    found = environment.get("YT_TOKEN") or environment.get("YT_SECURE_VAULT_YT_TOKEN")
+    if found or is_loopback(settings.proxy):
+        return found or "minicluster-needs-no-token"
+    raise JobError(
+        f"no token for {settings.proxy}: YT_TOKEN is not set",
+        "export YT_TOKEN=... in the shell (never in a file of this repository)",
+    )
+
+
+def late_rows_of(queue: str) -> str:
+    """Return the entry of `accept` that lets a queue join a state though its rows may be late."""
+    return f"late:{queue}"
+
+
+def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values that are good, and what is wrong with the file."""
+    keys = {key.name: key for key in fields(Settings)}
+    problems = list(problems_of(Settings, raw))
+    submit = raw.get("submit", {})
+    problems += problems_of(Submit, submit, "submit.") if isinstance(submit, dict) else ()
+    # Sorted: a checkpoint knows its queues by their position alone, and a start has to move it for
+    # those in another order.
+    values: dict[str, Any] = {
+        name: tuple(sorted(value)) if isinstance(value, list) else value
+        for name, value in raw.items()
+        if name in keys and keys[name].metadata["is_good"](value)
+    }
+    if not problems and "submit" in values:
+        values["submit"] = submit_of(submit)
+    paths = [*values.get("queues", ()), *values.get("outputs", {}).values()]
+    paths += [values[name] for name in values if keys[name].metadata == PATH]
+    problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    pairs = ((path, other) for path in paths for other in paths)
+    problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
+    owned = {
+        aside_of: "tables of static outputs",
+        files_of: "the files that `submit` ships",
+        versions_of: "the records of what was submitted",
+    }
+    problems += [
+        f"{path}: {own} is the job's own, for {what}"
+        for of, what in owned.items()
+        for own in [of(values["ledger"]) if "ledger" in values else "//"]
+        for path in paths
+        if f"{path}/".startswith(f"{own}/")
+    ]
+    return values, problems

@@ -1,0 +1,94 @@
+"""Cores and memory of driver and executors: each from the one place that gives it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..errors import JobError
+from .job_settings import Settings
+from .spark_conf import SIZES
+from .submit_section import MEMORY
+
+#: Spark adds this part of the memory to a process' limit, and at least so many MiB; the driver of a
+#: Python job gets more (YTsaurusOperationManager, NON_JVM_MEMORY_OVERHEAD_FACTOR).
+_DRIVERS_PART, _EXECUTORS_PART, _LEAST_MIB = 0.4, 0.1, 384
+_MEMORY = ('an amount of memory such as "4g" or "1500m"', MEMORY)
+_COUNT = ("a whole number from 1", re.compile(r"[1-9]\d{0,3}"))
+_MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
+#: The words of spark-submit that set one of the sizes.
+_WORDS = {
+    "--driver-cores": "driver_cores",
+    "--driver-memory": "driver_memory",
+    "--num-executors": "executors",
+    "--executor-cores": "executor_cores",
+    "--executor-memory": "executor_memory",
+}
+
+
+class Given(NamedTuple):
+    """A value, and where it is given."""
+
+    value: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of what is started, by the names that they have under [submit]."""
+
+    given: Mapping[str, Given]
+
+    def __getitem__(self, name: str) -> str:
+        return self.given[name].value
+
+    @property
+    def executors(self) -> int:
+        """How many executors are started."""
+        return int(self["executors"])
+
+    @property
+    def confs(self) -> dict[str, str]:
+        """The settings of Spark."""
+        return {size.key: self[size.name] for size in SIZES}
+
+    def limit(self, of: str) -> str:
+        """Return the memory of a process with what Spark adds, as YTsaurus limits it."""
+        memory = self[f"{of}_memory"]
+        found = MEMORY.fullmatch(memory)
+        if found is None:
+            return memory
+        mib = int(found[1]) * _MIB[found[2].lower()]
+        part = _DRIVERS_PART if of == "driver" else _EXECUTORS_PART
+        return f"{round(mib + max(part * mib, _LEAST_MIB))} MiB"
+
+
+def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
+    """Return the sizes; a word for spark-submit wins over the configuration, as it does there.
+
+    Raises JobError for a text that is not a size.
+    """
+    by_word = {
+        _WORDS[name]: Given(value, name) for name, value in pairwise(words) if name in _WORDS
+    }
+    found: dict[str, Given] = {}
+    for size in SIZES:
+        own = getattr(settings.submit, size.name)
+        if size.name in by_word:
+            found[size.name] = by_word[size.name]
+        elif own is not None:
+            found[size.name] = Given(str(own), f"[submit] {size.name}")
+        elif size.key in settings.spark_confs:
+            found[size.name] = Given(settings.spark_confs[size.key], f"[spark] {size.key}")
+        else:
+            found[size.name] = Given(size.default, "the default")
+    problems = [
+        f"{of.where} = {of.value!r}: wanted {wanted}"
+        for name, of in found.items()
+        for wanted, pattern in [_MEMORY if name.endswith("_memory") else _COUNT]
+        if pattern.fullmatch(of.value) is None
+    ]
+    if problems:
+        raise JobError("\n".join(problems), "correct it; nothing was started")
+    return Sizes(found)

@@ -1,0 +1,104 @@
+"""`[submit]` of the configuration: how the job is started on the cluster, and as what."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .addresses import is_path
+from .validators import PATH, TEXT, Rule, is_text, rule, seconds, whole
+
+#: Permissions on an operation (YTsaurus documentation, "Operations: access control").
+_PERMISSIONS = {"read", "manage", "administer"}
+
+
+def _is_entry(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.keys() == {"subjects", "permissions"}
+        and all(isinstance(names, list) and names for names in entry.values())
+        and all(is_text(name) for names in entry.values() for name in names)
+        and {*entry["permissions"]} <= _PERMISSIONS
+    )
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether an annotation is one that YTsaurus keeps: texts, numbers, lists, maps."""
+    if isinstance(value, dict):
+        return all(is_text(key) and _is_plain(one) for key, one in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int | float)
+
+
+#: As Spark writes it; SPYT reads no fractions.
+MEMORY = re.compile(r"([1-9]\d*)([kmgt])b?", re.IGNORECASE)
+_MEMORY = rule(
+    'an amount of memory such as "4g" or "1500m"',
+    lambda value: isinstance(value, str) and MEMORY.fullmatch(value) is not None,
+)
+_ALIAS = rule(
+    'a text that begins with "*", such as "*bids"',
+    lambda value: isinstance(value, str) and re.fullmatch(r"\*\S+", value) is not None,
+)
+_ACL = rule(
+    'a list of entries such as {subjects = ["my-team"], permissions = ["read", "manage"]}, with '
+    f"permissions of: {', '.join(sorted(_PERMISSIONS))}",
+    lambda value: isinstance(value, list) and all(map(_is_entry, value)),
+)
+_ANNOTATIONS = rule(
+    'a table of texts, numbers, lists and tables, such as team = "bids"',
+    lambda value: isinstance(value, dict) and _is_plain(value),
+)
+_ARCHIVE = rule(
+    'a file that ends with .zip, .tgz or .tar.gz, here or as "yt:///path" on the cluster',
+    lambda value: (
+        isinstance(value, str)
+        and value.endswith((".zip", ".tgz", ".tar.gz"))
+        and (not value.startswith("yt:/") or is_path(value.removeprefix("yt:/")))
+    ),
+)
+_CORES: Rule = whole(1, 256)
+
+
+@dataclass(frozen=True)
+class Submit:
+    """How `submit` starts the job. None: the cluster's defaults, else SPYT's."""
+
+    driver_cores: int | None = field(default=None, metadata=_CORES)
+    driver_memory: str | None = field(default=None, metadata=_MEMORY)
+    executors: int | None = field(default=None, metadata=whole(1, 1_000))
+    executor_cores: int | None = field(default=None, metadata=_CORES)
+    executor_memory: str | None = field(default=None, metadata=_MEMORY)
+    #: The interpreter of driver and executors, on the nodes, in the image or in the archive.
+    python: str = field(default="python3", metadata=TEXT)
+    #: Java's home on the nodes; None: /opt/jdk and the number of the Java that submits.
+    java: str | None = field(default=None, metadata=TEXT)
+    #: A Docker image for driver and executors, on clusters that run them.
+    image: str | None = field(default=None, metadata=TEXT)
+    #: Python packages, unpacked as the folder `environment` beside the job's files.
+    archive: str | None = field(default=None, metadata=_ARCHIVE)
+    #: None: made of the ledger's path, which no other job has.
+    alias: str | None = field(default=None, metadata=_ALIAS)
+    title: str | None = field(default=None, metadata=TEXT)
+    annotations: Mapping[str, Any] = field(default_factory=dict, metadata=_ANNOTATIONS)
+    acl: tuple[Mapping[str, Any], ...] = field(default=(), metadata=_ACL)
+    #: A table that YTsaurus fills with the driver's stderr when the operation ends.
+    stderr_table: str | None = field(default=None, metadata=PATH)
+    #: How long `submit` waits for the first batch before it ends what it has started.
+    wait_seconds: float = field(default=900.0, metadata=seconds(10, 24 * 3600))
+
+    #: How long `submit --replace` gives a new version until its first batch, and the former one to
+    #: end, before it brings the former one back.
+    replace_seconds: float = field(default=600.0, metadata=seconds(10, 24 * 3600))
+
+    @property
+    def brings_packages(self) -> bool:
+        """Whether the job may have packages that the nodes lack; which ones, the nodes will see."""
+        return self.archive is not None or self.image is not None
+
+
+def submit_of(raw: Mapping[str, Any]) -> Submit:
+    """Return the value of a table that was found good."""
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    return Submit(**values)

@@ -1,0 +1,191 @@
+"""The Spark session: opened with the settings of job_rules.toml, and verified."""
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ..connector.java_home import require_java
+from ..connector.spyt import is_patched
+from ..connector.tablet_transactions import Tablets
+from ..errors import JobError
+from ..job import Connection
+from ..log import warn
+from ..settings import environment, os_user, spark_conf
+from ..settings.job_settings import Settings, token
+from ..settings.plain_path import plain
+from ..version import __version__, version_of
+from . import jvm_process
+from .jvm_process import explained_jvm, within
+from .node_packages import verify_packages
+from .spark_errors import cause, explained_spark
+
+#: How long Spark may take to close.
+CLOSE_SECONDS = 30.0
+STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
+
+
+def open_session(connection: Connection) -> SparkSession:
+    """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
+
+    Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
+    missing or too old.
+    """
+    # Set by spark-submit, which has started a JVM already.
+    local = "PYSPARK_GATEWAY_PORT" not in os.environ
+    if local:
+        require_java()
+        _prepare_local_environment(connection.settings)
+    # It logs the whole trace of a batch that fails; the supervisor says why in one line.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    builder = SparkSession.builder.appName(connection.job.name)
+    wanted = connection.session_settings(version_of("pyspark"))
+    more = spark_conf.filled(iter(spark_conf.LOCAL if local else ()), {})
+    for key, value in {**wanted, **more}.items():
+        builder = builder.config(key, value)
+    if local:
+        _prepare_jvm()
+    try:
+        with explained_jvm():
+            spark = builder.getOrCreate()
+    except (Py4JJavaError, PySparkException) as error:
+        raise JobError(
+            f"Spark does not start: {cause(str(error))}", "correct `[spark]` in the configuration"
+        ) from error
+    verify_session(spark, wanted)
+    verify_packages(spark, connection.job.kind.packages)
+    return spark
+
+
+@contextmanager
+def opened(connection: Connection) -> Iterator[SparkSession]:
+    """Give a session to a command, with Spark's errors explained."""
+    print(STARTING, flush=True)
+    spark = open_session(connection)
+    try:
+        with explained_spark():
+            yield spark
+    finally:
+        close(spark)
+
+
+def close(spark: SparkSession, beside: Executor | None = None) -> None:
+    """End the session, unless the JVM is gone, and the threads that call it ``beside``.
+
+    SparkContext.stop waits for a thread of its own without a limit (ContextCleaner.stop), and that
+    one for as long as a request of a dead task hangs. What has not ended in time is left to
+    jvm.leave_if_hung(): nothing is written any more.
+    """
+
+    def end() -> None:
+        spark.stop()
+        if beside is not None:
+            beside.shutdown()
+
+    if not within(CLOSE_SECONDS, end):
+        warn(f"Spark does not close within {CLOSE_SECONDS:.0f} s; this process ends anyway")
+
+
+def open_tablets(connection: Connection) -> Tablets:
+    """Start the JVM with SPYT's jars and no Spark in it, for tablet transactions.
+
+    Raises JobError without Java.
+    """
+    require_java()
+    _prepare_local_environment(connection.settings)
+    return Tablets(jvm_process.started(), connection.settings)
+
+
+def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    """Raise JobError unless this session is one in which the guarantee can hold."""
+    problems = [
+        f"{key} is {found!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if (found := spark.conf.get(key, None)) != value
+    ]
+    # SPYT reads a setting under several prefixes, and one of them wins over ours.
+    problems += [
+        f"{alias} is {found!r}, but {key} is {value!r}"
+        for key, value in wanted.items()
+        for alias in spark_conf.aliases(key)
+        if alias not in wanted and (found := spark.conf.get(alias, None)) not in (None, value)
+    ]
+    if problems:
+        raise JobError(
+            "the Spark session has other settings: " + "; ".join(problems),
+            "remove them from the command line and from the cluster's defaults; `make confs` shows "
+            "the reason for each",
+        )
+    spyt = version_of("spyt")
+    for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", spyt, "2.11")):
+        if _version(version) < _version(least):
+            raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
+    if not is_patched(spark, is_before_4_1=_version(spark.version) < (4, 1)):
+        raise JobError(
+            "SPYT's patch of Spark is not in effect: the Java agent is missing",
+            "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
+        )
+
+
+def _prepare_jvm() -> None:
+    """Start the JVM, and do what has to be done in it before Spark starts. Raises JobError."""
+    started = jvm_process.started()
+    jvm_process.verify_native_libraries(started)
+    if name := os_user.missing_name():
+        jvm_process.log_in(started, name)
+
+
+def _version(text: str) -> tuple[int, int]:
+    numbers = re.findall(r"\d+", text)
+    return int(numbers[0]), int(numbers[1])
+
+
+def folders_of_sources() -> list[str]:
+    """Return where this process finds modules that are not installed: its Python workers must too.
+
+    pytest, for instance, is told so in a file, and a worker is another process.
+    """
+    installed = (sys.prefix, sys.base_prefix)
+    return [
+        path for path in sys.path if path and not any(map(Path(path).is_relative_to, installed))
+    ]
+
+
+def _prepare_local_environment(settings: Settings) -> None:
+    """Set the variables that the JVM's start script reads."""
+    spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
+    if not (spyt and spyt.origin and pyspark and pyspark.origin):
+        raise JobError("pyspark and ytsaurus-spyt are not installed here", "run `make setup`")
+    given = token(settings)
+    ours = {
+        # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh,
+        # spark-defaults.conf).
+        "SPARK_CONF_DIR": str(plain(Path(spyt.origin).parent) / "conf"),
+        "SPARK_HOME": str(plain(Path(pyspark.origin).parent)),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(folders_of_sources()),
+        # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
+        # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the
+        # first.
+        "YT_TOKEN": given,
+        "YT_SECURE_VAULT_YT_TOKEN": given,
+    }
+    options = spark_conf.COLLECTOR
+    if name := os_user.missing_name():
+        ours["SPARK_USER"] = name
+        options = f"'{options} {os_user.java_options(name)}'"
+    local = f"--driver-java-options {options} --master local[2] pyspark-shell"
+    environment.prepare_spark(os.environ, ours, local)
+    # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
+    # archive of a cluster this is no file of its own, which log4j would call an error.
+    if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
+        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(plain(quiet.parent) / quiet.name))

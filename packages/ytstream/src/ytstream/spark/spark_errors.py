@@ -1,0 +1,104 @@
+"""Sorts Spark's exceptions into those that a restart may cure and the others."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from ..connector.tablet_transactions import is_unmounted
+from ..declaration.user_errors import BRING, place, place_in
+from ..errors import JobError, RestartableError, UnmountedError
+from ..guarantees.transactional import FENCED
+from .jvm_process import OTHER_FOLDER, explained_jvm
+from .state_store import FAILURES as STATE_FAILURES
+
+#: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
+#: error conditions ("[CAST_INVALID_INPUT] ...") among them.
+_FATAL = (
+    "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
+    "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
+    "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
+    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES,
+)  # fmt: skip
+
+#: What Java says of a native library that it cannot load, first and later.
+_NATIVE = (
+    "UnsatisfiedLinkError", "failed to map segment from shared object",
+    "Could not initialize class org.xerial.snappy", "Could not initialize class org.rocksdb",
+    "Could not initialize class com.github.luben.zstd",
+)  # fmt: skip
+
+#: What Python and PySpark say of a package that a worker lacks or has in another version.
+_MISSING = ("ModuleNotFoundError", "must be installed")
+
+#: The frames' lines are indented, the exception's is not.
+_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
+
+#: Its cause is a java.io.EOFException, which says nothing.
+_CRASH = re.compile(r"Python worker exited unexpectedly.*")
+
+
+@contextmanager
+def explained_spark(where: str = "") -> Iterator[None]:
+    """Turn Spark's exceptions into one line each, which begins with ``where``.
+
+    Raises JobError for a failure that every try would repeat and for a JVM that has ended,
+    UnmountedError for a table that is not mounted, RestartableError for the rest.
+    """
+    try:
+        with explained_jvm():
+            yield
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
+        is_fatal = any(part in text for part in _FATAL)
+        if is_unmounted(text):
+            raise UnmountedError(cause(text)) from error
+        if any(part in text for part in _NATIVE):
+            raise JobError(
+                f"the job cannot continue: {where}Java cannot load a native library: {cause(text)}",
+                f"{OTHER_FOLDER}; committed rows are kept",
+            ) from error
+        if FENCED in text or (is_from_the_stream and not is_fatal):
+            raise RestartableError(f"{where}{cause(text)}") from error
+        remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
+        if any(part in text for part in STATE_FAILURES):
+            remedy = (
+                "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
+            )
+        found, line = cause(text), place(error)
+        if "out of allowed range" in text:  # YTsaurus prints a negative value as an unsigned one
+            remedy = (
+                "keep such rows out with REJECT, or make the value null in transform.py; a date or "
+                "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
+            )
+        if "PythonException" in text and any(part in found for part in _MISSING):
+            remedy = BRING  # an executor that came after the start was not asked for its packages
+        if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker
+            found += line
+        raise JobError(
+            f"the job cannot continue: {where}{found}", f"{remedy}; committed rows are kept"
+        ) from error
+
+
+def cause(text: str) -> str:
+    """Return what happened: the last line of a Python trace, Java's last cause, or the message."""
+    if python := _PYTHON_TRACE.search(text):  # of a Python function in transform()
+        return _shortened(python[1]) + place_in(python[0])
+    if crashed := _CRASH.search(text):
+        return _shortened(crashed[0])
+    # Py4J's first line says which call it was, the second one begins with a colon.
+    causes = re.findall(r"^(?:Caused by)?:(.*)", text, re.MULTILINE)
+    lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
+    # Behind an exception without a message Spark describes the query, under such headings.
+    said = [line.strip() for line in [*reversed(causes), *lines] if not line.startswith("=== ")]
+    # Some messages of Spark's consist of their SQL state alone.
+    with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
+    found = next(with_content, "Spark has given no reason")
+    return _shortened(found.partition("; full error: {")[0])  # YTsaurusError repeats itself
+
+
+def _shortened(text: str, limit: int = 400) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}..."

@@ -1,0 +1,201 @@
+"""A table is unmounted for a while, as in a maintenance: a running job waits, and says for what."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from minicluster.testing import Running
+from tests.support.helpers import ConnectionOf, StreamOf
+from tests.support.supervised import supervised
+from ytstream import RestartableError, cli
+from ytstream.cluster.client import explained
+from ytstream.commands import run
+from ytstream.commands.registry import Registry
+from ytstream.connector.tablet_transactions import Tablets, is_outage, is_unmounted
+from ytstream.errors import OutageError, UnmountedError
+from ytstream.job import Connection
+from ytstream.ledger import ledger_rows
+from ytstream.log import RUNNING
+from ytstream.query import supervisor
+from ytstream.query.supervisor import QueryRunner
+from ytstream.recovery import start
+from ytstream.recovery.epoch import Epoch
+from ytstream.spark.spark_errors import explained_spark
+from ytstream_tools.demo.scenario import drained
+
+ROOT = "An error occurred while calling o27.join.\n: java.util.concurrent.CompletionException: x\n"
+#: A tablet that is not mounted, or between two states.
+CODES = (1701, 1702, 1704, 1706, 1707, 1721)
+
+
+def _trace(code: int) -> str:
+    return (
+        f"{ROOT}Caused by: tech.ytsaurus.core.common.YTsaurusError: 'outer' <== 'inner'; full "
+        f'error: {{"code"=1;"message"="outer";"inner_errors"=[{{"code"={code};}};];}}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "java.nio.channels.ClosedChannelException",
+        "java.net.ConnectException: Connection refused: /127.0.0.1:1",
+        "java.net.UnknownHostException: yt.example.net",
+        "io.netty.channel.AbstractChannel$AnnotatedConnectException: Connection refused: /::1",
+        "java.io.IOException: Connection reset by peer",
+        "javax.net.ssl.SSLHandshakeException: Remote host terminated the handshake",
+        "java.util.concurrent.TimeoutException: Request timed out",
+        "java.util.concurrent.CancellationException",
+        "java.lang.RuntimeException: Cannot get rpc proxies; DataCenter: yt.example.net",
+        "tech.ytsaurus.core.common.YTsaurusError: 'm'; full error: {\"code\"=105;}",
+    ],
+)
+def test_a_cluster_that_cannot_be_reached_is_an_outage(cause: str) -> None:
+    assert is_outage(f"{ROOT}Caused by: {cause}\n\tat somewhere(Some.java:1)\n")
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        'java.lang.NullPointerException: Cannot invoke "x.build()" because "x" is null',
+        "java.lang.ClassCastException: class a cannot be cast to class b",
+        "java.lang.IllegalArgumentException: Illegal value 5 for type STRING",
+        "java.lang.IllegalStateException: closed",
+        "java.lang.NoSuchMethodError: 'void a.b.c()'",
+        "java.lang.NoClassDefFoundError: io/netty/channel/Channel",
+        "scala.MatchError: None (of class scala.None$)",
+        "java.lang.OutOfMemoryError: Java heap space",
+        "tech.ytsaurus.core.common.YTsaurusError: 'java.net.x'; full error: {\"code\"=1;}",
+    ],
+)
+def test_an_error_of_a_program_is_no_outage(cause: str) -> None:
+    frame = "\tat io.netty.channel.AbstractChannel.close(AbstractChannel.java:1)\n"
+    assert not is_outage(f"{ROOT}Caused by: {cause}\n{frame}")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_codes_of_a_table_that_is_not_mounted(code: int) -> None:
+    assert is_unmounted(_trace(code))
+    assert not is_outage(_trace(code))
+    with pytest.raises(UnmountedError, match="inner"), explained_spark():
+        raise StreamingQueryException(_trace(code))
+
+
+@pytest.mark.parametrize("code", [1, 1700, 1717])
+def test_codes_of_other_failures(code: int) -> None:
+    assert not is_unmounted(_trace(code))
+
+
+@pytest.mark.spark
+def test_a_mistake_in_a_call_of_the_client_is_counted_and_not_waited_for(
+    provisioned_of: ConnectionOf, tablets: Tablets
+) -> None:
+    connection = provisioned_of("transactional")
+    own = replace(tablets, settings=connection.settings)
+    wrong = [{"kind": 5}]
+    with pytest.raises(RestartableError, match="Illegal value 5") as caught, own.transaction() as t:
+        t.modify(connection.settings.ledger, ledger_rows.COLUMNS, wrong)
+    assert not isinstance(caught.value, OutageError)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("code", CODES)
+def test_a_tablet_that_is_not_mounted_is_told_by_both_clients(
+    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, code: int
+) -> None:
+    connection = provisioned_of("transactional")
+    own = replace(tablets, settings=connection.settings)
+    error = {"code": 1, "message": "outer", "inner_errors": [{"code": code, "message": "inner"}]}
+    for method in ("SelectRows", "select_rows"):
+        cluster.client.faults.add(method=method, times=None, action="fail", error=error)
+    path = connection.settings.ledger
+    with pytest.raises(UnmountedError, match="inner"), own.transaction() as transaction:
+        transaction.select(f"* from [{path}]")
+    with pytest.raises(UnmountedError, match="inner"), explained(connection.settings):
+        list(connection.client.select_rows(f"* from [{path}]"))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["queue", "ledger", "consumer", "output"])
+def test_a_start_waits_and_raises_no_epoch(
+    provisioned_of: ConnectionOf, tablets: Tablets, name: str
+) -> None:
+    connection = provisioned_of("transactional")
+    own = replace(tablets, settings=connection.settings)
+    epoch, _ = start.prepare(connection, own, Epoch())
+    path = _path(connection, name)
+    client: Any = connection.client
+    client.unmount_table(path, sync=True)
+    runner = QueryRunner(connection, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
+    with pytest.raises(UnmountedError, match=f"{path} is unmounted, run: yt mount-table {path}"):
+        runner.run()
+    assert runner.epoch == epoch
+    client.mount_table(path, sync=True)
+
+
+def _path(connection: Connection, name: str) -> str:
+    settings = connection.settings
+    return settings.queues[0] if name == "queue" else str(getattr(settings, name))
+
+
+@pytest.mark.parametrize("is_operation", [True, False])
+def test_a_driver_that_ytsaurus_starts_again_waits_and_a_person_is_told_at_once(
+    provisioned_of: ConnectionOf,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    is_operation: bool,
+) -> None:
+    connection = provisioned_of("transactional")
+    client: Any = connection.client
+    path = connection.settings.ledger
+    ran: list[Connection] = []
+    monkeypatch.delenv("YT_OPERATION_ID", raising=False)
+    if is_operation:
+        monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
+    monkeypatch.setattr(cli, "load", lambda _: connection.settings)
+    monkeypatch.setattr(cli, "connect", lambda _: client)
+    command = replace(run.COMMAND, run=lambda found, _: ran.append(found))
+    monkeypatch.setattr(cli, "registry", lambda: Registry({"run": command}, {}))
+
+    def sleep(_: float) -> None:
+        client.mount_table(path, sync=True)
+
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    client.unmount_table(path, sync=True)
+    code = cli.run("bids", lambda: connection.job, ["run"])
+    assert (code, len(ran)) == ((0, 1) if is_operation else (1, 0))
+    assert ("is unmounted, run: yt mount-table" in caplog.text) == is_operation
+    assert ("is unmounted\n  -> run `provision`" in capsys.readouterr().err) != is_operation
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("guarantee", "name"),
+    [("transactional", "output"), ("transactional", "ledger"), ("at_least_once", "output")],
+)
+def test_a_running_job_outlives_the_unmount_of_a_table(
+    stream_of: StreamOf, caplog: pytest.LogCaptureFixture, guarantee: str, name: str
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    stream = stream_of(guarantee)
+    connection = stream.connection
+    client: Any = stream.client
+    path = _path(connection, name)
+    with supervised(stream) as wait:
+        wait(lambda: RUNNING in caplog.text)
+        client.unmount_table(path, sync=True)
+        stream.send(50)
+        said = f"{path} is unmounted, run: yt mount-table {path} --sync"
+        wait(lambda: said in caplog.text)
+        client.mount_table(path, sync=True)
+        wait(drained(connection))
+    assert "failure 1 of" not in caplog.text
+    assert stream.is_exact() or guarantee == "at_least_once"

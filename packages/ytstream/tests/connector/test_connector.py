@@ -1,0 +1,236 @@
+"""The runtime's own reader, writer and commit, compared with SPYT's."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from minicluster.testing import Running
+from tests.support import all_types
+from tests.support.examples import example, settings_of
+from tests.support.helpers import ON_STRIKE, ConnectionOf, StreamOf, adopt, another_process
+from ytstream.connector import compiled, own
+from ytstream.connector.java import class_name, each
+from ytstream.job import Connection
+from ytstream.provisioning import job_objects
+from ytstream.schema.string_values import canonical, is_string
+from ytstream.settings.job_settings import OWN, SPYT
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.testing.stream import Stream, wait
+
+pytestmark = pytest.mark.spark
+
+ROWS = 400
+
+
+def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
+    assert compiled.unavailable(spark) == ""
+
+
+@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
+def test_a_job_reads_with_the_connector_of_its_configuration(
+    stream_of: StreamOf, connector: str
+) -> None:
+    stream = stream_of("transactional")
+    stream.send(100)
+    with stream.running() as query:
+        wait(drained(stream.connection), query)
+        leaves = each(query._jsq.streamingQuery().lastExecution().logical().collectLeaves())
+        readers = {class_name(leaf.rdd()) for leaf in leaves if leaf.isStreaming()}
+    assert readers == {"Ranges" if connector == OWN else "YtQueueRDD"}
+    assert stream.is_exact()
+
+
+def test_both_write_equal_tables_of_random_values(
+    connection_of: ConnectionOf, spark: SparkSession, root: str
+) -> None:
+    sent = _random_rows(random.Random(20_260_101), ROWS)
+    tables = [
+        _through(connection_of("transactional"), spark, root, connector, sent)
+        for connector in (OWN, SPYT)
+    ]
+    assert len(tables[0]) == ROWS
+    assert _comparable(tables[0]) == _comparable(tables[1])
+    assert _comparable(tables[0]) == _comparable(sent)
+
+
+def _through(
+    connection: Connection,
+    spark: SparkSession,
+    root: str,
+    connector: str,
+    rows: list[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return the output of a job that passes on the rows, through that connector."""
+    job = all_types.job("map")
+    settings = settings_of(job, f"{root}/{connector}", proxy=connection.settings.proxy)
+    settings = replace(settings, connector=connector)
+    connection = replace(connection, settings=settings, job=job)
+    job_objects.provision(connection)
+    adopt(spark, connection)
+    stream = Stream(connection, example("transactional", "map").sample, spark)
+    stream.recover()
+    with stream.running() as query:
+        stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in rows]
+        connection.client.insert_rows(settings.queues[0], stamped)
+        wait(drained(connection), query)
+    found: list[dict[str, Any]] = list(connection.client.select_rows(f"* from [{settings.output}]"))
+    return found
+
+
+def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows by id, without service columns."""
+    kept = [
+        {name: _plain(value) for name, value in row.items() if not name.startswith("$")}
+        for row in rows
+    ]
+    return sorted(kept, key=lambda row: str(row["id"]))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that equals itself, which NaN does not, with one form for each string."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if is_string(value):
+        return canonical(value)
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"row-{number:06}",
+            **{
+                f"c_{name}": None if rng.random() < 0.1 else _value(rng, name, values)
+                for name, (_, values) in all_types.VALUES.items()
+            },
+        }
+        for number in range(count)
+    ]
+
+
+def _int64(rng: random.Random) -> int:
+    return rng.randrange(-(2**63), 2**63)
+
+
+def _value(rng: random.Random, name: str, values: list[Any]) -> Any:
+    """Return a value of a type: one of its extremes, or any."""
+    bits = name.lstrip("uint")
+    makers: dict[str, Callable[[], Any]] = {
+        "double": lambda: rng.choice(
+            [math.nan, math.inf, -math.inf, -0.0, 5e-324, rng.uniform(-1e9, 1e9)]
+        ),
+        "float": lambda: rng.choice([math.nan, math.inf, -0.0, float(rng.randrange(1 << 20)) / 8]),
+        "bool": lambda: rng.random() < 0.5,
+        "string": lambda: rng.randbytes(rng.choice([0, 1, 7, 8, 9, 300])),
+        "utf8": lambda: "".join(rng.choices("aй€😀\0 ", k=rng.choice([0, 1, 8, 100]))),
+        "date": lambda: rng.randrange(49_673),
+        "datetime": lambda: rng.randrange(4_291_747_200),
+        "timestamp": lambda: rng.randrange(4_291_747_200_000_000),
+        "interval": lambda: rng.randrange(-(10**15), 10**15),
+        "list": lambda: [chr(rng.randrange(97, 123)) * rng.randrange(9) for _ in range(4)],
+        "strings": lambda: [rng.randbytes(rng.randrange(12)) for _ in range(rng.randrange(4))],
+        "dict": lambda: [[f"k{n}", _int64(rng)] for n in range(rng.randrange(4))],
+    }
+    if name in makers and rng.random() < 0.7:
+        return makers[name]()
+    if bits.isdigit() and name.startswith(("int", "uint")) and rng.random() < 0.7:
+        low = 0 if name.startswith("u") else -(2 ** (int(bits) - 1))
+        return rng.randrange(low, low + 2 ** int(bits))
+    return rng.choice(values)
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("action", ["hang_up", "lose_reply"])
+def test_rows_whose_reply_is_lost_are_asked_for_again(
+    stream_of: StreamOf, cluster: Running, connector: str, action: str
+) -> None:
+    stream = stream_of("transactional")
+    stream.send(300)
+    pulled = cluster.client.faults.add(method="PullConsumer", action=action)
+    stream.drain()
+    assert cluster.client.faults.get(pulled).hits
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("action", ["fail", "lose_reply", "hang_up"])
+@pytest.mark.parametrize("method", ["ModifyRows", "AdvanceConsumer"])
+def test_a_batch_happens_once_where_one_of_several_requests_fails(
+    stream_of: StreamOf, cluster: Running, connector: str, method: str, action: str
+) -> None:
+    """Others of its kind are under way: none of them is committed without it.
+
+    SPYT's client of one proxy repeats an AdvanceConsumer whose reply is lost, and the query
+    continues.
+    """
+    stream = stream_of("transactional")
+    stream.configure(dyn_batch_size=50)
+    stream.send(600)
+    stream.recover()
+    error = ON_STRIKE if action == "fail" else None
+    output = {"path": stream.settings.output} if method == "ModifyRows" else {}
+    broken = cluster.client.faults.add(
+        method=method, where=output, skip=1, action=action, error=error
+    )
+    with suppress(StreamingQueryException):
+        stream.drain()
+    assert cluster.client.faults.get(broken).hits
+    another_process(stream).drain()
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
+def test_a_write_that_fails_is_repeated_without_a_new_start(
+    stream_of: StreamOf, cluster: Running, connector: str, guarantee: str
+) -> None:
+    stream = stream_of(guarantee)
+    stream.configure(dyn_batch_size=50)
+    stream.send(600)
+    stream.recover()
+    written = cluster.client.faults.add(
+        method="ModifyRows", where={"path": stream.settings.output}, skip=1, action="fail",
+        error=ON_STRIKE,
+    )  # fmt: skip
+    with stream.running() as query:
+        wait(drained(stream.connection), query)
+    assert cluster.client.faults.get(written).hits
+    assert stream.is_exact()
+
+
+def test_a_driver_without_the_compiler_runs_on_spyts_path(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of("transactional")
+    stream.configure(connector=OWN)
+    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(compiled, "_COMPILER", "org.codehaus.janino.Missing")
+    said = own.line(stream.spark, stream.settings)
+    assert said.startswith("connector: spyt, since the job's own does not run here: ")
+    assert "\n" not in said
+    stream.send(100)
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_sources_that_do_not_compile_are_named(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with another SPYT, which lacks a class."""
+    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(
+        compiled, "_sources", lambda: [("Queue.java", "class Queue { tech.ytsaurus.Gone gone; }")]
+    )
+    assert "Queue.java" in compiled.unavailable(spark)

@@ -1,0 +1,78 @@
+"""Faults that break jobs without transactions, with the job's cure and without it.
+
+Trimmed rows break transactional jobs in the same way.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from minicluster.testing import Running
+from tests.support import mutants
+from tests.support.helpers import StreamOf, fail_in_the_middle_of_a_batch
+from ytstream import RestartableError
+from ytstream_tools.testing.stream import Stream
+
+pytestmark = pytest.mark.spark
+
+with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+
+
+@with_and_without
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_rows_trimmed_before_they_were_read(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, cured: bool
+) -> None:
+    """SPYT asks for trimmed rows, gets the first ones left, and counts from the asked offset.
+
+    A start that does not look at the queue's first rows is stopped by the audit of its first batch.
+    Without both, rows come twice.
+    """
+    stream = stream_of(guarantee)
+    stream.send(400)
+    stream.client.trim_rows(stream.settings.queues[0], 0, 50)
+    if not cured:
+        mutants.begin_at_row_zero(monkeypatch)
+        with pytest.raises(RestartableError, match="was trimmed to row 50 while batch 1-0 read"):
+            stream.drain()
+        mutants.audit_nothing(monkeypatch)
+    stream.drain()
+    outcome = stream.outcome()
+    if cured:
+        assert (outcome.lost, outcome.duplicated) == (50, 0)
+    else:
+        assert outcome.duplicated >= 50
+
+
+@with_and_without
+@pytest.mark.parametrize("queues", [1, 2])
+def test_an_idempotent_batch_that_runs_again_changes_nothing(
+    stream_of: StreamOf, cluster: Running, queues: int, cured: bool
+) -> None:
+    """A write fails in the second batch; first writes of that batch are in the output already.
+
+    The key of the output is the cure: a table without a key takes every repeat as a new row.
+    """
+    stream = stream_of("idempotent", "map", queues)
+    stream.configure(max_rows_per_partition=100)
+    if not cured:
+        _make_ordered(stream)
+    stream.send(1_200)
+    # The first batch writes once for each tablet. The second is gathered: one write of its two.
+    fail_in_the_middle_of_a_batch(stream, cluster, skip=4 * queues + 1)
+    stream.drain()
+    outcome = stream.outcome()
+    assert outcome.lost == 0
+    assert (outcome.duplicated > 0) == (not cured)
+
+
+def _make_ordered(stream: Stream) -> None:
+    """Replace the output by a table of the same columns without a key."""
+    client, output = stream.client, stream.settings.output
+    schema = [
+        {name: value for name, value in column.items() if name != "sort_order"}
+        for column in client.get(f"{output}/@schema")
+    ]
+    client.remove(output)
+    client.create("table", output, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(output, sync=True)

@@ -1,0 +1,124 @@
+"""A table is mounted anew between a batch's writes and its commit, as in a maintenance.
+
+A tablet has another mount revision then, or another id, and the cluster refuses the commit
+(YTsaurus, server/node/tablet_node/tablet_service.cpp, GetTabletSnapshotOrThrow). A job waits as for
+any table that is away, and runs the batch again.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from minicluster.client import Fault
+from minicluster.testing import Running
+from tests.support.helpers import StreamOf, adopt, sampled
+from tests.support.supervised import supervised
+from ytstream.provisioning import job_objects
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.testing.stream import Stream
+
+#: Of one batch, from one partition; and of one write into the output.
+ROWS, WRITE = 80, 40
+GUARANTEES = ("transactional", "idempotent", "at_least_once")
+TABLES = ("queue", "consumer", "output", "ledger")
+#: "No such tablet" and "Invalid mount revision" (yt/yt/client/tablet_client/public.h).
+REFUSED = {1701, 1704}
+WAITS, COUNTED = "waiting for the cluster", "failure 1 of"
+
+
+def said(guarantee: str, name: str) -> str:
+    """Return what a job's log says of the refusal."""
+    if name == "queue":  # read, and not written: nothing is refused
+        return ""
+    if guarantee == "transactional" or name == "ledger":
+        return WAITS
+    if name == "consumer":
+        # SPYT moves it by itself, and the Java client says "Failed to set transaction into 'CLOSED'
+        # state" instead of what the cluster has said.
+        return COUNTED
+    return ""  # SPYT writes the same rows again, without a word (DynUtils: three tries)
+
+
+def repeated(guarantee: str, name: str) -> int:
+    """Return how many rows come twice: of a batch whose head was refused after its writes."""
+    return ROWS if (guarantee, name) == ("at_least_once", "ledger") else 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("guarantee", "name", "how"),
+    sampled(
+        product(GUARANTEES, TABLES, ("remount", "reshard")),
+        [
+            ("transactional", "output", "reshard"),
+            ("transactional", "ledger", "remount"),
+            ("idempotent", "output", "reshard"),
+            ("at_least_once", "ledger", "reshard"),
+        ],
+    ),
+)
+def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
+    stream_of: StreamOf,
+    cluster: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    guarantee: str,
+    name: str,
+    how: str,
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
+    stream = stream_of(guarantee)
+    stream.configure(dyn_batch_size=WRITE)
+    adopt(stream.spark, stream.connection)
+    faults = cluster.client.faults
+    with supervised(stream) as wait:
+        stream.send(ROWS)
+        wait(drained(stream.connection))
+        commit = _hold_a_commit(stream, cluster, name)
+        stream.send(ROWS)
+        wait(lambda: faults.get(commit).hits > 0)
+        _mount_anew(stream, name, is_cut=how == "reshard")
+        (entry,) = faults.release(commit)
+        stream.send(ROWS)
+        wait(drained(stream.connection))
+    assert (entry.error is None) == (name == "queue")
+    assert entry.error is None or entry.error["code"] in REFUSED
+    heard = [words for words in (WAITS, COUNTED) if words in caplog.text]
+    assert "".join(heard) == said(guarantee, name)
+    named = "Invalid mount revision" in caplog.text or "is not known" in caplog.text
+    assert named == (heard == [WAITS])
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, repeated(guarantee, name))
+
+
+def _hold_a_commit(stream: Stream, cluster: Running, name: str) -> Fault:
+    """Hold the commit of the next rows for that table; for the queue, of rows for the output.
+
+    Of the writes into the output it is the second one, which is the last one of a batch.
+    """
+    faults, settings = cluster.client.faults, stream.settings
+    path = settings.ledger if name == "ledger" else settings.output
+    method = "AdvanceConsumer" if name == "consumer" else "ModifyRows"
+    where = {} if name == "consumer" else {"path": path}
+    skip = 0 if name in ("consumer", "ledger") else 1
+    written = faults.add(method=method, where=where, skip=skip, action="delay", seconds=0)
+    return faults.add(method="CommitTransaction", armed_by=written, action="hold")
+
+
+def _mount_anew(stream: Stream, name: str, *, is_cut: bool) -> None:
+    """Unmount the table and mount it; cut it into one more tablet in between."""
+    settings = stream.settings
+    path = settings.queues[0] if name == "queue" else str(getattr(settings, name))
+    client: Any = stream.client
+    client.unmount_table(path, sync=True)
+    if is_cut and client.get(f"{path}/@sorted"):
+        is_text = client.get(f"{path}/@schema")[0]["type"] in ("string", "utf8")
+        client.reshard_table(path, [[], ["m" if is_text else 1]], sync=True)
+    elif is_cut:
+        count = client.get(f"{path}/@tablet_count")
+        client.reshard_table(path, tablet_count=count + 1, sync=True)
+    client.mount_table(path, sync=True)

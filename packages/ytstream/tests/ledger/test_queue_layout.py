@@ -1,0 +1,280 @@
+"""Which layouts of a queue a start goes on with, and which `migrate` applies: values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import yt.type_info as ti
+
+from tests.support.helpers import refusal, unconnected
+from ytstream import JobError, RestartableError
+from ytstream.cluster.client import Client
+from ytstream.ledger.ledger_rows import Head, head_of, head_row
+from ytstream.ledger.offsets import Queue
+from ytstream.ledger.positions import Snapshot
+from ytstream.ledger.queue_layout import Layout, is_drained, is_grown, layout_of
+from ytstream.outputs.audit import Range, verify_queues
+from ytstream.recovery.job_ownership import marker_of
+from ytstream.recovery.output_ownership import replaceable
+from ytstream.recovery.start import Plan, _retired, decide
+from ytstream.schema.columns import Column
+from ytstream.schema.table_schema import table_schema
+
+QUEUE, ID = "//home/job/queue-0", "1-2-3-4"
+COLUMNS = (Column("id", ti.Int64, required=True), Column("price", ti.Int32, required=True))
+FOUR, TWO, SIX = Layout(4, "a"), Layout(2, "b"), Layout(6, "c")
+FOUR_AGAIN = Layout(4, "d")
+
+
+def _tablets(*ids: str, revision: int = 1) -> list[dict[str, Any]]:
+    return [{"tablet_id": id_, "mount_revision": revision, "cell_id": "x"} for id_ in ids]
+
+
+def test_a_layout_is_the_ids_of_its_tablets_in_their_order() -> None:
+    one = layout_of(_tablets("1-a", "1-b"))
+    assert one.tablets == 2
+    assert one == layout_of(_tablets("1-a", "1-b", revision=2))  # mounted anew, on another cell
+    assert one != layout_of(_tablets("1-b", "1-a"))
+    assert one != layout_of(_tablets("1-c", "1-d"))
+
+
+@pytest.mark.parametrize(
+    ("now", "ends", "upper", "grown"),
+    [
+        (SIX, {0: 5, 3: 7}, [5, 0, 0, 7, 0, 0], True),
+        (SIX, {0: 5, 3: 7}, [9, 0, 0, 8, 1, 0], True),
+        # The last one was removed in between: it counts from 0 again.
+        (SIX, {0: 5, 3: 7}, [5, 7, 0, 6, 0, 0], False),
+        (FOUR_AGAIN, {}, [0, 0, 0, 0], False),
+        (TWO, {}, [0, 0], False),
+    ],
+)
+def test_a_queue_that_has_grown(
+    now: Layout, ends: dict[int, int], upper: list[int], grown: bool
+) -> None:
+    assert is_grown(FOUR, now, ends, upper) == grown
+
+
+@pytest.mark.parametrize(
+    ("ends", "upper", "drained"),
+    [
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 27], True),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [37], True),
+        # All rows of the removed tablets were trimmed before.
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 20], True),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 28], False),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [11, 27], False),
+        # Some were.
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 25], False),
+        # 4 to 2 to 4 tablets.
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 27, 0, 0], True),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 27, 1, 0], False),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 20, 3, 4], True),
+        ({0: 10, 1: 20, 2: 3, 3: 4}, [10, 20, 3, 5], False),
+        ({}, [0, 0], True),
+        ({}, [0, 1], False),
+    ],
+)
+def test_a_queue_that_is_drained(ends: dict[int, int], upper: list[int], drained: bool) -> None:
+    assert is_drained(ends, upper) == drained
+
+
+def test_the_head_keeps_the_layout_and_one_of_1_0_0_has_none() -> None:
+    head = Head(3, "p", 3, ends={QUEUE: {0: 1}}, ids={QUEUE: ID}, layouts={QUEUE: FOUR})
+    head = replace(head, retired={QUEUE: {5: 8}})
+    row = head_row(head)
+    assert head_of("//l", iter([row])) == head
+    del row["queues"][0]["layout"], row["queues"][0]["retired"]
+    assert head_of("//l", iter([row])) == replace(head, layouts={}, retired={})
+
+
+# -- a start ---------------------------------------------------------------------------------------
+
+KINDS = [
+    *(("transactional", "map"), ("transactional", "window")),
+    *(("at_least_once", "map"), ("at_least_once", "window"), ("idempotent", "map")),
+]
+for_all = pytest.mark.parametrize("kind", KINDS, ids="-".join)
+READ = {0: 10, 1: 20, 2: 3, 3: 4}
+
+
+def _decided(
+    kind: tuple[str, str],
+    now: Layout,
+    upper: Sequence[int],
+    known: Layout | None = FOUR,
+    *,
+    migrating: bool = False,
+) -> Plan:
+    nothing_there = SimpleNamespace(select_rows=lambda _: iter(()))
+    connection = replace(unconnected(*kind), client=cast(Client, nothing_there))
+    layouts = {QUEUE: known} if known else {}
+    head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts=layouts)
+    head = replace(head, marker=marker_of(connection))
+    queue = Queue(QUEUE, ID, (0,) * len(upper), tuple(upper), READ, now)
+    return decide(connection, Snapshot((queue,), head, None), migrating=migrating)
+
+
+@for_all
+def test_a_start_notices_a_queue_that_was_resharded(kind: tuple[str, str]) -> None:
+    said = refusal(lambda: _decided(kind, TWO, [10, 27]))
+    assert f"{QUEUE} was resharded from 4 to 2 tablets" in said
+    assert "run `migrate`" in said
+    # No count differs: the ids alone tell.
+    said = refusal(lambda: _decided(kind, FOUR_AGAIN, [10, 20, 3, 4]))
+    assert "was resharded from 4 to 4 tablets" in said
+
+
+@for_all
+def test_migrate_applies_the_tablets_of_a_drained_queue(kind: tuple[str, str]) -> None:
+    plan = _decided(kind, TWO, [10, 27], migrating=True)
+    assert plan.rows == [{0: 10, 1: 27}]
+    assert not plan.warnings
+    plan = _decided(kind, FOUR_AGAIN, [10, 27, 0, 0], migrating=True)
+    assert plan.rows == [{0: 10, 1: 27, 2: 0, 3: 0}]
+
+
+@for_all
+@pytest.mark.parametrize("migrating", [False, True])
+@pytest.mark.parametrize(
+    ("now", "upper", "said"),
+    [
+        (TWO, [10, 127], "100 rows of it were not read before"),
+        (TWO, [11, 27], "1 row of it was not read before"),
+        (FOUR_AGAIN, [10, 27, 100, 0], "100 rows of it were not read before"),
+        (TWO, [10, 25], "the job has read 37 rows, and the queue counts 35"),
+    ],
+)
+def test_rows_that_were_not_read_are_counted(
+    kind: tuple[str, str], migrating: bool, now: Layout, upper: list[int], said: str
+) -> None:
+    found = refusal(lambda: _decided(kind, now, upper, migrating=migrating))
+    assert said in found
+    assert "stop its producers" in found
+
+
+@for_all
+@pytest.mark.parametrize(
+    ("known", "now", "upper"),
+    [
+        (FOUR, FOUR, [15, 20, 3, 4]),
+        (FOUR, SIX, [15, 20, 3, 4, 9, 0]),
+        (None, FOUR, [15, 20, 3, 4]),  # a ledger of 1.0.0
+    ],
+)
+def test_other_starts_go_on_where_they_were(
+    kind: tuple[str, str], known: Layout | None, now: Layout, upper: list[int]
+) -> None:
+    rows = dict.fromkeys(range(len(upper)), 0) | READ
+    assert _decided(kind, now, upper, known).rows == [rows]
+
+
+@pytest.mark.parametrize(
+    ("now", "upper", "retired", "reused"),
+    [
+        (TWO, [10, 27], {}, False),
+        (FOUR_AGAIN, [10, 27, 0, 0], {}, True),
+        (SIX, [10, 20, 3, 4, 0, 0], {}, False),
+        # It had eight tablets once: new rows would have the positions of those of the fifth.
+        (SIX, [10, 20, 3, 4, 0, 0], {4: 9}, True),
+        (SIX, [10, 20, 3, 4, 0, 0], {7: 9}, False),
+        (FOUR, [10, 20, 3, 4], {4: 9}, False),
+    ],
+)
+def test_rows_of_a_removed_tablet_have_the_positions_of_rows_of_a_new_one(
+    now: Layout, upper: list[int], retired: dict[int, int], reused: bool
+) -> None:
+    """Positions are the keys of `idempotent` and of `rejected`: such outputs need new paths."""
+    connection = unconnected("idempotent")
+    head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts={QUEUE: FOUR})
+    head = replace(head, marker=marker_of(connection), retired={QUEUE: retired})
+    queue = Queue(QUEUE, ID, (0,) * len(upper), tuple(upper), READ, now)
+    output = connection.settings.output
+    marks = {output: {"ledger": connection.settings.ledger, "queues": {QUEUE: ID}}}
+    found = Snapshot((queue,), head, None, None, marks)
+    assert replaceable(connection, found) == ([output] if reused else [])
+    keyless = unconnected("transactional")
+    assert replaceable(keyless, found) == []
+
+
+def test_a_start_remembers_the_partitions_that_a_queue_has_lost() -> None:
+    head = Head(3, ends={QUEUE: READ}, ids={QUEUE: ID}, retired={QUEUE: {3: 1, 5: 8}})
+    queue = Queue(QUEUE, ID, (0, 0), (10, 27), READ, TWO)
+    assert _retired(head, queue) == {2: 3, 3: 4, 5: 8}
+    assert _retired(head, replace(queue, upper=(0,) * 6)) == {}
+    assert _retired(head, replace(queue, id="5-6-7-8")) == {}
+
+
+# -- a batch ---------------------------------------------------------------------------------------
+
+
+class _Cluster:
+    """The part of a client that the check asks, about one queue."""
+
+    def __init__(self, *ids: str, columns: Sequence[Column] = COLUMNS, upper: int = 9) -> None:
+        self.ids, self.columns, self.upper = ids, columns, upper
+        self.asked = 0
+
+    def get(self, path: str, attributes: list[str]) -> dict[str, Any]:
+        self.asked += 1
+        schema = table_schema(self.columns).to_yson_type()
+        return {"id": ID, "schema": schema, "tablets": _tablets(*self.ids)}
+
+    def get_tablet_infos(self, path: str, tablets: list[int]) -> dict[str, list[dict[str, int]]]:
+        self.asked += 1
+        return {"tablets": [{"total_row_count": self.upper} for _ in tablets]}
+
+
+def _verified(
+    cluster: _Cluster, retired: Mapping[int, int] = MappingProxyType({})
+) -> dict[str, Layout]:
+    """Verify a batch that was planned over the tablets "a" and "b"."""
+    known = layout_of(_tablets("a", "b"))
+    head = Head(3, ids={QUEUE: ID}, ends={QUEUE: {0: 5}}, layouts={QUEUE: known})
+    head = replace(head, retired={QUEUE: retired})
+    planned = {QUEUE: {0: Range(5, 8)}}
+    return verify_queues(cast(Client, cluster), "3-7", head, planned, COLUMNS)
+
+
+def test_a_batch_asks_once_for_each_queue() -> None:
+    cluster = _Cluster("a", "b")
+    assert _verified(cluster) == {QUEUE: layout_of(_tablets("a", "b"))}
+    assert cluster.asked == 1
+
+
+@pytest.mark.parametrize("ids", [("c",), ("c", "d"), ("a",)])
+def test_a_batch_of_a_queue_that_was_resharded_ends(ids: tuple[str, ...]) -> None:
+    with pytest.raises(RestartableError, match=f"from 2 to {len(ids)} tablets before batch 3-7"):
+        _verified(_Cluster(*ids))
+
+
+def test_a_batch_of_a_queue_that_has_grown_goes_on() -> None:
+    now = _Cluster("c", "d", "e")
+    assert _verified(now) == {QUEUE: layout_of(_tablets("c", "d", "e"))}
+    with pytest.raises(RestartableError, match="resharded"):
+        _verified(_Cluster("c", "d", "e", upper=4))
+    with pytest.raises(RestartableError, match="resharded"):  # under the number of a former tablet
+        _verified(now, retired={2: 1})
+
+
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ((COLUMNS[0], Column("price", ti.Int64, required=True)), "column price"),
+        ((COLUMNS[0], Column("price", ti.Int32, required=False)), "column price"),
+        (COLUMNS[:1], "column price: the table lacks it"),
+    ],
+)
+def test_a_batch_of_altered_columns_ends_the_job(altered: Sequence[Column], said: str) -> None:
+    with pytest.raises(JobError, match="altered while the job ran") as caught:
+        _verified(_Cluster("a", "b", columns=altered))
+    assert said in str(caught.value)
+
+
+def test_more_columns_and_another_order_are_compatible() -> None:
+    more = (COLUMNS[1], Column("note", ti.Utf8, required=False), COLUMNS[0])
+    assert _verified(_Cluster("a", "b", columns=more))

@@ -1,0 +1,546 @@
+"""Several outputs of one micro-batch: split, rejected, totals; all of a batch or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from minicluster.testing import Running
+from tests.support.driver import Driver
+from tests.support.examples import example
+from tests.support.helpers import (
+    ON_STRIKE,
+    StreamOf,
+    another_process,
+    head_of,
+    recreate,
+    refusal,
+)
+from ytstream import Column, JobError, RestartableError, latest
+from ytstream.connector.transform_plan import observed_name
+from ytstream.declaration.validation import verify, verify_configuration
+from ytstream.job import REJECTED, Job
+from ytstream.outputs import output_frames
+from ytstream.outputs.audit import Metrics, Ranges, audit
+from ytstream.provisioning import job_objects
+from ytstream.rejected.limit import FEW
+from ytstream.spark.spark_errors import explained_spark
+from ytstream_tools.demo.sample import Row
+from ytstream_tools.replay.rejected_replay import replay
+from ytstream_tools.testing.stream import Stream, wait_for_failure
+
+pytestmark = pytest.mark.spark
+each_guarantee = pytest.mark.parametrize(
+    ("guarantee", "queues"), [("transactional", 2), ("idempotent", 1), ("at_least_once", 1)]
+)
+
+#: Below it a bid is cheap.
+_CHEAP = 10_000
+
+
+def _with_outputs(
+    stream: Stream,
+    outputs: Mapping[str, Sequence[Column]],
+    split: Callable[[DataFrame], Any] | None,
+    **expected: Callable[[Sequence[Row]], Iterable[Any]],
+) -> Stream:
+    """Give the job more outputs, as edits of tables.py, transform.py and the configuration would.
+
+    ``expected`` says what must be in them, and in "output" if it is changed, too.
+    """
+    job, settings = stream.connection.job, stream.settings
+    root = settings.ledger.rpartition("/")[0]
+    job = replace(job, outputs={**job.outputs, **outputs}, split=split)
+    settings = replace(settings, outputs={name: f"{root}/{name}" for name in job.outputs})
+    stream.connection = replace(stream.connection, job=job, settings=settings)
+    first = expected.pop("output", stream.sample.expected)
+    others = {**stream.sample.others, **expected}
+    stream.sample = replace(stream.sample, expected=first, others=others)
+    job_objects.provision(stream.connection)
+    return stream
+
+
+def _three(stream: Stream) -> Stream:
+    """Split the bids: a row goes to none, one or two of three outputs."""
+    key = [c for c in stream.connection.job.output_columns["output"] if c.key]
+    names = [c.name for c in key]
+
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        return {
+            "output": rows.filter("channel IS NOT NULL"),
+            "cheap": rows.filter(f"price_eur < {_CHEAP}").select(*names, "event_id", "price_eur"),
+            "bidders": rows.filter("auction % 2 = 0").select(*names, "bidder"),
+        }
+
+    made = stream.sample.expected
+    return _with_outputs(
+        stream,
+        {
+            "cheap": [*key, Column("event_id", "utf8"), Column("price_eur", "int64")],
+            "bidders": [*key, Column("bidder", "int64")],
+        },
+        split,
+        output=lambda rows: [row for row in made(rows) if row["channel"] is not None],
+        cheap=lambda rows: [row for row in made(rows) if row["price_eur"] < _CHEAP],
+        bidders=lambda rows: [row for row in made(rows) if row["auction"] % 2 == 0],
+    )
+
+
+def _failure(stream: Stream) -> str:
+    """Run the query until it fails; return why."""
+    with stream.running() as query:
+        return wait_for_failure(query)
+
+
+def _rows_of(stream: Stream, output: str) -> int:
+    return int(stream.client.get(f"{stream.settings.outputs[output]}/@row_count"))
+
+
+# -- what the declaration and the configuration must say ------------------------------------------
+
+
+def _refused_job(stream: Stream, **changes: Any) -> str:
+    return refusal(lambda: verify(replace(stream.connection.job, **changes)))
+
+
+def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", rejects=True)
+    job = stream.connection.job
+    more = {**job.outputs, "more": [Column("n", "int64")]}
+    assert "nothing fills the outputs more: give Job split=outputs" in _refused_job(
+        stream, outputs=more
+    )
+    assert "nothing fills the outputs rejected" in _refused_job(stream, reject={})
+    assert "split is not a function" in _refused_job(stream, outputs=more, split="outputs")
+    assert "REJECT needs an output in OUTPUTS: 'rejected': REJECTED" in _refused_job(
+        stream, outputs={"output": job.outputs["output"]}
+    )
+    assert "REJECT['r']: wanted one line as the reason and a SQL" in _refused_job(
+        stream, reject={"r": " "}
+    )
+    assert "reject: wanted a dict" in _refused_job(stream, reject=["price < 0"])
+
+
+def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", queues=2, rejects=True)
+    job: Job = stream.connection.job
+    outputs = {**job.outputs, REJECTED: job.output_columns[REJECTED][1:]}
+    wrong = replace(job, outputs=outputs)
+    said = refusal(
+        lambda: verify_configuration(wrong, stream.settings, stream.connection.guarantee)
+    )
+    assert "OUTPUTS['rejected'] needs, with 2 queues, the columns\n" in said
+    assert """Column("queue_id", "utf8", key=True)\n""" in said
+
+
+# -- outputs() -----------------------------------------------------------------------------------
+
+
+@each_guarantee
+def test_a_row_goes_to_none_one_or_several_outputs(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
+) -> None:
+    """And is read from its queue once, however many outputs it goes to."""
+    read: list[tuple[int, int]] = []
+
+    def audited(client: Any, name: str, planned: Ranges, metrics: Metrics) -> None:
+        for path, partitions in planned.items():
+            wanted = sum(rows.count for rows in partitions.values())
+            read.append((wanted, metrics[observed_name(path)][0]))
+        audit(client, name, planned, metrics)
+
+    monkeypatch.setattr("ytstream.query.batch.audit", audited)
+    stream = _three(stream_of(guarantee, "map", queues, rejects=True))
+    for _ in range(2):
+        stream.send(400)
+        stream.drain()
+    found = {name: (one.lost, one.duplicated) for name, one in stream.outcomes().items()}
+    assert found == dict.fromkeys(("output", "rejected", "cheap", "bidders"), (0, 0))
+    assert all(_rows_of(stream, name) for name in found)
+    assert [wanted for wanted, _ in read] == [seen for _, seen in read] != []
+
+
+@pytest.mark.parametrize("failing", ["output", "rejected", "bidders"])
+def test_a_batch_that_fails_in_its_middle_leaves_nothing(
+    stream_of: StreamOf, cluster: Running, failing: str
+) -> None:
+    stream = _three(stream_of("transactional", "map", 1, rejects=True))
+    stream.configure(max_rows_per_partition=100)
+    stream.send(800)
+    where = {"path": stream.settings.outputs[failing]}
+    cluster.client.faults.add(method="ModifyRows", where=where, action="fail", error=ON_STRIKE)
+    stream.recover()
+    assert "on strike" in _failure(stream)
+    assert [_rows_of(stream, name) for name in stream.settings.outputs] == [0, 0, 0, 0]
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_a_commit_that_is_refused_leaves_nothing_in_any_output(
+    stream_of: StreamOf, cluster: Running
+) -> None:
+    stream = _three(stream_of("transactional", "map", 2, rejects=True))
+    stream.configure(max_rows_per_partition=50)
+    stream.send(400)
+    stream.recover()
+    faults = cluster.client.faults
+    # The consumer moves in the transaction, right before it commits: here that of the second batch.
+    advanced = faults.add(method="AdvanceConsumer", skip=2 * 4, action="delay", seconds=0)
+    faults.add(method="CommitTransaction", armed_by=advanced, action="fail", error=ON_STRIKE)
+    _failure(stream)
+    faults.clear()
+    assert head_of(stream).number == 1
+    (batch,) = stream.client.select_rows(
+        f'rows_written from [{stream.settings.ledger}] where kind = "batch"'
+    )
+    written = {name: _rows_of(stream, name) for name in stream.settings.outputs}
+    assert written == batch["rows_written"]
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_outputs_are_written_in_their_order(stream_of: StreamOf, cluster: Running) -> None:
+    """at_least_once: a row in the last output is in the first one, too; a repeat loses nothing."""
+    stream = _three(stream_of("at_least_once", "map", 1, rejects=True))
+    stream.send(400)
+    where = {"path": stream.settings.outputs["bidders"]}
+    strike: Any = {"times": None, "action": "fail", "error": ON_STRIKE}
+    cluster.client.faults.add(method="ModifyRows", where=where, **strike)
+    stream.recover()
+    _failure(stream)
+    cluster.client.faults.clear()
+    assert _rows_of(stream, "output")
+    assert not _rows_of(stream, "bidders")
+    stream.drain()
+    outcomes = stream.outcomes()
+    assert [one.lost for one in outcomes.values()] == [0, 0, 0, 0]
+    assert (outcomes["output"].duplicated > 0, outcomes["bidders"].duplicated) == (True, 0)
+    assert outcomes[REJECTED].duplicated == 0  # its key is the position
+
+
+WRONG_OUTPUTS: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
+    "an unknown name": (lambda rows: {"output": rows, "outptu": rows}, "outptu: not in OUTPUTS"),
+    "a missing one": (lambda rows: {}, "output: not returned"),
+    "no dict": (lambda rows: rows, "wanted a dict of DataFrames by output"),
+    "no DataFrame": (lambda rows: {"output": 1}, "output: not a DataFrame"),
+    "an error": (lambda rows: {"output": 1 // 0}, "outputs() failed: ZeroDivisionError"),
+    "another column": (
+        lambda rows: {"output": rows.withColumn("more", F.lit(1))},
+        "column more: returned by outputs(), not in OUTPUTS",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_OUTPUTS)
+def test_what_outputs_returns_is_verified_at_the_start(stream_of: StreamOf, kind: str) -> None:
+    split, said = WRONG_OUTPUTS[kind]
+    stream = stream_of("transactional")
+    stream.redeclare(split=split)
+    assert said in refusal(stream.flow)
+
+
+BREAKS_OUTPUTS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
+    "explode": (
+        lambda rows: rows.withColumn("n", F.explode(F.array(F.lit(1), F.lit(2)))).drop("n"),
+        "explode and its like make many rows of one",
+    ),
+    "union": (lambda rows: rows.union(rows), "outputs() uses the rows more than once"),
+    "join": (
+        lambda rows: rows.join(rows.select("row_index"), "row_index").select(rows.columns),
+        "Join of streams",
+    ),
+    "aggregate": (
+        lambda rows: rows.dropDuplicates(["auction"]),
+        "makes one row of many",
+    ),
+    "computed key": (
+        lambda rows: rows.withColumn("row_index", F.col("row_index") + 1),
+        "key column row_index is computed or renamed",
+    ),
+    "a clock": (
+        lambda rows: rows.withColumn("extra", F.current_timestamp().cast("string")),
+        "not deterministic",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BREAKS_OUTPUTS)
+def test_outputs_of_an_idempotent_job_are_one_to_one(stream_of: StreamOf, kind: str) -> None:
+    change, said = BREAKS_OUTPUTS[kind]
+    stream = stream_of("idempotent")
+    stream.redeclare(split=lambda rows: {"output": change(rows)})
+    assert said in refusal(stream.flow)
+
+
+def test_a_batch_with_state_goes_on_when_no_output_has_its_rows(stream_of: StreamOf) -> None:
+    """The state must move on with the batch, or the next one cannot load it."""
+    stream = stream_of("transactional", "aggregate")
+    is_open = {"open": False}
+
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        if is_open["open"]:
+            return {"output": rows}
+        return {"output": rows.sparkSession.createDataFrame([], rows.schema)}
+
+    stream.redeclare(split=split)
+    stream.send(300)
+    stream.drain()
+    assert not stream.found()
+    is_open["open"] = True
+    stream.send(3_000)
+    stream.drain()
+    assert stream.is_exact()
+
+
+# -- keys ----------------------------------------------------------------------------------------
+
+
+def _by_auction(stream: Stream, split: Callable[[DataFrame], Any]) -> Stream:
+    columns = [Column("auction", "int64", key=True), Column("event_id", "utf8")]
+
+    def newest(rows: Sequence[Row]) -> Iterable[Row]:
+        return {row["auction"]: row for row in rows}.values()
+
+    return _with_outputs(stream, {"newest": columns}, split, newest=newest)
+
+
+def test_a_key_that_is_there_twice_in_a_batch_is_refused(stream_of: StreamOf) -> None:
+    stream = _by_auction(
+        stream_of("transactional"),
+        lambda rows: {"output": rows, "newest": rows.select("auction", "event_id")},
+    )
+    stream.send(400)
+    with pytest.raises(JobError, match=r"have the key auction=\d+ of 'newest'"):
+        stream.drain()
+    assert not stream.found()
+
+
+def test_a_key_in_bytes_is_shown_as_bytes(spark: SparkSession) -> None:
+    job = example("transactional", "map").job
+    job = replace(job, outputs={**job.outputs, "newest": [Column("payload", "string", key=True)]})
+    query = "select cast(payload as string) as payload from values (x'{}'), (x'{}') as t(payload)"
+    output_frames._verify_unique(job, "newest", spark.sql(query.format("FE", "FF")))
+    with pytest.raises(JobError, match=r"have the key payload=b'\\xff' \(1 byte\) of 'newest'"):
+        output_frames._verify_unique(job, "newest", spark.sql(query.format("FF", "FF")))
+
+
+def test_latest_lets_one_row_of_each_key_through(stream_of: StreamOf) -> None:
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        return {
+            "output": rows,
+            "newest": latest(rows, ["auction"], "event_id").select("auction", "event_id"),
+        }
+
+    stream = _by_auction(stream_of("transactional"), split)
+    stream.configure(max_rows_per_partition=100_000)
+    stream.publish(sorted(stream.sample.make(400), key=lambda row: str(row["event_id"])))
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_latest_lets_a_key_through_of_which_nothing_tells_what_is_latest(
+    spark: SparkSession,
+) -> None:
+    rows = [(7, None, "a"), (7, None, "a"), (8, 1, "b"), (8, None, "c"), (None, None, "d")]
+    frame = spark.createDataFrame(rows, "auction bigint, at bigint, event_id string")
+    found = {(row.auction, row.event_id) for row in latest(frame, ["auction"], "at").collect()}
+    assert found == {(7, "a"), (8, "b"), (None, "d")}
+
+
+def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", "aggregate")
+    job = stream.connection.job
+
+    def transform(events: DataFrame) -> DataFrame:
+        totals = events.groupBy("auction", "channel").agg(
+            F.count(F.lit(1)).alias("bids"),
+            F.sum("price").alias("total"),
+            F.max("price").alias("highest"),
+        )
+        return totals.drop("channel")
+
+    stream.redeclare(transform=transform)
+    (remark,) = stream.flow().outputs.remarks()  # of `check`, before any row
+    assert "(auction) of 'output', as far as the plan shows" in remark
+    assert remark.endswith("group by the key in transform(), by nothing else: auction")
+    stream.send(400)
+    with pytest.raises(
+        JobError, match=r"is chance\n  -> group by the key .* nothing else: auction"
+    ):
+        stream.drain()
+    stream.redeclare(transform=job.transform)
+    assert stream.flow().outputs.unproven == frozenset()  # the plan shows it, no look at the rows
+    assert not [*stream.flow().outputs.remarks()]
+
+
+# -- rejected rows -------------------------------------------------------------------------------
+
+WRONG_CONDITIONS = {
+    "a syntax error": ("price <", "PARSE_SYNTAX_ERROR"),
+    "an unknown column": ("prize < 0", "prize"),
+    "no boolean": ("price + 1", "gives Spark's bigint, and not true or false"),
+    "an aggregate": ("count(*) > 1", "looks at more than one row"),
+    "explode": ("explode(array(true, false))", "looks at more than one row"),
+    "a subquery": ("price > (select 1)", "looks at more than one row"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_CONDITIONS)
+def test_a_condition_that_is_none_is_refused(stream_of: StreamOf, kind: str) -> None:
+    condition, said = WRONG_CONDITIONS[kind]
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"it's wrong": condition})
+    text = refusal(stream.flow)
+    assert 'REJECT["it\'s wrong"] in transform.py' in text
+    assert said in text
+
+
+def test_a_raw_literal_keeps_the_backslashes_of_a_regular_expression(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"no id": r"NOT event_id RLIKE r'^\d+-\d+$'"})
+    stream.send(FEW)
+    stream.drain()
+    assert _rows_of(stream, REJECTED) == 0
+
+
+def test_a_condition_that_differs_in_a_replay_is_refused_under_idempotent(
+    stream_of: StreamOf,
+) -> None:
+    stream = stream_of("idempotent", rejects=True)
+    stream.redeclare(reject={"ahead": "date_time > current_timestamp()"})
+    assert "is not deterministic" in refusal(stream.flow)
+
+
+def test_a_condition_that_raises_ends_the_job(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.redeclare(reject={"no number": "cast(event_id as int) < 0"})
+    stream.send(100)
+    with pytest.raises(JobError, match="CAST_INVALID_INPUT"), explained_spark():
+        stream.drain()
+    assert not stream.found()
+
+
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_too_many_rejected_rows_end_the_job_before_any_is_written(
+    stream_of: StreamOf, guarantee: str
+) -> None:
+    stream = stream_of(guarantee, rejects=True)
+    stream.redeclare(reject={"all of them": "true"})
+    stream.send(FEW)
+    stream.drain()  # few rows are bad rows, even if they are all
+    assert _rows_of(stream, REJECTED) == FEW
+    stream.send(200)
+    with pytest.raises(JobError) as caught:
+        stream.drain()
+    assert "200 of 200 rows of a micro-batch were left out: 200 all of them" in str(caught.value)
+    assert _rows_of(stream, REJECTED) == FEW
+    stream.configure(reject_limit=1)
+    stream.drain()
+    assert _rows_of(stream, REJECTED) == FEW + 200
+
+
+@pytest.mark.parametrize("rejects", [False, True])
+def test_an_operator_that_needs_state_is_refused_without_it(
+    stream_of: StreamOf, rejects: bool
+) -> None:
+    """In a micro-batch alone it would find the repeats of that batch only."""
+    stream = stream_of("transactional", rejects=rejects)
+    made = stream.connection.job.transform
+    stream.redeclare(transform=lambda events: made(events.dropDuplicates(["event_id"])))
+    assert "an operator that needs state (Deduplicate)" in refusal(stream.flow)
+
+
+# -- replay-rejected -----------------------------------------------------------------------------
+
+
+def _replayed(stream: Stream) -> str:
+    return replay(stream.spark, stream.connection, stream.flow(), print)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "queues"), [("transactional", 1), ("idempotent", 2), ("at_least_once", 2)]
+)
+def test_rows_that_a_corrected_transform_accepts_are_replayed_once(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
+) -> None:
+    monkeypatch.setattr("ytstream_tools.replay.rejected_replay.CHUNK", 7)
+    stream = stream_of(guarantee, "map", queues, rejects=True)
+    stream.send(500)
+    stream.drain()
+    rejected, before = _rows_of(stream, REJECTED), stream.found().total()
+    by_price = {"the price is not positive": "price <= 0"}
+    stream.redeclare(reject=by_price)
+    said = _replayed(stream)
+    stayed = _rows_of(stream, REJECTED)
+    assert 0 < stayed < rejected
+    assert said.startswith(f"{rejected - stayed} rows went into the outputs; {stayed} stay in //")
+    assert stream.found().total() == before + rejected - stayed
+    assert _replayed(stream).startswith("0 rows went into the outputs")
+    # Each row is there once, as if it had been accepted at first.
+    accepted = [row for row in stream.sent if row["price"] > 0]
+    made = {**{row["event_id"]: row["price"] * 908 // 1000 for row in accepted}}
+    found = stream.client.select_rows(f"event_id, price_eur from [{stream.settings.output}]")
+    assert sorted((row["event_id"], row["price_eur"]) for row in found) == sorted(made.items())
+    sums = "sum(try_get_int64(rows_written, '/rejected')) as rejected"
+    (ledger,) = stream.client.select_rows(f"{sums} from [{stream.settings.ledger}] group by 1")
+    assert ledger["rejected"] == stayed
+
+
+def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: Running) -> None:
+    stream = stream_of("transactional", rejects=True)
+    stream.send(500)
+    stream.drain()
+    rejected, before = _rows_of(stream, REJECTED), stream.found()
+    stream.redeclare(reject={"never": "false"})
+    for method in ("ModifyRows", "CommitTransaction"):
+        cluster.client.faults.add(method=method, action="fail", error=ON_STRIKE)
+        with pytest.raises((RestartableError, Exception), match="on strike"):
+            _replayed(stream)
+        assert (_rows_of(stream, REJECTED), stream.found()) == (rejected, before)
+    assert _replayed(stream).startswith(f"{rejected} rows went into the outputs; 0 stay")
+
+
+@pytest.mark.parametrize("queues", [pytest.param(1, marks=pytest.mark.journey), 2])
+@pytest.mark.parametrize("is_cured", [True, False])
+def test_a_replay_replaces_no_row_of_a_recreated_queue(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_cured: bool, queues: int
+) -> None:
+    """Rows of the former queue have its positions, and stay in `rejected` by consent."""
+    monkeypatch.setattr("ytstream_tools.replay.rejected_replay._KEYS", 7)
+    if not is_cured:
+        monkeypatch.setattr("ytstream_tools.replay.rejected_replay._taken", lambda *_: set())
+    stream = stream_of("idempotent", "map", queues, rejects=True)
+    stream.send(300)
+    stream.drain()
+    recreate(stream.settings.queues[0], stream.client)
+    job_objects.provision(stream.connection)
+    stream.send(200, queues=[0])
+    Driver(stream.connection, stream.tablets).rewind("earliest", overwrite=True)
+    stream = another_process(stream)
+    stream.drain()
+    before, rejected = _by_position(stream, "output"), _by_position(stream, REJECTED)
+    stream.redeclare(reject={"never": "false"})
+    said, after = _replayed(stream), _by_position(stream, "output")
+    held = before.keys() & rejected.keys()
+    assert held
+    assert any(after[place] != row for place, row in before.items()) != is_cured
+    if is_cured:
+        assert f", {len(held)} of them since an output has a row at their position" in said
+        assert _by_position(stream, REJECTED).keys() == held
+        assert after.keys() == before.keys() | rejected.keys()
+
+
+def _by_position(stream: Stream, name: str) -> dict[tuple[Any, ...], Any]:
+    path = stream.settings.outputs[name]
+    rows = stream.client.select_rows(f"* from [{path}]")
+    return {(row.get("queue_id"), row["tablet_index"], row["row_index"]): row for row in rows}
+
+
+def test_a_job_without_reject_has_nothing_to_replay(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional")
+    assert "this job rejects no rows" in refusal(lambda: _replayed(stream))

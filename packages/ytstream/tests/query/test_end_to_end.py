@@ -1,0 +1,39 @@
+"""The whole job on the minicluster: queues, SPYT, checkpoint, output table."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.examples import PAIRS, STATEFUL
+from tests.support.helpers import StreamOf
+
+pytestmark = pytest.mark.spark
+
+AGAIN = [("at_least_once", kind) for kind in STATEFUL]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues"),
+    # One and two queues in turn; the keys of idempotent differ, so it has both.
+    # With state, each kind once: its guarantee changes nothing of what it computes.
+    [
+        *(
+            pytest.param(
+                *(*pair, 1 + number % 2),
+                marks=[pytest.mark.journey] if pair in AGAIN else [],
+            )
+            for number, pair in enumerate(PAIRS)
+        ),
+        ("idempotent", "map", 2),
+    ],
+)
+def test_every_row_arrives_once_and_right_over_two_runs(
+    stream_of: StreamOf, guarantee: str, processing: str, queues: int
+) -> None:
+    stream = stream_of(guarantee, processing, queues, rejects=True)
+    stream.send(700)
+    stream.drain()
+    stream.send(700)
+    stream.close()
+    assert stream.is_exact()
+    assert stream.found()

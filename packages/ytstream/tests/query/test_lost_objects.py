@@ -1,0 +1,75 @@
+"""An object of a running job is deleted, or made again: the error names it, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.helpers import StreamOf
+from tests.support.supervised import end_of
+from ytstream.log import RUNNING
+from ytstream_tools.testing.stream import Stream
+
+pytestmark = pytest.mark.spark
+
+
+def _without_head(stream: Stream) -> None:
+    client: Any = stream.client
+    client.delete_rows(stream.connection.settings.ledger, [{"kind": "head", "number": 0}])
+
+
+def _without_consumer(stream: Stream) -> None:
+    client: Any = stream.client
+    client.remove(stream.connection.settings.consumer)
+
+
+def _with_other_output(stream: Stream) -> None:
+    client: Any = stream.client
+    path = stream.connection.settings.output
+    client.remove(path)
+    schema = [{"name": "event_id", "type": "int64"}, {"name": "more", "type": "int64"}]
+    client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+
+
+HEAD = ("has lost its head row", "`rewind rows`")
+CONSUMER = ("/consumer: missing\n  -> run `provision`",)
+OUTPUT = ("the table has int64, tables.py says utf8\n  -> correct OUTPUTS in tables.py, or",)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "deed", "is_idle", "said"),
+    [
+        ("transactional", _without_head, True, HEAD),
+        ("at_least_once", _without_head, False, HEAD),
+        ("transactional", _without_consumer, True, CONSUMER),
+        ("transactional", _without_consumer, False, CONSUMER),
+        ("at_least_once", _without_consumer, False, CONSUMER),
+        ("transactional", _with_other_output, False, OUTPUT),
+    ],
+)
+def test_the_error_names_the_object_and_what_to_do(
+    stream_of: StreamOf,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    guarantee: str,
+    deed: Callable[[Stream], None],
+    is_idle: bool,
+    said: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr("ytstream.query.watchdog.LOOK_SECONDS", 0.5)
+    caplog.set_level("INFO", logger="job")
+    stream = stream_of(guarantee)
+
+    def do() -> None:
+        deed(stream)
+        if not is_idle:
+            stream.send(50)
+
+    error = end_of(stream, lambda: RUNNING in caplog.text, do)
+    for text in said:
+        assert text in error
+    assert "another instance" not in error
+    assert "try_cast" not in error

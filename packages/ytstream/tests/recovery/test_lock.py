@@ -1,0 +1,119 @@
+"""One instance at a time: the lock against the minicluster; no Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from minicluster.testing import Running
+from tests.support.helpers import ConnectionOf, refusal
+from ytstream.job import Connection
+from ytstream.recovery import lock as locking
+from ytstream.recovery import process_identity
+from ytstream.recovery.lock import InstanceLock, alone
+
+
+@pytest.fixture
+def connection(provisioned_of: ConnectionOf) -> Connection:
+    """Connect a job whose objects all exist."""
+    return provisioned_of("at_least_once")
+
+
+def test_a_second_instance_is_refused_while_the_first_one_lives(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
+    consumer = connection.settings.consumer
+    second = InstanceLock(connection.client, consumer)
+    with alone(connection):
+        assert len(list(second.holders())) == 1
+        assert "another instance" in refusal(lambda: second.acquire(print))
+    assert list(second.holders()) == []
+    second.acquire(print)
+    second.release()
+
+
+def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Running) -> None:
+    client: Any = connection.client
+    consumer = connection.settings.consumer
+    transaction = client.start_transaction(timeout=5_000)
+    folder, _, name = consumer.rpartition("/")
+    with client.Transaction(transaction_id=transaction):
+        client.lock(folder, mode="shared", child_key=f"{name}.lock")
+    said: list[str] = []
+
+    def time_passes(line: str) -> None:
+        said.append(line)
+        # Past the time-out of the dead one, not past that of the one that waits.
+        cluster.client.clock.advance(6)
+
+    lock = InstanceLock(client, consumer)
+    lock.acquire(time_passes)
+    lock.release()
+    assert "holds the lock" in said[0]
+
+
+def test_the_lock_of_a_process_that_died_here_is_taken_at_once(
+    connection: Connection, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = connection.settings.consumer
+    with monkeypatch.context() as patched:
+        patched.setattr(locking, "this_one", lambda: dead)
+        InstanceLock(connection.client, consumer).acquire(print)
+    said: list[str] = []
+    lock = InstanceLock(connection.client, consumer)
+    lock.acquire(said.append)
+    assert len(list(lock.holders())) == 1
+    lock.release()
+    assert [line for line in said if "which has died" in line] == said
+
+
+@pytest.fixture
+def dead() -> str:
+    """Name a process of this machine that was killed."""
+    words = "import time; from ytstream.recovery.process_identity import this_one"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{words}; print(this_one(), flush=True); time.sleep(60)"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert not process_identity.is_dead(name)
+        process.kill()
+    return name
+
+
+def test_a_process_is_dead_only_where_that_is_known(dead: str) -> None:
+    """Another machine, a number that is given again, a name of an older version."""
+    boot, namespace, pid, began = dead.split()
+    assert process_identity.is_dead(dead)
+    assert not process_identity.is_dead(f"another-boot {namespace} {pid} {began}")
+    assert not process_identity.is_dead(f"{boot} pid:[1] {pid} {began}")
+    assert not process_identity.is_dead(process_identity.this_one())
+    assert process_identity.is_dead(f"{boot} {namespace} {os.getpid()} {began}1")
+    assert not process_identity.is_dead("")
+    assert not process_identity.is_dead(f"{boot} {namespace} x {began}")
+
+
+def test_a_ping_that_ends_after_the_release_does_not_take_the_lock_again(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends while its thread waits for the cluster; nothing would ping that lock."""
+    client: Any = connection.client
+    lock = InstanceLock(client, connection.settings.consumer)
+    lock.acquire(print)
+    ping = client.ping_transaction
+
+    def late(transaction: str) -> None:
+        lock.release()
+        ping(transaction)
+
+    monkeypatch.setattr(client, "ping_transaction", late)
+    lock.keep()
+    assert list(lock.holders()) == []

@@ -1,0 +1,200 @@
+"""A queue gets fewer tablets, other ones or more, under a running job and a stopped one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minicluster.testing import Running
+from tests.support.driver import Driver
+from tests.support.helpers import (
+    MIGRATED,
+    DriverOf,
+    StreamOf,
+    another_process,
+    head_of,
+    refusal,
+    sampled,
+)
+from ytstream.cluster.client import Client
+from ytstream.ledger import positions
+from ytstream.query import batch
+from ytstream.recovery import repositioning
+from ytstream.recovery.start import preview
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+
+pytestmark = pytest.mark.spark
+
+GUARANTEES = ("transactional", "idempotent", "at_least_once")
+each_guarantee = pytest.mark.parametrize("guarantee", GUARANTEES)
+
+
+def reshard(client: Client, path: str, *counts: int) -> None:
+    """Give the table one number of tablets after the other, as its owner would."""
+    any_client: Any = client
+    any_client.unmount_table(path, sync=True)
+    for count in counts:
+        any_client.reshard_table(path, tablet_count=count, sync=True)
+    any_client.mount_table(path, sync=True)
+
+
+def _verify_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Believe that the queues are as they were when the batch was planned."""
+    monkeypatch.setattr(batch, "verify_queues", lambda client, name, head, *_: head.layouts)
+
+
+# -- a running job -------------------------------------------------------------------------------
+
+
+def _resharded_under(stream: Stream, *counts: int) -> str:
+    """Let a job read 80 rows, and reshard its queue; return what ends the query."""
+    with stream.running() as query:
+        stream.send(80)
+        wait(drained(stream.connection), query)
+        reshard(stream.client, stream.settings.queues[0], *counts)
+        stream.send(80)
+        return wait_for_failure(query)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "counts"),
+    sampled(
+        [(guarantee, counts) for guarantee in GUARANTEES for counts in ((2,), (2, 4))],
+        [("transactional", (2,)), ("transactional", (2, 4)), ("at_least_once", (2,))],
+    ),
+)
+def test_a_running_job_records_no_batch_of_a_queue_that_was_resharded(
+    stream_of: StreamOf, guarantee: str, counts: tuple[int, ...]
+) -> None:
+    stream = stream_of(guarantee)
+    (queue,) = stream.settings.queues
+    said = _resharded_under(stream, *counts)
+    assert "was resharded" in said or "consumer" in said
+    assert head_of(stream).ends[queue] == dict.fromkeys(range(4), 20)
+    if guarantee == "transactional":
+        assert stream.found().total() == 80
+    said = refusal(stream.recover)
+    assert f"queue {queue} was resharded from 4 to {counts[-1]} tablets" in said
+    assert "80 rows of it were not read" in said
+    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.connection, stream.tablets))
+
+
+def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _verify_nothing(monkeypatch)
+    stream = stream_of("transactional")
+    with stream.running() as query:
+        stream.send(80)
+        wait(drained(stream.connection), query)
+        reshard(stream.client, stream.settings.queues[0], 2)
+        wait(lambda: stream.found().total() == 120, query)
+    assert stream.outcome().duplicated == 40
+
+
+def test_a_queue_is_resharded_right_before_the_check(stream_of: StreamOf, cluster: Running) -> None:
+    stream = stream_of("transactional")
+    (queue,) = stream.settings.queues
+    faults = cluster.client.faults
+    with stream.running() as query:
+        stream.send(80)
+        wait(drained(stream.connection), query)
+        held = faults.add(method="get", where={"path": f"{queue}/@"}, action="hold")
+        stream.send(80)
+        faults.wait(held)
+        reshard(stream.client, queue, 2)
+        faults.clear()
+        wait_for_failure(query)
+    assert stream.found().total() == 80
+    assert "80 rows of it were not read" in refusal(stream.recover)
+
+
+@pytest.mark.parametrize("guarantee", sampled([(name,) for name in GUARANTEES], [("idempotent",)]))
+def test_more_tablets_and_a_remount_go_on(stream_of: StreamOf, guarantee: str) -> None:
+    stream = stream_of(guarantee)
+    (queue,) = stream.settings.queues
+    with stream.running() as query:
+        for counts in ((), (), (6,)):
+            stream.send(80)
+            wait(drained(stream.connection), query)
+            reshard(stream.client, queue, *counts)
+        stream.send(120)
+        wait(drained(stream.connection), query)
+    assert head_of(stream).layouts[queue].tablets == 6
+    reshard(stream.client, queue, 8)
+    stream.send(80)
+    another_process(stream).drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+# -- a stopped job -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "processing", "queues"),
+    [
+        ("transactional", "map", 1),
+        ("idempotent", "map", 1),
+        ("at_least_once", "map", 2),
+        ("transactional", "window", 1),
+    ],
+)
+def test_a_drained_queue_shrinks_exactly(
+    stream_of: StreamOf, guarantee: str, processing: str, queues: int
+) -> None:
+    stream = stream_of(guarantee, processing, queues)
+    queue = stream.settings.queues[0]
+    stream.send(400)
+    stream.drain()
+    reshard(stream.client, queue, 2)
+    assert "run `migrate`" in refusal(lambda: preview(stream.connection))
+    said = repositioning.migrate(stream.connection, stream.tablets)
+    assert said[-1] == MIGRATED
+    assert any("was resharded" in line for line in said)
+    assert repositioning.migrate(stream.connection, stream.tablets)[0].startswith("nothing to do")
+    stream.send(400)
+    another_process(stream).drain()
+    outcome = stream.outcome()
+    assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+def _ends(driver: Driver) -> dict[int, int]:
+    """Return where the job is in its first queue, which ledger and consumer agree about."""
+    found = positions.read(driver.client, driver.settings)
+    assert found.head is not None
+    ends = dict(found.head.ends[driver.settings.queues[0]])
+    assert dict(found.queues[0].consumed) == {p: row for p, row in ends.items() if row}
+    return ends
+
+
+@each_guarantee
+def test_migrate_refuses_a_queue_that_is_not_drained(driver_of: DriverOf, guarantee: str) -> None:
+    driver = driver_of(guarantee)
+    driver.run(4)
+    driver.send(3)
+    reshard(driver.client, driver.settings.queues[0], 1)
+    before = positions.read(driver.client, driver.settings)
+    assert "6 rows of it were not read" in refusal(driver.migrate)
+    assert "6 rows of it were not read" in refusal(lambda: driver.start(anew=True))
+    assert positions.read(driver.client, driver.settings) == before
+    driver.rewind("latest")
+    assert _ends(driver) == {0: 14}
+
+
+@each_guarantee
+def test_a_queue_that_has_shrunk_grows_again(driver_of: DriverOf, guarantee: str) -> None:
+    """The consumer has no offset of a tablet that was removed: its rows are numbered from 0."""
+    driver = driver_of(guarantee)
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    reshard(driver.client, queue, 1)
+    driver.migrate()
+    assert _ends(driver) == {0: 8}
+    driver.run(2, anew=True)
+    assert _ends(driver) == {0: 10}
+    reshard(driver.client, queue, 2)
+    driver.run(2, anew=True)
+    assert _ends(driver) == {0: 12, 1: 2}

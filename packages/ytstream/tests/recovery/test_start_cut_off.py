@@ -1,0 +1,106 @@
+"""A start whose requests fail or lose their reply: it has happened whole, or not at all.
+
+Starts that die between two requests are in test_start.py and test_repositioning.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+from yt.common import YtError
+
+from minicluster.testing import Running
+from tests.support.examples import example
+from tests.support.helpers import ON_STRIKE, ConnectionOf, refusal
+from ytstream import RestartableError
+from ytstream.connector.tablet_transactions import Tablets
+from ytstream.job import Connection
+from ytstream.ledger import ledger_rows, positions
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.repositioning import migrate
+from ytstream.recovery.start import prepare
+from ytstream_tools.demo.demo_tables import produce
+
+pytestmark = pytest.mark.spark
+
+
+class Cut(NamedTuple):
+    """A request of a start that goes wrong."""
+
+    rule: Mapping[str, Any]
+    #: Whether the start is committed by then.
+    is_late: bool = False
+
+
+_FAIL = {"action": "fail", "error": ON_STRIKE}
+CUTS = {
+    "epoch's reply": Cut({"method": "CommitTransaction", "action": "lose_reply"}),
+    "folder": Cut({"method": ["commit_tx", "commit_transaction"], **_FAIL}),
+    "second move": Cut({"method": "AdvanceConsumer", "skip": 1, **_FAIL}),
+    "commit": Cut({"method": "CommitTransaction", "skip": 1, **_FAIL}),
+    "reply": Cut({"method": "CommitTransaction", "skip": 1, "action": "lose_reply"}, is_late=True),
+    "marker": Cut({"method": "set", "where": {"path": "*ytstream_job"}, **_FAIL}, is_late=True),
+}
+#: What the cut off start ends with: the supervisor tries again after each of them.
+FAILURES = (RestartableError, YtError, OSError)
+
+
+def _filled(connection: Connection) -> Connection:
+    """Put ten rows into each partition."""
+    rows = example(connection.guarantee.name, "map").sample.make(40)
+    produce(connection.client, connection.settings.queues[0], rows, tablets=4)
+    return connection
+
+
+def _stands(connection: Connection) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """Return where head and consumer are; a partition at row 0 may be absent in the latter."""
+    found = positions.read(connection.client, connection.settings)
+    (queue,) = found.queues
+    ends = found.begun.ends[queue.path] if found.begun is not None else {}
+    return ends, {partition: row for partition, row in queue.consumed.items() if row}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_first_start(
+    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
+) -> None:
+    """With half its moves done, `latest` would read the history of the other partitions."""
+    connection = _filled(provisioned_of("transactional"))
+    connection = replace(connection, settings=replace(connection.settings, start_from="latest"))
+    ends = dict.fromkeys(range(4), 10)
+    cluster.client.faults.add(**CUTS[cut].rule)
+    with pytest.raises(FAILURES):
+        prepare(connection, tablets, Epoch())
+    assert _stands(connection) == ((ends, ends) if CUTS[cut].is_late else ({}, {}))
+    prepare(connection, tablets, Epoch())
+    assert _stands(connection) == (ends, ends)
+
+
+@pytest.mark.parametrize("cut", [name for name in CUTS if name != "marker"])  # it stays as it is
+def test_a_migration(
+    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
+) -> None:
+    """The consumer is behind the ledger before it, and where the ledger is after it."""
+    before = _filled(provisioned_of("at_least_once"))
+    after = provisioned_of("transactional")
+    prepare(before, tablets, Epoch())
+    head = positions.read(before.client, before.settings).head
+    assert head is not None
+    ends = dict.fromkeys(range(4), 10)
+    ran = replace(head, batch=0, number=1, ends={before.settings.queues[0]: ends})
+    with tablets.transaction() as transaction:
+        transaction.modify(before.settings.ledger, ledger_rows.COLUMNS, [ledger_rows.head_row(ran)])
+    cluster.client.faults.add(**CUTS[cut].rule)
+    with pytest.raises(FAILURES):
+        migrate(after, tablets)
+    if CUTS[cut].is_late:
+        assert migrate(after, tablets) == ["nothing to do: the job's guarantee is transactional"]
+    else:
+        assert _stands(before) == (ends, {})
+        assert "run `migrate`" in refusal(lambda: prepare(after, tablets, Epoch()))
+        assert migrate(after, tablets)
+    prepare(after, tablets, Epoch())
+    assert _stands(after) == (ends, ends)

@@ -1,0 +1,227 @@
+"""The end of a driver: the lock goes, Spark closes, and the process ends whatever Spark does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+import ytstream
+from tests.support.helpers import ConnectionOf
+from tests.support.jvm import OPTIONS, submit_args
+from ytstream.commands import run as run_command
+from ytstream.job import Connection
+from ytstream.query import supervisor
+from ytstream.recovery import stop_request
+from ytstream.recovery.lock import InstanceLock
+from ytstream.settings import spark_conf
+from ytstream.spark import jvm_process, session
+from ytstream_tools.demo.scenario import drained
+
+ROOT = Path(__file__).parents[4]
+PATIENCE_SECONDS = 180
+#: How a driver's process starts: Python starts the JVM, or spark-submit's JVM starts Python.
+BY_PYTHON = [sys.executable]
+BY_SPARK_SUBMIT = [
+    f"{Path(str(find_spec('pyspark').origin)).parent}/bin/spark-submit",  # type: ignore[union-attr]
+    "--master", "local[2]",
+    "--driver-java-options", f"{OPTIONS} -Duser.home=/nonexistent",
+]  # fmt: skip
+
+
+def _environment(*folders: Path) -> dict[str, str]:
+    """Return the variables of a job on a cluster: the token is in the vault's alone."""
+    spyt = find_spec("spyt")
+    assert spyt is not None
+    assert spyt.origin is not None
+    mine = {name: text for name, text in os.environ.items() if not name.startswith("YT_")}
+    return {
+        **mine,
+        "YT_SECURE_VAULT_YT_TOKEN": "of-the-vault",
+        "SPARK_CONF_DIR": str(Path(spyt.origin).parent / "conf"),
+        # SPYT's own writes a folder logs/ where it is started.
+        "LOG4J_CONFIGURATION_FILE": str(Path(session.__file__).with_name("log4j2.properties")),
+        "PYSPARK_PYTHON": sys.executable,
+        "YTSTREAM_SUBMIT_ARGS": submit_args(),
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
+
+
+def test_the_lock_is_free_before_spark_closes(
+    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = provisioned_of("at_least_once")
+    lock = InstanceLock(connection.client, connection.settings.consumer)
+    held: list[int] = []
+
+    def run(_: Connection, at_end: ExitStack) -> None:
+        held.append(len(list(lock.holders())))
+        at_end.callback(lambda: held.append(len(list(lock.holders()))))
+
+    monkeypatch.setattr(supervisor, "run", run)
+    assert run_command.COMMAND.run is not None
+    run_command.COMMAND.run(connection, argparse.Namespace(dry_run=False))
+    assert held == [1, 0]
+
+
+def test_a_spark_that_closes_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a command that is called in another program would end that as well."""
+    left: list[int] = []
+    monkeypatch.setattr("os._exit", left.append)
+    session.close(cast(SparkSession, _Closing(0.0)))
+    jvm_process.leave_if_hung(3)
+    assert left == []
+
+
+def test_a_spark_that_hangs_is_given_up_and_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="job")
+    monkeypatch.setattr(session, "CLOSE_SECONDS", 0.1)
+    hanging = _Closing(3600.0)
+    session.close(cast(SparkSession, hanging))
+    assert "Spark does not close within 0 s; this process ends anyway" in caplog.text
+    hanging.over.set()
+    while any(thread.name == jvm_process.CLOSING for thread in threading.enumerate()):
+        time.sleep(0.01)
+
+
+class _Closing:
+    """A session that takes so long to stop, or until ``over``."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.over = seconds, threading.Event()
+
+    def stop(self) -> None:
+        self.over.wait(self.seconds)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("start", [BY_PYTHON, BY_SPARK_SUBMIT], ids=["python", "spark-submit"])
+def test_a_process_ends_with_its_own_code_whatever_spark_does(
+    tmp_path: Path, start: list[str]
+) -> None:
+    """Both end, Python and the JVM, and all lines come out."""
+    runtime = Path(ytstream.__file__).parents[1]
+    process = subprocess.Popen(
+        [*start, str(Path(__file__).with_name("hanging_worker.py"))],
+        env=_environment(runtime, ROOT),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        _kill_group(process)
+    assert process.returncode == 3
+    lines = printed.splitlines()
+    assert "the last line" in lines
+    (number,) = (line.split()[1] for line in lines if line.startswith("jvm "))
+    deadline = time.monotonic() + 30
+    while _is_alive(number):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _is_alive(number: str) -> bool:
+    try:
+        status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def _kill_group(process: subprocess.Popen[Any]) -> None:
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        return
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_driver_as_on_a_cluster_commits_and_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """spark-submit's JVM has started it, and its token is in the vault's variable alone."""
+    # They generate a project, for which the environment of Spark 3.5 has no cookiecutter.
+    from tests.faults.crash_matrix.cases import Variant
+    from tests.faults.crash_matrix.play import project_of, staged
+
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    variant = Variant("transactional", "map", 1)
+    log = tmp_path / "driver.log"
+    with staged(variant, root := project_of(variant, tmp_path), tmp_path) as stage:
+        stage.fill()
+        local = [
+            f"--conf={key}={value}"
+            for key, value in spark_conf.filled(iter(spark_conf.LOCAL), {}).items()
+        ]
+        with log.open("w", encoding="utf-8") as out:
+            process = subprocess.Popen(
+                [*BY_SPARK_SUBMIT, *local, str(root / "main.py"), "--config=config/local.toml"],
+                env=_environment(root / "src", root) | {"YT_PROXY": stage.cluster.http},
+                cwd=root,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not drained(stage.connection)():
+                said = log.read_text(encoding="utf-8")
+                assert process.poll() is None, said
+                assert time.monotonic() < deadline, said
+                time.sleep(0.4)
+            ended = stop_request.stop(stage.connection, print)
+            assert ended == f"the job has ended: {supervisor.STOPPED}"
+            assert process.wait(PATIENCE_SECONDS) == 0
+        finally:
+            _kill_group(process)
+        assert "of-the-vault" not in log.read_text(encoding="utf-8")
+        assert stage.count() == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A total's write gets no reply: cancelling does not reach the task, nor Spark's own end."""
+    from tests.faults.crash_matrix.cases import Variant
+    from tests.faults.crash_matrix.play import project_of, staged
+
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    variant = Variant("transactional", "aggregate", 1)
+    root = project_of(variant, tmp_path)
+    with (root / "config/local.toml").open("r+", encoding="utf-8") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(f"stall_seconds = 60\n{text}")
+    with staged(variant, root, tmp_path) as stage:
+        settings, faults = stage.connection.settings, stage.cluster.client.faults
+        driver = stage.start("hangs.log")
+        where = {"path": settings.outputs["output"]}
+        held = faults.add(method="ModifyRows", where=where, action="hold")
+        stage.fill()
+        stage.wait_hit(held, driver)
+        # 0 after `stall_seconds`; 1 if the client's own time is over before: the batch has failed.
+        assert driver.stop() in (0, 1), driver.tail()
+        assert not list(InstanceLock(stage.connection.client, settings.consumer).holders())
+        stage.start("next.log")
+        stage.drain()
+        stage.follow()
+        assert stage.count() == (0, 0)

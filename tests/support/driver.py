@@ -1,0 +1,292 @@
+"""A driver without Spark: its batches leave on the cluster what Spark, SPYT and the runtime leave.
+
+Nothing is transformed. Each batch notes the rows that it reads in the ledger and, for jobs with
+state, in the state, so that both tell which rows were read, in which order and how often.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from yt.wrapper.driver import make_request
+
+from ytstream.cluster.client import Client, cluster_name
+from ytstream.connector.tablet_transactions import Tablets
+from ytstream.guarantees import guarantee_of
+from ytstream.job import Connection
+from ytstream.ledger import positions
+from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
+from ytstream.ledger.offsets import Rows
+from ytstream.ledger.positions import Select
+from ytstream.outputs.audit import Range, Ranges, ranges
+from ytstream.query.batch import close_batch, moved, verify_head, write_head
+from ytstream.query.offset_check import verify_start
+from ytstream.recovery import repositioning, spark_logs
+from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.epoch import Epoch
+from ytstream.recovery.start import prepare
+from ytstream.settings.job_settings import Settings
+from ytstream_tools.demo.demo_tables import produce
+
+#: What a batch writes, in its order. In a transaction the head is seen only when it commits.
+STEPS = {
+    True: ("offsets", "state", "commits", "head"),
+    False: ("offsets", "state", "head", "commits"),
+}
+#: Queue, partition, first row, row after the last one.
+Read = tuple[str, int, int, int]
+
+BID = {"event_id": "e", "auction": 1, "bidder": 1, "price": 1, "date_time": 1}
+
+
+class Outcome(NamedTuple):
+    """How many rows were lost, and how many were read again."""
+
+    lost: int
+    repeated: int
+
+
+EXACT = Outcome(lost=0, repeated=0)
+
+
+@dataclass
+class Driver:
+    """One process after the other that runs the job."""
+
+    connection: Connection
+    tablets: Tablets
+    epoch: Epoch = field(default_factory=Epoch)
+    #: The watermark after a batch, in milliseconds.
+    watermark: int = 0
+    #: Whether a batch leaves no row in the state, by Spark's count.
+    is_emptied: bool = False
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster."""
+        return self.connection.client
+
+    @property
+    def settings(self) -> Settings:
+        """The job's settings."""
+        return self.connection.settings
+
+    @property
+    def folder(self) -> str:
+        """The checkpoint folder of the last start."""
+        return path_of(self.settings, self.epoch.number)
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings, as an edit of the configuration would."""
+        settings = replace(self.settings, **changes)
+        self.connection = replace(self.connection, settings=settings)
+
+    def redeclare(self, **changes: Any) -> None:
+        """Change the job's declaration, as an edit of job.py would."""
+        job = replace(self.connection.job, **changes)
+        self.connection = replace(self.connection, job=job, guarantee=guarantee_of(job))
+
+    def start(self, *, anew: bool = False) -> list[str]:
+        """Commit a start; return what it says. ``anew``: in another process."""
+        self.epoch = Epoch() if anew else self.epoch
+        self.epoch, notes = prepare(self.connection, self.tablets, self.epoch)
+        return list(notes)
+
+    def rewind(self, to: str, *rows: str, overwrite: bool = False) -> list[str]:
+        """Rewind the job, which is stopped."""
+        return repositioning.rewind(self.connection, self.tablets, to, rows, overwrite=overwrite)
+
+    def migrate(self) -> list[str]:
+        """Migrate the job, which is stopped."""
+        return repositioning.migrate(self.connection, self.tablets)
+
+    def send(self, count: int, *queues: str) -> None:
+        """Append ``count`` rows to each partition of each queue, or of the queues given."""
+        for queue in queues or self.settings.queues:
+            tablets = int(self.client.get(f"{queue}/@tablet_count"))
+            produce(self.client, queue, [BID] * (count * tablets), tablets)
+
+    def batch(
+        self, last_step: str | None = None, before_head: Callable[[], None] = lambda: None
+    ) -> None:
+        """Run one batch; die after ``last_step`` of STEPS."""
+        number, ends = self._plan()
+        planned = self._planned(number, ends)
+        for step in STEPS[self.connection.guarantee.in_transaction]:
+            if step == "state" and self.connection.job.kind.is_stateful:
+                read = [*self._state(number), *_listed(planned)]
+                self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
+            if step == "head":
+                before_head()
+                self._commit(number, ends, planned)
+            if step == "commits":
+                text = f'v1\n{{"nextBatchWatermarkMs":{self.watermark}}}'
+                write(self.client, f"{self.folder}/commits/{number}", text)
+            if step == last_step:
+                return
+
+    def confirm(self, ends: Rows) -> None:
+        """Move the consumer behind a batch, as SPYT does: a batch late, and without a look."""
+        for path, rows in zip(self.settings.queues, ends, strict=True):
+            for partition, end in rows.items():
+                self.client.advance_queue_consumer(
+                    self.settings.consumer, path, partition, None, end
+                )
+
+    def consumed(self) -> dict[int, int]:
+        """Return where the consumer is in the partitions of the one queue."""
+        (queue,) = positions.read(self.client, self.settings).queues
+        return dict(queue.consumed)
+
+    def run(self, count: int, *, anew: bool = False) -> None:
+        """Start, and read ``count`` more rows of each partition in one batch."""
+        self.start(anew=anew)
+        self.send(count)
+        self.batch()
+
+    def read(self) -> list[Read]:
+        """Return which rows were read, in their order, by the ledger."""
+        rows = self.client.select_rows(
+            f'number, queues from [{self.settings.ledger}] where kind = "batch"'
+        )
+        return [
+            (str(queue["path"]), int(partition), int(pair[0]), int(pair[1]))
+            for row in sorted(rows, key=lambda row: int(row["number"]))
+            for queue in row["queues"]
+            for partition, pair in sorted(queue["rows"].items())
+        ]
+
+    def outcome(self) -> Outcome:
+        """Return how many rows were lost and how many repeated, by the ledger and by the state."""
+        head = positions.read(self.client, self.settings).head
+        assert head is not None
+        if self.connection.job.kind.is_stateful:
+            assert self._state(head.batch + 1) == self.read()
+        return self.by_ledger()
+
+    def by_ledger(self) -> Outcome:
+        """Return how many rows were lost and how many repeated, by the ledger alone."""
+        read = self.read()
+        lost = repeated = 0
+        for queue in positions.read(self.client, self.settings).queues:
+            for partition, upper in enumerate(queue.upper):
+                at = 0
+                for path, p, first, end in read:
+                    if (path, p) == (queue.path, partition):
+                        lost, repeated = lost + max(0, first - at), repeated + max(0, at - first)
+                        at = end
+                lost += upper - at
+        return Outcome(lost, repeated)
+
+    def standing(self) -> tuple[Any, ...]:
+        """Return what the last start has decided: head, queues, consumer and checkpoint."""
+        found, client = positions.read(self.client, self.settings), self.client
+        assert found.head is not None
+        assert (found.head.epoch, found.head.owner) == (self.epoch.number, self.epoch.owner)
+        assert found.head.folder == self.epoch.number
+        folders = [str(name) for name in client.list(self.settings.checkpoint)]
+        assert str(self.epoch.number) in folders
+        assert sum(map(str.isdigit, folders)) <= 2
+        head = replace(found.head, epoch=0, owner="", folder=0)
+        return head, found.queues, found.consumer_marker, client.get(self.folder)
+
+    def _plan(self) -> tuple[int, Rows]:
+        """Plan a batch to the queues' ends, or return the one that was planned and not done."""
+        log = spark_logs.numbers(self.client, f"{self.folder}/offsets")
+        done = spark_logs.numbers(self.client, f"{self.folder}/commits")
+        if log and log[-1] not in done:
+            return log[-1], spark_logs.planned(self.client, self.folder, log[-1]).ends
+        if log and not self.connection.guarantee.in_transaction:
+            self.confirm(spark_logs.planned(self.client, self.folder, log[-1]).ends)
+        found = positions.read(self.client, self.settings)
+        number = log[-1] + 1 if log else 0
+        ends = [dict(enumerate(queue.upper)) for queue in found.queues]
+        partitions = int(self.connection.job.shuffle_partitions)
+        write(self.client, f"{self.folder}/offsets/{number}", offsets_text(ends, partitions))
+        return number, ends
+
+    def _planned(self, number: int, ends: Rows) -> Ranges:
+        """Return what Spark reads: from the end of the batch before, or from the consumer."""
+        if spark_logs.numbers(self.client, f"{self.folder}/offsets")[0] < number:
+            begins: Rows = spark_logs.planned(self.client, self.folder, number - 1).ends
+        else:
+            queues = positions.read(self.client, self.settings).queues
+            begins = [queue.consumed for queue in queues]
+        return {
+            path: {
+                p: Range(begin.get(p, 0), row) for p, row in end.items() if row > begin.get(p, 0)
+            }
+            for path, begin, end in zip(self.settings.queues, begins, ends, strict=True)
+        }
+
+    def _commit(self, number: int, ends: Rows, planned: Ranges) -> None:
+        cluster, now = cluster_name(self.client), datetime.now(UTC)
+        pairs = {
+            path: {p: (rows.first, rows.end) for p, rows in partitions.items()}
+            for path, partitions in planned.items()
+        }
+        name = batch_name(self.epoch.number, number)
+
+        def verified(select: Select) -> Head:
+            head = verify_head(self.connection, select, self.epoch, cluster, number)
+            wanted = ranges(name, self.settings.queues, head.ends, ends)
+            verify_start(name, wanted, [*planned.values()])
+            return head
+
+        ledger, consumer = self.settings.ledger, self.settings.consumer
+        done = BatchRow(pairs, {"output": 0}, now, now)
+        is_stateful = self.connection.job.kind.is_stateful
+        state = len(self._state(number + 1)) if is_stateful else None
+        state = 0 if self.is_emptied else state
+        if not self.connection.guarantee.in_transaction:
+            after = moved(verified(self.client.select_rows), number, planned, state)
+            close_batch(self.tablets, verified, consumer, ledger, after, done)
+            return
+        with self.tablets.transaction() as transaction:
+            after = moved(verified(transaction.select), number, planned, state)
+            write_head(transaction, ledger, after, done)
+            for path, partition, first, end in _listed(planned):
+                transaction.advance(consumer, path, partition, first, end)
+
+    def _state(self, version: int) -> list[Read]:
+        """Read a version of the state; Spark prefers a snapshot to a delta."""
+        if version == 0:
+            return []
+        folder = f"{self.folder}/state/0/0"
+        found = self.client.get(folder)
+        text = found.get(f"{version}.snapshot", found.get(f"{version}.delta"))
+        return [(q, p, a, b) for q, p, a, b in json.loads(text)]
+
+    def _set(self, name: str, text: str) -> None:
+        put(self.client, f"{self.folder}/{name}", text)
+
+
+def offsets_text(ends: Rows, shuffle_partitions: int = 2) -> str:
+    """Return an entry of Spark's offset log."""
+    conf = {"spark.sql.shuffle.partitions": str(shuffle_partitions)}
+    lines = [{"partitions": {str(p): end - 1 for p, end in rows.items()}} for rows in ends]
+    metadata = {"batchWatermarkMs": 0, "conf": conf}
+    return "\n".join(["v1", *map(json.dumps, [metadata, *lines])])
+
+
+def put(client: Any, path: str, text: str = "") -> None:
+    """Write a node that nothing reads as a file: one request instead of ten."""
+    client.set(path, text, recursive=True)
+
+
+def write(client: Client, path: str, text: str) -> None:
+    """Write a file, and the folders above it: two requests instead of the client's eleven."""
+    client.create("file", path, recursive=True, force=True)
+    make_request("write_file", {"path": path}, data=text.encode(), client=client)
+
+
+def _listed(planned: Ranges) -> list[Read]:
+    return [
+        (path, partition, rows.first, rows.end)
+        for path, partitions in planned.items()
+        for partition, rows in sorted(partitions.items())
+    ]

@@ -1,0 +1,121 @@
+"""The example jobs of the template, as the answers of a user would combine them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+
+from ytstream import Job
+from ytstream.settings.job_settings import Settings
+from ytstream_tools.demo.sample import Sample
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+
+STATELESS = ("map", "join")
+STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
+#: Every (guarantee, processing) that the template offers.
+PAIRS = (
+    *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
+    ("idempotent", "map"),
+    *(("at_least_once", processing) for processing in ("map", "join")),
+    *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
+)
+
+#: One row in so many is odd: none is.
+_NONE = 10**18
+
+
+@dataclass(frozen=True)
+class Example:
+    """One job with the rows to try it with."""
+
+    job: Job
+    sample: Sample
+
+
+@cache
+def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool = False) -> Example:
+    """Load the files that a project with these answers would have.
+
+    Without ``rejects`` the job has no REJECT, and its sample no row that would be rejected.
+    """
+    keyed = ""
+    if guarantee == "idempotent":
+        keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
+    package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
+    tables = _load(package, "tables", f"{processing}/tables{keyed}.py")
+    transform = _load(package, "transform", f"{processing}/transform{keyed}.py")
+    # In this order: expected.py may import rows.py.
+    rows = _load(package, "rows", _own_or_shared(processing, "rows.py"))
+    if not rejects:
+        rows.ODD = _NONE
+    expected = _load(package, "expected", f"{processing}/expected.py")
+    job = Job(
+        name=f"{processing}-of-bids",
+        processing=processing,
+        guarantee=guarantee,
+        queue=tables.QUEUE,
+        outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
+        transform=transform.transform,
+        reject=transform.REJECT if rejects else {},
+        reference=getattr(tables, "REFERENCE", ()),
+        shuffle_partitions=2,
+    )
+    sample = Sample(
+        rows=rows.rows,
+        event_time=rows.EVENT_TIME,
+        expected=expected.expected,
+        others={"rejected": expected.rejected},
+        reference=getattr(rows, "REFERENCE", ()),
+    )
+    return Example(job, sample)
+
+
+def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int = 1) -> Settings:
+    """Return settings with all objects of the job in the Cypress folder ``root``."""
+    return Settings(
+        proxy=proxy,
+        queues=tuple(f"{root}/queue-{number}" for number in range(queues)),
+        consumer=f"{root}/consumer",
+        checkpoint=f"{root}/checkpoint",
+        ledger=f"{root}/ledger",
+        outputs={name: f"{root}/{name}" for name in job.outputs},
+        reference=f"{root}/reference" if job.reference else None,
+        create_queues=True,
+        trigger_seconds=0.2,
+        max_rows_per_partition=2_000,
+        dyn_batch_size=1_000,
+    )
+
+
+def _package(name: str) -> str:
+    """Make the package that the files are loaded into, and return its name."""
+    package = ModuleType(name)
+    package.__path__ = []
+    sys.modules[name] = package
+    return name
+
+
+def _own_or_shared(processing: str, name: str) -> str:
+    """Return the file that the project's include takes: the processing's, else the shared one."""
+    own = f"{processing}/{name}"
+    return own if (TEMPLATES / own).is_file() else f"shared/{name}"
+
+
+def _load(package: str, name: str, path: str) -> Any:
+    spec = spec_from_file_location(f"{package}.{name}", TEMPLATES / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    # No Python worker of Spark could import it.
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    return module
