@@ -1,7 +1,17 @@
-"""The answers, checked as a whole: what is wrong, in which option, and what to do."""
+"""The answers: which ones there are, and what is wrong with those that are given.
+
+They are checked as a whole. A problem says what is wrong, in which option, and what to do.
+
+An organisation gives the answers of SETTINGS once for all its jobs. No question asks for them:
+cookiecutter asks for each public name of cookiecutter.json, and cruft forgets the private ones at
+an update (``_generate_output`` of cruft/_commands/utils/generate.py). So ``settings`` reads them
+from where the other answers come from. cruft stores them with the others.
+"""
 
 from __future__ import annotations
 
+import difflib
+import json
 import keyword
 import re
 import sys
@@ -9,17 +19,58 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from cookiecutter.config import get_user_config
 from slugify import slugify
 
-from . import organisation, text, versions
-from .problem import Problem
+from . import text, versions
 from .rules import RULES, pair_problem
 from .text import shown
 
 Answers = Mapping[str, str]
 
-TEMPLATE = Path(__file__).resolve().parent.parent
+_OPTIONS = Path(__file__).resolve().parent.parent / "cookiecutter.json"
+
+
+class Problem(NamedTuple):
+    """One line for the user, the option that it is about, and a good answer if there is one."""
+
+    text: str
+    option: str = ""
+    fix: tuple[str, str] | None = None
+
+
+class Setting(NamedTuple):
+    """An answer of an organisation: what it sets, the pattern of good values, and a hint."""
+
+    what: str
+    pattern: str
+    expected: str
+
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+_NAME_EXPECTED = "give a name of letters a-z, digits and _ . -"
+
+#: By their public names. All are optional.
+SETTINGS = {
+    "account": Setting("`account` of config/production.toml", _NAME, _NAME_EXPECTED),
+    "pool": Setting("`pool` of config/production.toml", _NAME, _NAME_EXPECTED),
+    "proxy_role": Setting("`proxy_role` of config/production.toml", _NAME, _NAME_EXPECTED),
+    "ci_image": Setting(
+        "the container that CI runs in",
+        # No `latest`: what runs tomorrow would not be what ran today.
+        r"(?!.*:latest$)[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?"
+        r"(:[\w][\w.-]*|(:[\w][\w.-]*)?@sha256:[0-9a-f]{64})",
+        "give registry/name:tag or registry/name@sha256:..., another tag than latest",
+    ),
+    "package_index": Setting(
+        "the package index of `make setup` and CI",
+        r"https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*/?",
+        "give its address alone, such as https://index.example.com/simple: a user name and a token"
+        " come from the environment or the settings of pip, never from a file of the repository",
+    ),
+}
 
 FALLBACK_SLUG = "ytstream-job"
 LONGEST_SLUG = 64
@@ -78,6 +129,73 @@ _INSTALLED = frozenset(_MODULES.split()) | {
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"test"}
 
 
+def offered() -> dict[str, Any]:
+    """Return the options: a list of choices, or a default."""
+    return public(json.loads(_OPTIONS.read_text(encoding="utf-8")))
+
+
+def public(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a context, without cookiecutter's variables and the template's own."""
+    return {name: value for name, value in context.items() if not name.startswith("_")}
+
+
+def unknown(given: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each answer that cookiecutter would drop without a message.
+
+    It drops names that are not options, and all of a list but its first element. Private names are
+    not checked: cruft hands in those of an earlier render.
+    """
+    options = offered()
+    known = {**options, **dict.fromkeys(SETTINGS, "")}
+    for name, value in given.items():
+        if name.startswith("_") or name in SETTINGS:
+            continue
+        if name in options:
+            if not isinstance(value, str):
+                yield Problem(f"{name} is not text; give one string", name)
+            continue
+        near = difflib.get_close_matches(_snake(name), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"give {', '.join(options)}"
+        problem = Problem(f"{_plain(name)} is not an option; {hint}", near[0] if near else "")
+        if near and isinstance(value, str) and _fits(value, known[near[0]]):
+            problem = problem._replace(fix=(near[0], value))
+        yield problem
+
+
+def _snake(name: str) -> str:
+    """Return queue_paths for queuePaths, queue-paths and QUEUE_PATHS."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", "_", name).lower()
+
+
+def _plain(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else shown(name)
+
+
+def _fits(value: str, option: Any) -> bool:
+    return not isinstance(option, list) or value in option
+
+
+def settings(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], configured: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return each setting: as given, else as cruft recorded it, else as configured, else ""."""
+    sources = (given, recorded, configured)
+    return {name: next((one[name] for one in sources if name in one), "") for name in SETTINGS}
+
+
+def configuration(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of cookiecutter, which serves all templates.
+
+    It is the file of ``--config-file``, of COOKIECUTTER_CONFIG, or the one in the home.
+    """
+    file = arguments.get("config_file")
+    found: dict[str, Any] = get_user_config(
+        config_file=str(file) if file else None,
+        default_config=arguments.get("default_config") or False,
+    )
+    return found
+
+
 def slug(project_name: str) -> str:
     """Return a default for project_slug that is always accepted, in any alphabet of the name."""
     words = slugify(project_name, max_length=LONGEST_SLUG - len("job-"), word_boundary=True)
@@ -107,7 +225,7 @@ def found(options: Answers) -> list[Problem]:
         *_path_problems(queues(options), options["cypress_root"]),
         *(Problem(problem, "yt_proxy") for problem in proxy_problems(options["yt_proxy"])),
         *pair_problems(options),
-        *organisation.problems(options),
+        *_setting_problems(options),
     ]
 
 
@@ -127,7 +245,7 @@ def _unusable(options: Answers) -> Iterator[Problem]:
     for name, value in options.items():
         if not isinstance(value, str):
             yield Problem(f"{name} is not text; give a string", name)
-        elif not value and name in organisation.SETTINGS:
+        elif not value and name in SETTINGS:
             continue
         elif not value.strip():
             what = "give it a value, or leave it out to take the default"
@@ -234,3 +352,14 @@ def pair_problems(options: Answers) -> Iterator[Problem]:
             "guarantee",
             ("guarantee", "transactional"),
         )
+
+
+def _setting_problems(options: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield why the project cannot use a setting. A value that may be a secret is not shown."""
+    for name, setting in SETTINGS.items():
+        value = options.get(name, "")
+        if not isinstance(value, str):
+            yield Problem(f"{name} is not text; give a string", name)
+        elif value and not re.fullmatch(setting.pattern, value, re.ASCII):
+            told = name if re.search(r"[@?#%:]", value) else f"{name} {shown(value)}"
+            yield Problem(f"{told} cannot be {setting.what}; {setting.expected}", name)

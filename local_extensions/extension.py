@@ -1,4 +1,4 @@
-"""The extension that cookiecutter loads, and what its filters refuse.
+"""The extension that cookiecutter loads: its filters and globals, and how Jinja loads templates.
 
 Every filter for free text gives the *inside* of a double-quoted string, and the quotes are in the
 template: ``name = "{{ cookiecutter.project_name | toml }}"``. So a template file is valid in its
@@ -7,27 +7,23 @@ own language before it is rendered.
 
 from __future__ import annotations
 
+import importlib
+import os
+import shutil
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
-from jinja2 import Environment
+from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache
 from jinja2.ext import Extension
 
-from . import (
-    answers,
-    bytecode,
-    commands,
-    options,
-    organisation,
-    origin,
-    reloading,
-    rules,
-    text,
-    versions,
-    wheels,
-)
-from .callers import Call, current_call
-from .problem import Problem
+from . import answers, command_line, rules, text, versions, wheels
+from .command_line import TEMPLATE, Call, current_call
+
+# Python keeps the extension's own bytecode there. git ignores it, and `forget_the_extension`
+# removes it.
+_CACHE = Path(__file__).parent / "__pycache__"
 
 
 class TemplateExtension(Extension):
@@ -54,13 +50,13 @@ class TemplateExtension(Extension):
             "own_packages": wheels.requirements,
             "ytstream_version": wheels.version("ytstream"),
             "wheels_builder": str(wheels.__file__),
-            "template_version": origin.VERSION,
-            "template_commit": lambda: origin.commit(answers.TEMPLATE),
+            "template_version": versions.TEMPLATE_VERSION,
+            "template_commit": lambda: versions.commit(TEMPLATE),
         }
-        reloading.forget_the_extension()
-        environment.bytecode_cache = bytecode.cache()
         call = current_call()
-        if problems := list(options.problems(call.given)):
+        forget_the_extension()
+        environment.bytecode_cache = compiled_templates()
+        if problems := list(answers.unknown(call.given)):
             _refuse(call, {}, problems)
         _check_replayed(call)
 
@@ -68,13 +64,12 @@ class TemplateExtension(Extension):
 def _check_replayed(call: Call) -> None:
     """Refuse answers that come from a replay file and would not give a working project.
 
-    They are not asked for, so ``checked`` does not see them. Where the file lacks an option,
-    cookiecutter asks for it first, and makes another extension before it writes.
+    ``checked`` does not see them, because cookiecutter renders no private variable again.
 
     Raises what ``_refuse`` raises.
     """
-    answered = options.public(call.replayed)
-    is_whole = answered and options.offered().keys() <= answered.keys()
+    answered = answers.public(call.replayed)
+    is_whole = answered and answers.offered().keys() <= answered.keys()
     if is_whole and (problems := answers.found(answered)):
         _refuse(call, answered, problems)
 
@@ -83,14 +78,16 @@ def checked(given: dict[str, Any]) -> str:
     """Refuse answers that would not give a working project, all of them at once.
 
     Runs as cookiecutter's first private variable: by then every option is answered, and no folder
-    is made yet. The answers are put into their stored form here, and the organisation's beside
-    them, so that replay files, .cruft.json and the project agree.
+    is made yet. ``given`` gets the answers in their stored form, and those of the organisation, so
+    that replay files, .cruft.json and the project agree.
 
     Raises what ``_refuse`` raises, with one line per problem, and the command that keeps the
     others.
     """
     call = current_call()
-    stored = answers.stored({**options.public(given), **organisation.values(call)})
+    configured = answers.configuration(call.arguments).get("default_context") or {}
+    settings = answers.settings(call.given, call.stored, configured)
+    stored = answers.stored({**answers.public(given), **settings})
     if problems := answers.found(stored):
         _refuse(call, stored, problems)
     given.update(stored)
@@ -100,27 +97,58 @@ def checked(given: dict[str, Any]) -> str:
 def after_the_pair(default: str, given: dict[str, Any]) -> str:
     """Return ``default``, of the first question after both, unless the pair cannot be.
 
-    cookiecutter renders the questions in their order: what was given for later ones is in its call
-    alone.
+    cookiecutter renders the questions in their order. Answers to later ones are in the call only.
 
     Raises what ``_refuse`` raises, for a guarantee that does not go with the processing.
     """
-    answered = options.public(given)
+    answered = answers.public(given)
     if problems := list(answers.pair_problems(answered)):
         _refuse(current_call(), answered, problems)
     return default
 
 
-def _refuse(call: Call, answered: dict[str, str], problems: list[Problem]) -> None:
+def _refuse(call: Call, answered: dict[str, str], problems: list[answers.Problem]) -> None:
     """End the call with one message: a line per problem, and the command that keeps the others.
 
     A ClickException is the one error of an extension that cookiecutter's command line shows as a
-    message and not as a traceback. cruft's (typer) shows that one as a traceback, too.
+    message and not as a traceback. cruft's (typer) shows a traceback for it.
 
     Raises click.ClickException; under cruft SystemExit.
     """
-    again = commands.keeping(call, answered, problems)
+    again = command_line.keeping(call, answered, problems)
     lines = [*answers.shortened(problems), f"to keep the other answers, type: {again}"]
     if call.command.startswith("cruft"):
         raise SystemExit("Error: " + "\n".join(lines))
     raise click.ClickException("\n".join(lines))
+
+
+def compiled_templates() -> BytecodeCache | None:
+    """Return Jinja's cache on the disk, or None if Python does not write bytecode there either.
+
+    Compiling the templates took a fourth of the time of a render. Jinja takes an entry only if the
+    template's text is the same, and replaces whole files.
+    """
+    if sys.dont_write_bytecode:
+        return None
+    try:
+        _CACHE.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return FileSystemBytecodeCache(str(_CACHE)) if os.access(_CACHE, os.W_OK) else None
+
+
+def forget_the_extension() -> None:
+    """Under cruft, let the next render import the extension from its files again.
+
+    `cruft update` checks the recorded and the new commit out into one folder, one after the other.
+    Python would give the new commit the modules of the recorded one: from ``sys.modules``, or from
+    bytecode, which it takes for current if source files have the same size and the same second.
+    Elsewhere each process renders one commit.
+    """
+    if "cruft" not in sys.modules:
+        return
+    package = __name__.partition(".")[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+    shutil.rmtree(_CACHE, ignore_errors=True)
+    importlib.invalidate_caches()

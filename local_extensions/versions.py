@@ -1,4 +1,4 @@
-"""The one list of pinned versions, each with its reason.
+"""The template's own version and commit, and the one list of pinned versions with their reasons.
 
 The template's and the project's files take their versions from here, through the Jinja globals
 ``pin`` and ``requirement``. `make locks` (tools/locks.py) turns them into the locked requirements
@@ -7,7 +7,12 @@ that are installed. Each scope of SCOPES includes the ones before it.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import NamedTuple
+
+#: What a generated project records, with the commit.
+TEMPLATE_VERSION = "1.0.0"
 
 SPARK_VERSIONS = ("4.1", "3.5")
 SCOPES = ("job", "dev", "sessions", "template")
@@ -153,3 +158,28 @@ def requirements(scope: str, spark: str) -> list[str]:
     """Return requirement lines of ``scope`` and, but for one of ALONE, the scopes before it."""
     wanted = (scope,) if scope in ALONE else SCOPES[: SCOPES.index(scope) + 1]
     return [_line(entry) for entry in PINS if entry.scope in wanted and entry.spark in ("", spark)]
+
+
+def commit(checkout: Path) -> str:
+    """Return the commit that is checked out in this folder; "" if it is not a git checkout.
+
+    Reads git's own files: generating needs no git. See gitrepository-layout(5).
+    """
+    git = checkout / ".git"
+    try:
+        if git.is_file():  # a worktree or a submodule
+            git = checkout / git.read_text().removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text().strip()
+        found = _of_branch(git, head.removeprefix("ref: ")) if head.startswith("ref: ") else head
+    except OSError:
+        return ""
+    return found if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", found) else ""
+
+
+def _of_branch(git: Path, name: str) -> str:
+    """Return the commit of a branch: in a file of its own, or in the list of packed ones."""
+    shared = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+    if (shared / name).is_file():
+        return (shared / name).read_text().strip()
+    packed = (line.split() for line in (shared / "packed-refs").read_text().splitlines())
+    return next((words[0] for words in packed if words[1:] == [name]), "")

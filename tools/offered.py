@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from local_extensions import options, rules
+from local_extensions import answers, rules
 
 
 def main(words: list[str]) -> str:
     """Return what is wrong; "" if the template offers these values and the pair."""
-    offered = options.offered()
+    offered = answers.offered()
     asked = {name.lower(): value for name, _, value in (word.partition("=") for word in words)}
     wrong = [
         f"{name.upper()}={value}: give one of {','.join(offered[name])}"

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from local_extensions import origin, wheels
+from local_extensions import wheels
+from local_extensions.versions import TEMPLATE_VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,7 +22,7 @@ def problems(version: str, root: Path = ROOT) -> Iterator[str]:
     versions = {package.name: wheels.version(package.name) for package in wheels.PUBLISHED}
     for name, found in {
         **versions,
-        "the template (local_extensions/origin.py)": origin.VERSION,
+        "the template (local_extensions/versions.py)": TEMPLATE_VERSION,
     }.items():
         if found != version:
             yield f"{name} is {found}: raise it to {version}"

@@ -10,7 +10,7 @@ from typing import Any
 from cookiecutter.main import cookiecutter
 
 from local_extensions.answers import Answers, found, shortened
-from local_extensions.commands import typed
+from local_extensions.command_line import typed
 from local_extensions.versions import SPARK_VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]

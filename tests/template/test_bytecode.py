@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, FileSystemLoader, nodes
 
-from local_extensions import bytecode
-from local_extensions.extension import TemplateExtension
+from local_extensions import TemplateExtension, extension
 from tests.support.project import PROJECT, ROOT
 
 
@@ -17,7 +16,7 @@ from tests.support.project import PROJECT, ROOT
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return where bytecode goes; there is no such folder yet."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setattr(bytecode, "_FOLDER", tmp_path / "__pycache__")
+    monkeypatch.setattr(extension, "_CACHE", tmp_path / "__pycache__")
     return tmp_path / "__pycache__"
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from local_extensions.origin import VERSION
+from local_extensions.versions import TEMPLATE_VERSION
 from tests.conftest import Generate
 from tests.support.project import ROOT, user_config
 from tests.template.test_makefile import OFFERED, make
@@ -217,10 +217,10 @@ def chosen(known: str) -> list[str]:
 @pytest.mark.parametrize("command", chosen(next(iter(RAN))))
 def test_a_command_that_generates_does_so(tmp_path: Path, template: Path, command: str) -> None:
     """With this repository in the place of ORG/REPO, and its version in that of vX.Y.Z."""
-    git(template, "tag", "--force", f"v{VERSION}")
+    git(template, "tag", "--force", f"v{TEMPLATE_VERSION}")
     for address in ("gh:ORG/REPO", "https://github.com/ORG/REPO"):
         command = command.replace(address, str(template))
-    words = shlex.split(command.replace("vX.Y.Z", f"v{VERSION}"))
+    words = shlex.split(command.replace("vX.Y.Z", f"v{TEMPLATE_VERSION}"))
     configuration(tmp_path, pool="streaming")  # organisation.yaml
     if "--config-file" not in words:
         words += ["--config-file", str(user_config(tmp_path))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions.origin import VERSION
+from local_extensions.versions import TEMPLATE_VERSION as VERSION
 from tests.support.project import user_config
 from tests.template.test_upgrade import commit, cruft, edit, git, template
 from tools import fleet
@@ -53,7 +53,11 @@ def test_a_fleet_is_updated_and_a_conflict_is_refused(
     changed(torn, "Makefile", "COUNT=N       how many", "COUNT=N       our own words: how many")
     makefile = template / "{{cookiecutter.project_slug}}/Makefile"
     edit(makefile, "COUNT=N       how many", "COUNT=N       as many")
-    edit(template / "local_extensions/origin.py", f'VERSION = "{VERSION}"', f'VERSION = "{NEXT}"')
+    edit(
+        template / "local_extensions/versions.py",
+        f'TEMPLATE_VERSION = "{VERSION}"',
+        f'TEMPLATE_VERSION = "{NEXT}"',
+    )
     commit(template, "a release")
     git(template, "tag", f"v{NEXT}")
     (tmp_path / "fleet.txt").write_text(f"{clean}\n# a comment\n{torn}\n{tmp_path}/gone.git\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_extensions import organisation
+from local_extensions.answers import SETTINGS
 from tests.support.project import OPTIONS, ROOT, user_config
 from tests.template.test_upgrade import commit, cruft, git, template
 
@@ -49,9 +49,9 @@ def production(project: Path) -> dict[str, object]:
 
 
 def test_they_are_public_and_no_question_asks_for_them() -> None:
-    assert list(organisation.SETTINGS) == list(ANSWERS)
-    assert not OPTIONS.keys() & organisation.SETTINGS.keys()
-    assert not [name for name in organisation.SETTINGS if name.startswith("_")]
+    assert list(SETTINGS) == list(ANSWERS)
+    assert not OPTIONS.keys() & SETTINGS.keys()
+    assert not [name for name in SETTINGS if name.startswith("_")]
 
 
 @pytest.mark.parametrize("by", ["--config-file", "COOKIECUTTER_CONFIG"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions import origin
+from local_extensions import versions
 
 
 def git(folder: Path, *words: str) -> str:
@@ -27,32 +27,32 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_of_a_branch(checkout: Path) -> None:
-    assert origin.commit(checkout) == git(checkout, "rev-parse", "HEAD")
+    assert versions.commit(checkout) == git(checkout, "rev-parse", "HEAD")
 
 
 def test_of_a_packed_branch(checkout: Path) -> None:
     git(checkout, "tag", "1.0.0", "--annotate", "--message", "a line that begins with ^ is packed")
     git(checkout, "pack-refs", "--all")
-    assert origin.commit(checkout) == git(checkout, "rev-parse", "HEAD")
+    assert versions.commit(checkout) == git(checkout, "rev-parse", "HEAD")
 
 
 def test_of_a_tag_that_is_checked_out(checkout: Path) -> None:
     git(checkout, "tag", "1.0.0")
     git(checkout, "checkout", "--quiet", "1.0.0")
-    assert origin.commit(checkout) == git(checkout, "rev-parse", "HEAD")
+    assert versions.commit(checkout) == git(checkout, "rev-parse", "HEAD")
 
 
 def test_of_a_worktree(checkout: Path) -> None:
     git(checkout, "worktree", "add", "--quiet", "../other", "-b", "other")
     git(checkout.parent / "other", "commit", "--quiet", "--allow-empty", "--message", "second")
-    here, there = origin.commit(checkout), origin.commit(checkout.parent / "other")
+    here, there = versions.commit(checkout), versions.commit(checkout.parent / "other")
     assert there == git(checkout, "rev-parse", "other") != here
 
 
 def test_of_a_branch_without_a_commit(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    assert origin.commit(tmp_path) == ""
+    assert versions.commit(tmp_path) == ""
 
 
 def test_of_a_folder_without_git(tmp_path: Path) -> None:
-    assert origin.commit(tmp_path) == ""
+    assert versions.commit(tmp_path) == ""

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions import commands
-from local_extensions.callers import Call
+from local_extensions.command_line import Call, keeping
 from tests.conftest import Generate
 from tests.support.examples import PAIRS
 from tests.support.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
@@ -189,7 +188,7 @@ def test_the_suggested_command_keeps_every_answer(tmp_path: Path, text: str) -> 
         "ci": "gitlab",
         "license": "MIT",
     }
-    line = commands.keeping(Call(), given, [])
+    line = keeping(Call(), given, [])
     assert line.isprintable()
     config = user_config(tmp_path)
     words = f"{shlex.join(COOKIECUTTER)} --config-file {config} {line.removeprefix('cookiecutter')}"

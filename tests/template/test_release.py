@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions import origin
+from local_extensions.versions import TEMPLATE_VERSION
 from tests.support.project import ROOT
 from tools import release
 
@@ -18,7 +18,7 @@ OUTDATED = ROOT / "templates/make/outdated.mk"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with a changelog of this version, nothing uncommitted."""
-    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {origin.VERSION} (2026-11-23)\n")
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {TEMPLATE_VERSION} (2026-11-23)\n")
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
@@ -31,7 +31,7 @@ def _git(folder: Path, *words: str) -> None:
 
 
 def test_a_version_that_everything_agrees_with_is_released(root: Path) -> None:
-    assert [*release.problems(origin.VERSION, root)] == []
+    assert [*release.problems(TEMPLATE_VERSION, root)] == []
 
 
 def test_packages_template_and_changelog_have_to_have_the_version(root: Path) -> None:
@@ -41,17 +41,17 @@ def test_packages_template_and_changelog_have_to_have_the_version(root: Path) ->
         "ytstream",
         "ytstream-tools",
         "ytstream-doctor",
-        "the template (local_extensions/origin.py)",
+        "the template (local_extensions/versions.py)",
     ]
     assert found[5:] == ['CHANGELOG.md has no heading "## 9.9.9 (YYYY-MM-DD)"']
 
 
 def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
-    _git(root, "tag", f"v{origin.VERSION}")
+    _git(root, "tag", f"v{TEMPLATE_VERSION}")
     (root / "new").touch()
-    assert [*release.problems(origin.VERSION, root)] == [
+    assert [*release.problems(TEMPLATE_VERSION, root)] == [
         "the working tree has changes: commit them",
-        f"the tag v{origin.VERSION} exists",
+        f"the tag v{TEMPLATE_VERSION} exists",
     ]
 
 
@@ -66,10 +66,10 @@ def test_the_tag_is_the_one_that_make_outdated_asks_for(
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "t")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@example.com")
-    assert release.main([origin.VERSION], root) == 0
-    assert f"git push origin v{origin.VERSION}" in capsys.readouterr().out
+    assert release.main([TEMPLATE_VERSION], root) == 0
+    assert f"git push origin v{TEMPLATE_VERSION}" in capsys.readouterr().out
     listed = ["git", "ls-remote", "--tags", "--refs", "."]
     tags = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout
     asked = re.search(r"refs/tags/\S*?(?=\\\()", OUTDATED.read_text(encoding="utf-8"))
     assert asked is not None
-    assert tags.split()[1:] == [asked[0] + origin.VERSION]
+    assert tags.split()[1:] == [asked[0] + TEMPLATE_VERSION]

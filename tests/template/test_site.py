@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions.organisation import SETTINGS
+from local_extensions.answers import SETTINGS
 from tests.support.project import ROOT
 from tests.template.test_generated import CONFIG_KEYS
 from tests.template.test_makefile import OFFERED

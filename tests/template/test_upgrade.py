@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions import origin
-from local_extensions.versions import pin, requirement
+from local_extensions.versions import TEMPLATE_VERSION, pin, requirement
 from tests.support.project import ROOT, user_config
 
 
@@ -229,7 +228,7 @@ def test_a_linked_project_is_updated_from_the_commit_it_records(
         ["git", "rev-parse", "HEAD"], cwd=template, capture_output=True, text=True
     )
     recorded = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["ytstream-template"]
-    assert recorded == {"version": origin.VERSION, "commit": first.stdout.strip()}
+    assert recorded == {"version": TEMPLATE_VERSION, "commit": first.stdout.strip()}
     change(template)
 
     page = (ROOT / "docs/upgrading.md").read_text(encoding="utf-8")
