@@ -1,8 +1,8 @@
 """The command line that renders the template: its answers, and the same command with good ones.
 
-cookiecutter hands an extension no arguments and drops the options that it does not know. cruft
-renders from a clone that it deletes. So ``sys.argv`` is parsed again, by the parser of the tool.
-Who calls a tool from Python has no command line: cookiecutter then drops unknown names silently.
+cookiecutter hands an extension no arguments, and drops names that are not in cookiecutter.json. So
+the extension parses ``sys.argv`` again, with the parser of the tool. A program that calls
+cookiecutter or cruft as a library has no such command line: its unknown names are dropped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Call(NamedTuple):
 
 @functools.cache
 def current_call() -> Call:
-    """Return the command line of this process, without arguments if it is another program's.
+    """Return the command line of this process, or an empty call if it is another program's.
 
     Cached, because cookiecutter runs a hook in the folder of the project: a relative path of the
     command line does not lead to its file there.
@@ -100,9 +100,10 @@ def _renders_the_new_commit() -> bool:
     """Tell which of the two renders of `cruft update` this is.
 
     It renders the recorded commit first, without the answers that are given for the new one, into
-    the folder current_template beside its clone (``update`` of cruft/_commands/update.py).
+    the folder current_template next to its clone (``update`` of cruft/_commands/update.py).
     """
-    return any(any(folder.glob("current_template/*")) for folder in TEMPLATE.parents)
+    clone = next(folder for folder in (TEMPLATE, *TEMPLATE.parents) if (folder / ".git").exists())
+    return any(clone.parent.glob("current_template/*"))
 
 
 def _read(file: str | Path | None) -> dict[str, Any]:
@@ -122,8 +123,8 @@ def _cookiecutter_of(file: Mapping[str, Any]) -> dict[str, Any]:
 def keeping(call: Call, answered: Mapping[str, str], problems: list[answers.Problem]) -> str:
     """Return one line for a POSIX shell: the good answers, the fixed ones, ``...`` for the others.
 
-    ``answered`` is rendered already; answers to later questions are taken from the call as they
-    are. ``cruft update`` takes the others from .cruft.json, so it is given the changed ones only.
+    ``answered`` is rendered already. Answers to later questions come from the call, unrendered.
+    ``cruft update`` takes the others from .cruft.json, so its line has the changed ones only.
     """
     fixed = dict(problem.fix for problem in problems if problem.fix)
     to_answer = {problem.option for problem in problems if not problem.fix}
@@ -147,7 +148,7 @@ def _as_given(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _may_hold_a_secret(name: str, value: str) -> bool:
-    """Tell whether this may be a URL with a token in it. Such an answer is refused in the end."""
+    """Tell whether this may be a URL with a token in it. Such an answer fails a check."""
     return name in _ADDRESSES and not re.fullmatch(r"[\w.+=~:/\s-]*", value, re.ASCII)
 
 
