@@ -15,6 +15,7 @@ import json
 import keyword
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
@@ -25,12 +26,14 @@ from cookiecutter.config import get_user_config
 from slugify import slugify
 
 from . import text, versions
-from .rules import RULES, pair_problem
 from .text import shown
 
 Answers = Mapping[str, str]
 
 _OPTIONS = Path(__file__).resolve().parent.parent / "cookiecutter.json"
+_RULES = Path(__file__).parent.parent / "packages/ytstream/src/ytstream/settings/job_rules.toml"
+#: What the runtime knows of a job, too: the pairs that do not fit, addresses, Spark's settings.
+RULES = tomllib.loads(_RULES.read_text(encoding="utf-8"))
 
 
 class Problem(NamedTuple):
@@ -341,6 +344,13 @@ def proxy_problems(value: str) -> Iterator[str]:
         )
     elif match["port"] and not 1 <= int(match["port"]) <= 65535:
         yield f"yt_proxy {shown(value)}: no port {match['port']}; give one from 1 to 65535"
+
+
+def pair_problem(guarantee: str, processing: str) -> str:
+    """Return why this guarantee cannot hold for this processing; "" when it can."""
+    impossible = RULES["impossible"].get(guarantee, {"reasons": {}})
+    reason = impossible["reasons"].get(processing, "")
+    return impossible["message"].format(processing=processing, reason=reason) if reason else ""
 
 
 def pair_problems(options: Answers) -> Iterator[Problem]:

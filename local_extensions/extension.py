@@ -11,19 +11,21 @@ import importlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache
 from jinja2.ext import Extension
 
-from . import answers, command_line, rules, text, versions, wheels
+from . import answers, command_line, text, versions, wheels
 from .command_line import TEMPLATE, Call, current_call
 
 # Python keeps the extension's own bytecode there. git ignores it, and `forget_the_extension`
 # removes it.
 _CACHE = Path(__file__).parent / "__pycache__"
+_STATELESS = ("map", "join")
 
 
 class TemplateExtension(Extension):
@@ -46,7 +48,7 @@ class TemplateExtension(Extension):
             "action": versions.action,
             "requirement": versions.requirement,
             "locks": versions.LOCKS,
-            "confs": rules.confs,
+            "confs": confs,
             "own_packages": wheels.requirements,
             "ytstream_version": wheels.version("ytstream"),
             "wheels_builder": str(wheels.__file__),
@@ -59,6 +61,26 @@ class TemplateExtension(Extension):
         if problems := list(answers.unknown(call.given)):
             _refuse(call, {}, problems)
         _check_replayed(call)
+
+
+class Conf(NamedTuple):
+    """One setting; ``since`` is the first Spark version that knows it so."""
+
+    key: str
+    value: str
+    reason: str
+    since: str = "3.5"
+
+
+def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
+    """Yield the settings of a job's session and the options of its reader and writer."""
+    state = "stateless" if processing in _STATELESS else "stateful"
+    table = answers.RULES["conf"]
+    listed = [*table["common"], *table[state], *table["guarantee"][guarantee]]
+    session = {conf.key: conf for entry in listed if (conf := Conf(*entry)).since <= spark}
+    yield from session.values()
+    for part in ("reader", f"writer_{state}", "sink"):
+        yield from (Conf(*entry) for entry in table[part])
 
 
 def _check_replayed(call: Call) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from local_extensions import answers, rules
+from local_extensions import answers
 
 
 def main(words: list[str]) -> str:
@@ -17,7 +17,7 @@ def main(words: list[str]) -> str:
         if value and value not in offered[name]
     ]
     chosen = {name: asked.get(name) or offered[name][0] for name in ("guarantee", "processing")}
-    why = rules.pair_problem(**chosen)
+    why = answers.pair_problem(**chosen)
     return "\n".join(wrong) or (why and f"{why}\n  -> give GUARANTEE=transactional")
 
 

@@ -109,14 +109,18 @@ def test_a_repository_says_that_the_template_has_a_newer_version(
 
     for tag in (f"v{VERSION}", "v0.9.0", "v99.0.0-rc1", "nightly"):
         git(template, "tag", "--force", tag)
-    assert outdated() == (0, f"The template has no newer version than {VERSION}.")
+    code, said = outdated()
+    assert (code, f"no newer version than {VERSION}" in said) == (0, True)
     for tag in ("v9.9.0", "v9.10.0"):
         git(template, "tag", tag)
-    line = f"The template has version 9.10.0, this repository is of {VERSION}: "
-    assert outdated() == (2, f"{line}cruft update --checkout v9.10.0")
+    code, said = outdated()
+    assert (code, f"repository is of {VERSION}: " in said) == (2, True)
+    assert said.endswith(" cruft update --checkout v9.10.0")
     assert outdated(GITHUB_ACTIONS="true")[1].startswith("::warning title=Template::The template")
 
     template.rename(tmp_path / "away")
-    assert outdated() == (0, "The template cannot be reached; this says nothing about its version.")
+    code, said = outdated()
+    assert (code, "cannot be reached" in said) == (0, True)
     (project / ".cruft.json").unlink()
-    assert outdated() == (0, "cruft does not know where the template is: cruft link, once")
+    code, said = outdated()
+    assert (code, "cruft link" in said) == (0, True)

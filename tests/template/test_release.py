@@ -43,16 +43,17 @@ def test_packages_template_and_changelog_have_to_have_the_version(root: Path) ->
         "ytstream-doctor",
         "the template (local_extensions/versions.py)",
     ]
-    assert found[5:] == ['CHANGELOG.md has no heading "## 9.9.9 (YYYY-MM-DD)"']
+    (heading,) = found[5:]
+    assert heading.startswith("CHANGELOG.md ")
+    assert '"## 9.9.9 (' in heading
 
 
 def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
     _git(root, "tag", f"v{TEMPLATE_VERSION}")
     (root / "new").touch()
-    assert [*release.problems(TEMPLATE_VERSION, root)] == [
-        "the working tree has changes: commit them",
-        f"the tag v{TEMPLATE_VERSION} exists",
-    ]
+    dirty, taken = release.problems(TEMPLATE_VERSION, root)
+    assert "has changes" in dirty
+    assert f"the tag v{TEMPLATE_VERSION}" in taken
 
 
 def test_a_word_is_no_version(root: Path) -> None:
