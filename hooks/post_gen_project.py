@@ -8,7 +8,7 @@ from pathlib import Path
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 # Of a project that is generated over an existing one; git keeps empty folders of its own.
 NOT_OURS = {".git", ".venv"}
-# Filled in when cookiecutter renders this hook: by then it has forgotten where the template is.
+# Filled in when cookiecutter renders this hook: a hook is not told where the template is.
 WHEELS = "{{ wheels_builder | python }}"
 RUNTIME_FROM: str = "{{ cookiecutter.runtime_from }}"
 
@@ -27,10 +27,10 @@ def tidy(folder: Path) -> None:
 
 
 def vendor(target: Path) -> None:
-    """Build the wheels of the template's own packages; those of an earlier version go."""
+    """Build the wheels of the template's own packages, and remove those of an earlier version."""
     shutil.rmtree(target, ignore_errors=True)
     if RUNTIME_FROM == "wheels":
-        # cruft checks another commit out into the same folder within a second: see `reloading`.
+        # cruft checks another commit out into this folder soon: see `forget_the_extension`.
         sys.dont_write_bytecode = True
         sys.path.insert(0, str(Path(WHEELS).parent))
         builder = importlib.import_module(Path(WHEELS).stem)

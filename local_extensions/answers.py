@@ -53,7 +53,7 @@ class Setting(NamedTuple):
 
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
-_NAME_EXPECTED = "give a name of letters a-z, digits and _ . -"
+_NAME_EXPECTED = "Give a name of letters a-z, digits and _ . -"
 
 #: By their public names. All are optional.
 SETTINGS = {
@@ -65,12 +65,12 @@ SETTINGS = {
         # No `latest`: what runs tomorrow would not be what ran today.
         r"(?!.*:latest$)[a-z0-9][a-z0-9._/-]*(:[0-9]+/[a-z0-9._/-]+)?"
         r"(:[\w][\w.-]*|(:[\w][\w.-]*)?@sha256:[0-9a-f]{64})",
-        "give registry/name:tag or registry/name@sha256:..., another tag than latest",
+        "Give registry/name:tag or registry/name@sha256:..., another tag than latest",
     ),
     "package_index": Setting(
         "the package index of `make setup` and CI",
         r"https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*/?",
-        "give its address alone, such as https://index.example.com/simple: a user name and a token"
+        "Give only its address, such as https://index.example.com/simple: a user name and a token"
         " come from the environment or the settings of pip, never from a file of the repository",
     ),
 }
@@ -85,7 +85,7 @@ _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 
 _PATH = re.compile(RULES["address"]["path"])
 _PATH_EXPECTED = (
-    "give an absolute path such as //home/team/job: single slashes between folders, none at the"
+    "Give an absolute path such as //home/team/job: single slashes between folders, none at the"
     " end, only letters a-z, digits and _ . - + = ~ (no attributes, ranges or wildcards)"
 )
 
@@ -155,11 +155,11 @@ def unknown(given: Mapping[str, Any]) -> Iterator[Problem]:
             continue
         if name in options:
             if not isinstance(value, str):
-                yield Problem(f"{name} is not text; give one string", name)
+                yield Problem(f"{name} is not text. Give one string", name)
             continue
         near = difflib.get_close_matches(_snake(name), known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"give {', '.join(options)}"
-        problem = Problem(f"{_plain(name)} is not an option; {hint}", near[0] if near else "")
+        hint = f"Did you mean {near[0]}?" if near else f"Give {', '.join(options)}"
+        problem = Problem(f"{_plain(name)} is not an option. {hint}", near[0] if near else "")
         if near and isinstance(value, str) and _fits(value, known[near[0]]):
             problem = problem._replace(fix=(near[0], value))
         yield problem
@@ -233,7 +233,7 @@ def found(options: Answers) -> list[Problem]:
 
 
 def shortened(problems: list[Problem]) -> list[str]:
-    """Return a line for each problem; of many with one option the first, and how many more."""
+    """Return a line for each problem, but only the first few with one option, and their number."""
     lines = []
     seen = Counter[str]()
     for problem in problems:
@@ -247,18 +247,18 @@ def shortened(problems: list[Problem]) -> list[str]:
 def _unusable(options: Answers) -> Iterator[Problem]:
     for name, value in options.items():
         if not isinstance(value, str):
-            yield Problem(f"{name} is not text; give a string", name)
+            yield Problem(f"{name} is not text. Give a string", name)
         elif not value and name in SETTINGS:
             continue
         elif not value.strip():
-            what = "give it a value, or leave it out to take the default"
-            yield Problem(f"{name} is empty; {what}", name)
+            what = "Give it a value, or leave it out to take the default"
+            yield Problem(f"{name} is empty. {what}", name)
         # Python decodes arguments that are not UTF-8 into lone surrogates, which no file can hold.
         elif any("\ud800" <= character <= "\udfff" for character in value):
-            yield Problem(f"{name} is not UTF-8 text; type it in a terminal that sends UTF-8", name)
+            yield Problem(f"{name} is not UTF-8 text. Type it in a terminal that sends UTF-8", name)
         elif hidden := text.CONTROL.search(value):
             code = f"U+{ord(hidden[0]):04X} ({text.called(hidden[0])})"
-            what = "a reader does not see it, and a terminal obeys it; leave it out"
+            what = "a reader does not see it, and a terminal obeys it. Leave it out"
             yield Problem(f"{name} has the character {code}: {what}", name)
 
 
@@ -266,13 +266,13 @@ def _slug_problems(value: str) -> Iterator[str]:
     package = value.replace("-", "_")
     if not _SLUG.fullmatch(value):
         yield (
-            f"project_slug {shown(value)} cannot name a package; give lower-case letters a-z,"
+            f"project_slug {shown(value)} cannot name a package. Give lower-case letters a-z,"
             " digits and single - or _ between them, a letter first, such as my-job"
         )
     elif len(value) > LONGEST_SLUG:
-        yield f"project_slug has {len(value)} characters; give at most {LONGEST_SLUG}"
+        yield f"project_slug has {len(value)} characters. Give at most {LONGEST_SLUG}"
     elif keyword.iskeyword(package):
-        yield f"project_slug {shown(value)} is a Python keyword; give another: {value}-job"
+        yield f"project_slug {shown(value)} is a Python keyword. Give another: {value}-job"
     else:
         for names, what in (
             (_STANDARD_LIBRARY, "a module of the standard library"),
@@ -281,8 +281,8 @@ def _slug_problems(value: str) -> Iterator[str]:
         ):
             if package in names or (names is _FOLDERS and package.startswith("test_")):
                 yield (
-                    f"project_slug {shown(value)}: the package {package} would hide {what};"
-                    f" give another: {value}-job"
+                    f"project_slug {shown(value)}: the package {package} would hide {what}."
+                    f" Give another: {value}-job"
                 )
                 return
 
@@ -291,7 +291,7 @@ def _path_problems(paths: list[str], root: str) -> Iterator[Problem]:
     for option, path in [*(("queue_paths", path) for path in paths), ("cypress_root", root)]:
         if not _PATH.fullmatch(path):
             what = f"{shown(path)} is not a plain Cypress path"
-            yield Problem(f"{option}: {what}; {_PATH_EXPECTED}", option)
+            yield Problem(f"{option}: {what}. {_PATH_EXPECTED}", option)
     for problem in _queue_problems(paths):
         yield Problem(f"queue_paths: {problem}", "queue_paths")
     for problem in _root_problems(paths, root) if _PATH.fullmatch(root) else ():
@@ -300,13 +300,13 @@ def _path_problems(paths: list[str], root: str) -> Iterator[Problem]:
 
 def _queue_problems(paths: list[str]) -> Iterator[str]:
     for path in sorted({first for first, second in pairwise(paths) if first == second}):
-        yield f"{shown(path)} is there more than once; name each queue once"
+        yield f"{shown(path)} is there more than once. Name each queue once"
     for path in sorted(set(paths)):
         *folders, _ = accumulate(path.split("/"), "{}/{}".format)
         for folder in sorted({*folders} & {*paths}):
             yield (
                 f"{shown(path)} lies inside {shown(folder)}, but a queue is a table and holds"
-                " nothing; name two tables"
+                " nothing. Name two tables"
             )
 
 
@@ -314,12 +314,12 @@ def _root_problems(paths: list[str], root: str) -> Iterator[str]:
     for path in dict.fromkeys(paths):
         if path == root or _inside(path, root):
             yield (
-                f"{'is' if path == root else 'holds'} the queue {shown(path)}; give the job a"
+                f"{'is' if path == root else 'holds'} the queue {shown(path)}. Give the job a"
                 " folder of its own, which may be removed without losing a queue"
             )
         elif _inside(root, path):
             yield (
-                f"lies inside the queue {shown(path)}, which is a table; give the job a folder of"
+                f"lies inside the queue {shown(path)}, which is a table. Give the job a folder of"
                 " its own"
             )
 
@@ -333,17 +333,17 @@ def proxy_problems(value: str) -> Iterator[str]:
     match = _PROXY.fullmatch(value)
     if "@" in value:
         yield (
-            "yt_proxy has a user name or a token before the @; give the address alone: the token"
+            "yt_proxy has a user name or a token before the @. Give only the address: the token"
             " comes from the environment, YT_TOKEN, never from a file"
         )
     elif not match:
         what = f"yt_proxy {shown(value)}" if _NO_SECRET.fullmatch(value) else "yt_proxy"
         yield (
-            f"{what} is not an address; give a cluster's name, a host or host:port"
+            f"{what} is not an address. Give a cluster's name, a host or host:port"
             " (yt.example.com:80), with http:// or https:// if need be, without a path"
         )
     elif match["port"] and not 1 <= int(match["port"]) <= 65535:
-        yield f"yt_proxy {shown(value)}: no port {match['port']}; give one from 1 to 65535"
+        yield f"yt_proxy {shown(value)}: no port {match['port']}. Give one from 1 to 65535"
 
 
 def pair_problem(guarantee: str, processing: str) -> str:
@@ -358,7 +358,7 @@ def pair_problems(options: Answers) -> Iterator[Problem]:
     processing = options["processing"]
     if why := pair_problem(options["guarantee"], processing):
         yield Problem(
-            f"{why}; transactional is exactly once for {processing} too",
+            f"{why}. Guarantee transactional is exactly once for {processing} too",
             "guarantee",
             ("guarantee", "transactional"),
         )
@@ -369,7 +369,7 @@ def _setting_problems(options: Mapping[str, Any]) -> Iterator[Problem]:
     for name, setting in SETTINGS.items():
         value = options.get(name, "")
         if not isinstance(value, str):
-            yield Problem(f"{name} is not text; give a string", name)
+            yield Problem(f"{name} is not text. Give a string", name)
         elif value and not re.fullmatch(setting.pattern, value, re.ASCII):
             told = name if re.search(r"[@?#%:]", value) else f"{name} {shown(value)}"
-            yield Problem(f"{told} cannot be {setting.what}; {setting.expected}", name)
+            yield Problem(f"{told} cannot be {setting.what}. {setting.expected}", name)

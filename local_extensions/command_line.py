@@ -107,7 +107,7 @@ def _renders_the_new_commit() -> bool:
 
 
 def _read(file: str | Path | None) -> dict[str, Any]:
-    """Return what a JSON file has; nothing if it is not there."""
+    """Return what a JSON file has, or nothing if it is not there."""
     if not file or not Path(file).is_file():
         return {}
     found = json.loads(Path(file).read_text(encoding="utf-8"))

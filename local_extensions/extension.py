@@ -29,7 +29,7 @@ _STATELESS = ("map", "join")
 
 
 class TemplateExtension(Extension):
-    """Named in ``_extensions`` of cookiecutter.json; made before the first question."""
+    """Named in ``_extensions`` of cookiecutter.json. Made before the first question."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -64,7 +64,7 @@ class TemplateExtension(Extension):
 
 
 class Conf(NamedTuple):
-    """One setting; ``since`` is the first Spark version that knows it so."""
+    """One setting. ``since`` is the first Spark version that knows it in this form."""
 
     key: str
     value: str
@@ -135,7 +135,7 @@ def _refuse(call: Call, answered: dict[str, str], problems: list[answers.Problem
     A ClickException is the one error of an extension that cookiecutter's command line shows as a
     message and not as a traceback. cruft's (typer) shows a traceback for it.
 
-    Raises click.ClickException; under cruft SystemExit.
+    Raises click.ClickException, or SystemExit under cruft.
     """
     again = command_line.keeping(call, answered, problems)
     lines = [*answers.shortened(problems), f"to keep the other answers, type: {again}"]

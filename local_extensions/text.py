@@ -1,4 +1,4 @@
-"""Free text of any alphabet, made safe for a target language; letters stay readable in all."""
+"""Free text of any alphabet, made safe for a target language. Letters stay readable in all."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def shown(value: str) -> str:
 
 
 def called(character: str) -> str:
-    """Return the name that Unicode gives the character; controls have none."""
+    """Return the name that Unicode gives the character. Controls have none."""
     return unicodedata.name(character, "a control character").lower()

@@ -120,7 +120,7 @@ def test_one_that_cannot_be_is_refused_by_name(
 
 def test_a_mistyped_one_is_refused_with_the_right_one(tmp_path: Path) -> None:
     done = run(tmp_path, "--config-file", str(user_config(tmp_path)), "acount=analytics")
-    assert "acount is not an option; did you mean account?" in done.stderr
+    assert "acount is not an option. Did you mean account?" in done.stderr
     assert done.stderr.rstrip().endswith("account=analytics")
 
 

@@ -31,7 +31,7 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
     ({"author": " \n\t"}, "author is empty", "take the default"),
     ({"author": "\udcff"}, "author is not UTF-8 text", "terminal"),
     *(
-        ({option: f"x{character}y"}, f"{option} has the character {code}", "leave it out")
+        ({option: f"x{character}y"}, f"{option} has the character {code}", "Leave it out")
         for option in ("project_name", "description", "author")
         for character, code in (
             ("\0", "U+0000 (a control character)"),
@@ -43,7 +43,7 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
             ("\u2028", "U+2028 (line separator)"),
         )
     ),
-    ({"queue_paths": "//home/a\x1b[2J"}, "queue_paths has the character U+001B", "leave it out"),
+    ({"queue_paths": "//home/a\x1b[2J"}, "queue_paths has the character U+001B", "Leave it out"),
     ({"project_slug": "My-Job"}, 'project_slug "My-Job" cannot name a package', "such as my-job"),
     ({"project_slug": "ставки"}, 'project_slug "ставки" cannot', "letters a-z"),
     ({"project_slug": "1job"}, 'project_slug "1job" cannot', "a letter first"),
@@ -270,13 +270,13 @@ def test_what_a_replay_file_lacks_is_asked_before_the_rest_is_checked(tmp_path: 
 @pytest.mark.parametrize(
     ("word", "said", "fixed"),
     [
-        ("garantee=idempotent", "did you mean guarantee?", "guarantee=idempotent"),
-        ("Guarantee=idempotent", "did you mean guarantee?", "guarantee=idempotent"),
-        ("Guarantee=exactly", "did you mean guarantee?", "guarantee=..."),
-        ("spark-version=3.5", "did you mean spark_version?", "spark_version=3.5"),
-        ("queuePaths=//a/b", "did you mean queue_paths?", "queue_paths=//a/b"),
-        ("QUEUE_PATHS=//a/b", "did you mean queue_paths?", "queue_paths=//a/b"),
-        ("zzz=1", "give project_name, project_slug, ", ""),
+        ("garantee=idempotent", "Did you mean guarantee?", "guarantee=idempotent"),
+        ("Guarantee=idempotent", "Did you mean guarantee?", "guarantee=idempotent"),
+        ("Guarantee=exactly", "Did you mean guarantee?", "guarantee=..."),
+        ("spark-version=3.5", "Did you mean spark_version?", "spark_version=3.5"),
+        ("queuePaths=//a/b", "Did you mean queue_paths?", "queue_paths=//a/b"),
+        ("QUEUE_PATHS=//a/b", "Did you mean queue_paths?", "queue_paths=//a/b"),
+        ("zzz=1", "Give project_name, project_slug, ", ""),
     ],
 )
 def test_an_unknown_option_is_refused_by_name(
@@ -285,7 +285,7 @@ def test_an_unknown_option_is_refused_by_name(
     done = run(tmp_path, str(ROOT), "--no-input", "author={{ 'a\\nb' }}", word)
     assert done.returncode == 1
     problem, kept = done.stderr.splitlines()
-    assert problem.startswith(f"Error: {word.partition('=')[0]} is not an option; {said}")
+    assert problem.startswith(f"Error: {word.partition('=')[0]} is not an option. {said}")
     # The other answers as they were typed: they are not rendered yet.
     given = shlex.split(kept.partition(" type: ")[2])[5:]
     assert given == ["author={{ 'a\\nb' }}", *filter(None, [fixed])]

@@ -268,7 +268,7 @@ def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
     done = cruft_said(project, *update, '{"Spark-Version": "3.5"}')
     assert done.returncode == 1
     problem, kept = done.stderr.splitlines()
-    assert "did you mean spark_version?" in problem
+    assert "Did you mean spark_version?" in problem
     again = shlex.split(kept.partition(" type: cruft ")[2])
     assert again == [*update, '{"spark_version": "3.5"}']
     cruft(project, *again)
