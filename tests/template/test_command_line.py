@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ import pytest
 from local_extensions import command_line
 from local_extensions.command_line import Call, current_call
 from tests.support.project import user_config
+
+
+@pytest.fixture(autouse=True)
+def without_cruft() -> Iterator[None]:
+    """Unload cruft afterwards: while it is there, the extension forgets its modules."""
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cruft"]:
+        del sys.modules[name]
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> Call:
