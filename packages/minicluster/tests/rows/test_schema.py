@@ -77,7 +77,7 @@ def test_the_real_client_reads_back_what_it_wrote() -> None:
         ([{"type": "int64"}], "needs a name"),
         ([{"name": "", "type": "int64"}], "cannot be empty"),
         ([{"name": "a"}], "type is not specified"),
-        ([{"name": "a", "type": "int65"}], 'unknown type "int65"'),
+        ([{"name": "a", "type": "int65"}], 'ESimpleLogicalValueType value "int65"'),
         ([{"name": "a", "type": "int64"}] * 2, 'Duplicate column "a"'),
         ([{"name": "$a", "type": "int64"}], "cannot start with"),
         (

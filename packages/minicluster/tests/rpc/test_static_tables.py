@@ -278,7 +278,7 @@ async def test_a_write_whose_client_or_transaction_goes_away_changes_nothing(lab
     job = await start(lab)
     header, _ = await lab.client.begin_write(APPEND, tx=job)
     lab.cluster.transactions.abort(job)
-    with pytest.raises(RpcError, match="No such transaction"):
+    with pytest.raises(RpcError, match="Error resolving path"):
         await lab.client.end_write(header, [rows(2)])
     assert await numbers(lab) == []
 

@@ -18,6 +18,8 @@ from .held import Committing, Held, WaitingRoom
 from .journal import Call, Journal
 
 Result = TypeVar("Result")
+RPC_ROLE = "default"
+"""The role of an RPC proxy that was given no other (client/api/public.h)."""
 
 
 class Proxy(Protocol):
@@ -165,6 +167,12 @@ class Gate:
                 await asyncio.wait_for(released, rule.seconds)
             except TimeoutError:
                 return
+
+    def rpc_proxies(self, role: str | None = None) -> list[str]:
+        """Return the addresses of the running RPC proxies of a role; all have the default one."""
+        if role not in (None, RPC_ROLE):
+            return []
+        return [address for address, proxy in self.proxies.items() if proxy.is_up]
 
     async def set_proxy(self, address: str, *, up: bool) -> None:
         proxy = self.proxies.get(address)

@@ -56,7 +56,7 @@ NO_UDF = Harmless("a function of a user is refused by its name")
 IN_ORDER = Harmless("rows come in their order all the same")
 VIRTUAL = Harmless("only maps of the system's own objects look at it")
 NO_INTERRUPT = Harmless("a vanilla job without a signal for it is aborted at once")
-ONE_KIND = Harmless("every proxy has every role and one address")
+ONE_KIND = Harmless("every proxy has one address")
 
 
 def only(*values: Any) -> Only:

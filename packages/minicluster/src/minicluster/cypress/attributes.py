@@ -79,6 +79,7 @@ DEFAULTS: dict[str, Any] = {
 OPAQUE = frozenset(
     {
         "locks",
+        "path",
         "resource_usage",
         "recursive_resource_usage",
         "user_attributes",

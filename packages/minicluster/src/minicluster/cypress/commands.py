@@ -72,7 +72,9 @@ class Cypress:
             self._editor.set_payload(view, node, scalar(node, value))
         elif node.type == "map_node":
             if not force:
-                raise generic('Command "set" is forbidden in Cypress, use "create" instead')
+                raise generic(
+                    '"set" command without "force" flag is forbidden; use "create" instead'
+                )
             self._editor.set_map(view, node, value)
         else:
             raise YtError(UNSUPPORTED_METHOD, '"Set" method is not supported')
@@ -126,7 +128,7 @@ class Cypress:
             if not force:
                 raise self._tree.missing(parsed, spot)
         elif node.parent is None:
-            raise generic("Root node cannot be removed")
+            raise generic("Node / cannot be removed")
         else:
             if self._kinds[node.type].composite and view.children(node) and not recursive:
                 raise generic("Cannot remove non-empty composite node")

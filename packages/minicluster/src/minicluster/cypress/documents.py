@@ -81,7 +81,7 @@ def removed(value: Any, steps: Sequence[str], path: str) -> Any:
 def require_map(attributes: Any) -> None:
     """Raise YtError when all attributes are to be set from a value that is not a map."""
     if not isinstance(attributes, dict):
-        raise generic("Attributes are set from a map")
+        raise generic("Attributes can only be set from a map")
     for name in attributes:
         require_text(name)
 

@@ -157,7 +157,12 @@ class Tree:
 
     def open(self, path: str, tx: str | None) -> tuple[View, Path]:
         """Return the view of a transaction, and the parsed path. Raises YtError."""
-        transaction = self._transactions.find(tx)
+        try:
+            transaction = self._transactions.find(tx)
+        except YtError as error:
+            raise YtError(
+                RESOLVE, f"Error resolving path {path}", {"path": path}, [error]
+            ) from None
         return View(self._kinds, transaction), parse(path)
 
     def walk(

@@ -65,6 +65,7 @@ def populate(cypress: Cypress, cluster_name: str) -> None:
     for path in ("//home", "//tmp"):
         cypress.create("map_node", path)
     cypress.set("//sys/@cluster_name", cluster_name)
+    cypress.set("//sys/@primary_cell_tag", ids.CELL_TAG)
     cypress.set("//sys/@cluster_connection", {"cluster_name": cluster_name})
     for name, type in (
         ("accounts", "account_map"),

@@ -112,7 +112,9 @@ class Transactions:
         self._finish(transaction, heir=parent)
 
     def abort(self, transaction_id: str) -> None:
-        self._abort(self.get(transaction_id))
+        """Abort a transaction; one that is over counts as aborted (server test, see FACTS.md)."""
+        if transaction_id in self.running:
+            self._abort(self.running[transaction_id])
 
     def expire(self) -> None:
         """Abort the transactions that were not pinged in time."""

@@ -115,8 +115,9 @@ def parse_rich(text: str | Any) -> RichPath:
     if path.startswith("<") or "[" in path or "{" in path:  # others need no parser, and are many
         path, own, found = _parsed(path)
         attributes = {**own, **attributes}
-    columns = found.get("columns", attributes.get("columns"))
-    ranges = found.get("ranges", attributes.get("ranges"))
+    # Where the text and an attribute both select, the attribute holds.
+    columns = attributes.get("columns", found.get("columns"))
+    ranges = attributes.get("ranges", found.get("ranges"))
     return RichPath(path, attributes, columns, ranges)
 
 

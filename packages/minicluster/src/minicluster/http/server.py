@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web_exceptions import HTTPException, HTTPRequestEntityTooLarge
+from aiohttp.web_exceptions import (
+    HTTPException,
+    HTTPMethodNotAllowed,
+    HTTPRequestEntityTooLarge,
+)
 
 from ..cluster import Cluster
 from ..control import routes
 from ..control.faults import HangUp
 from ..control.gate import Gate
 from ..core import ids
+from ..core.clock import iso
 from ..core.errors import YtError, generic, not_supported
 from . import bodies, formats
+from .commands.system import VERSION
 from .dispatch import Dispatcher, command_of
 from .formats import Format
 from .json_format import Json
@@ -30,6 +37,8 @@ MAX_HEADER = 1 << 20
 MAX_ERROR_HEADER = 16 << 10
 """A longer error goes into the body alone: Python's HTTP client refuses long header lines."""
 BACKLOG = 2048
+HTTP_ROLE = "data"
+"""The role of an HTTP proxy that was given no other (client/api/public.h)."""
 
 
 class _DefectsOnly(logging.Filter):
@@ -49,6 +58,8 @@ class HttpServer:
 
     def __init__(self, cluster: Cluster, gate: Gate) -> None:
         self.address = ""
+        self._cluster = cluster
+        self._started = cluster.clock.now()
         self._dispatcher = Dispatcher(cluster, gate)
         self._runner = web.AppRunner(
             self._application(cluster, gate),
@@ -77,6 +88,8 @@ class HttpServer:
                 web.get("/", self._version),
                 web.get("/ping", self._ping),
                 web.get("/version", self._version),
+                web.get("/service", self._service),
+                web.get("/cluster_connection", self._connection),
                 web.get("/hosts", self._hosts),
                 web.get("/api", self._versions),
                 web.get("/api/{version}", self._commands),
@@ -94,7 +107,14 @@ class HttpServer:
         return web.Response(text="minicluster\n")
 
     async def _hosts(self, request: web.Request) -> web.Response:
-        return web.json_response([self.address])
+        known = request.query.get("role", HTTP_ROLE) == HTTP_ROLE
+        return web.json_response([self.address] if known else [])
+
+    async def _service(self, request: web.Request) -> web.Response:
+        return web.json_response({"version": VERSION, "start_time": iso(self._started)})
+
+    async def _connection(self, request: web.Request) -> web.Response:
+        return web.json_response(self._cluster.cypress.get("//sys/@cluster_connection"))
 
     async def _versions(self, request: web.Request) -> web.Response:
         return web.json_response(["v4"])
@@ -114,6 +134,8 @@ class HttpServer:
         if name not in COMMANDS:
             return failure(generic(f'Unknown command "{name}"'), 404)
         command = command_of(name)
+        if command.volatile and request.method == "GET":
+            raise HTTPMethodNotAllowed("GET", ["POST", "PUT"])
         body = await bodies.read(request)
         parameters = _parameters(request, command, body)
         # Parse the output format first: a bad one must fail before the command changes anything.
@@ -129,12 +151,28 @@ class HttpServer:
         return _response(request, command, wanted, result)
 
 
+_PART = "([0-9a-f]{8})"
+_TRACE_PARENT = re.compile(f"00-{_PART * 4}-[0-9a-f]{{16}}-[0-9a-f]{{2}}")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @web.middleware
 async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn any failure of a request into an answer, or into the loss of its connection."""
+    response = await _answer(request, handler)
+    response.headers["Cache-Control"] = "no-store"
+    if trace := _trace_id(request.headers.get("traceparent", "")):
+        response.headers["X-YT-Trace-Id"] = trace
+    return response
+
+
+def _trace_id(parent: str) -> str | None:
+    """Return the trace of a W3C header as YT writes ids: four hexadecimal numbers."""
+    match = _TRACE_PARENT.fullmatch(parent)
+    return "-".join(f"{int(part, 16):x}" for part in match.groups()) if match else None
+
+
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except YtError as error:

@@ -14,7 +14,7 @@ from ..cypress.model import MISSING, Node
 from ..cypress.store import Store
 from ..tables.commands import Tables
 from ..tables.ordered import OrderedData
-from ..tables.table import MOUNTED
+from ..tables.table import MOUNTED, require_readable
 from ..tables.transactions import TabletTransactions
 from .consumers import Consumers
 from .reports import REPORTS, Reporter, reports
@@ -105,9 +105,11 @@ class QueueAgent:
                     tablet.data.trim(self._retained(tablet.data, min(offsets), config))
 
     def _offset(self, consumer: str, queue: str, partition: int) -> int:
-        """Return a vital consumer's offset; one that is gone or broken stops all trimming."""
+        """Return a vital consumer's offset; one that cannot be read stops all trimming."""
         try:
-            _, table = self._consumers.consumer(consumer)
+            node, table = self._consumers.consumer(consumer)
+            key = self._consumers.key(queue, partition)
+            require_readable(table.tablets[table.tablet_of(key)], node.path)
         except YtError:
             return 0
         return self._consumers.offset(table, queue, partition)

@@ -10,8 +10,10 @@ from yt import yson
 from ..core.clock import Clock, iso
 from ..core.errors import YtError, generic
 from ..cypress.model import Node
-from ..rows.schema import DATA_WEIGHT
+from ..rows import wire
+from ..rows.schema import DATA_WEIGHT, TableSchema
 from ..tables.commands import Tables
+from ..tables.ordered import OrderedData, data_weight
 from ..tables.table import UNMOUNTED, Table
 from .consumers import Consumers
 
@@ -47,12 +49,13 @@ class Reporter:
     def _queue_partitions(self, node: Node, table: Table) -> Report:
         """Return `@queue_partitions`; a partition that is not mounted has an `error` alone."""
         now = self._clock.now()
-        weighed = table.schema.find(DATA_WEIGHT) is not None
         result: Report = []
-        for index, tablet in enumerate(table.tablets):
+        for tablet in table.tablets:
             if tablet.state == UNMOUNTED:
-                error = generic(f'Tablet {tablet.id} is in "{tablet.state}" state')
-                result.append({"error": error.to_dict(), "partition_index": index})
+                error = generic(
+                    f"Tablet {tablet.id} is not mounted or frozen", state=str(tablet.state)
+                )
+                result.append({"error": error.to_dict()})
                 continue
             data = tablet.data
             last = data.last_commit
@@ -63,11 +66,10 @@ class Reporter:
                     "available_row_count": len(data.rows),
                     "last_row_commit_time": _time(last),
                     "commit_idle_time": int((now - (last >> 30)) * 1000),
-                    "cumulative_data_weight": data.data_weight if weighed else yson.YsonEntity(),
-                    "trimmed_data_weight": 0,
+                    **_weights(table.schema, data),
                     "write_row_count_rate": _RATE,
                     "write_data_weight_rate": _RATE,
-                    "cell_id": self._tables.cell_of(tablet),
+                    "meta": {"cell_id": self._tables.cell_of(tablet), "host": "localhost"},
                 }
             )
         return result
@@ -78,7 +80,6 @@ class Reporter:
                 "queue": f"{self._cluster_name}:{registration.queue}",
                 "consumer": f"{self._cluster_name}:{registration.consumer}",
                 "vital": registration.vital,
-                "partitions": registration.partitions,
             }
             for registration in self._consumers.registrations(**of)
         ]
@@ -96,6 +97,7 @@ class Reporter:
             "registrations": self._registrations(queue=node.path),
             "alerts": {},
             "auto_trim_enabled": bool(config.get("enable")),
+            "exports": {"progress": {}},
             "queue_agent_host": "queue-agent.minicluster",
             "pass_index": yson.YsonUint64(0),
         }
@@ -109,14 +111,11 @@ class Reporter:
                 queues[f"{self._cluster_name}:{registration.queue}"] = {"error": error.to_dict()}
                 continue
             queues[f"{self._cluster_name}:{registration.queue}"] = {
-                "vital": registration.vital,
-                "owner": "root",
                 "partition_count": len(queue.tablets),
                 "read_row_count_rate": _RATE,
                 "read_data_weight_rate": _RATE,
             }
         return {
-            "target": node.path,
             "registrations": self._registrations(consumer=node.path),
             "queues": queues,
             "queue_agent_host": "queue-agent.minicluster",
@@ -165,6 +164,28 @@ REPORTS: dict[str, Callable[[Reporter, Node, Table], Any]] = {
 
 def _time(timestamp: int) -> str:
     return iso(float(timestamp >> 30))
+
+
+def _weights(schema: TableSchema, data: OrderedData) -> dict[str, Any]:
+    """Return the weights of all rows, of the trimmed ones, and of those that are left.
+
+    They follow from `$cumulative_data_weight`: all are entities without the column or any row.
+    """
+    column = next((i for i, each in enumerate(schema.columns) if each.name == DATA_WEIGHT), None)
+    total: Any = data.data_weight
+    trimmed: Any = total
+    if column is None or not data.total:
+        total = trimmed = yson.YsonEntity()
+    elif len(data.rows):
+        (first,) = data.rows[:1]
+        upto: Any = next(value for index, _, value in wire.values(first) if index == column)
+        trimmed = upto - data_weight(first)
+    left = yson.YsonEntity() if isinstance(total, yson.YsonEntity) else total - trimmed
+    return {
+        "cumulative_data_weight": total,
+        "trimmed_data_weight": trimmed,
+        "available_data_weight": left,
+    }
 
 
 def _disposition(unread: int, following: int, trimmed: int) -> str:

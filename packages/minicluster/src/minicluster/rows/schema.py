@@ -18,13 +18,27 @@ from yt import yson
 from ..core.errors import YtError, not_supported
 from . import types, wire
 from .rowset import RowsetColumn
-from .types import MAX_NAME_LENGTH, SCALARS, V1_NAMES, V3_NAMES, LogicalType, ScalarType
+from .types import MAX_NAME_LENGTH, SCALARS, V3_NAMES, LogicalType, ScalarType
 
 SCHEMA_VIOLATION = 307
 TIMESTAMP = "$timestamp"
 DATA_WEIGHT = "$cumulative_data_weight"
 # Filled in by the server; a client may not write them.
 SYSTEM_COLUMNS = {TIMESTAMP: "uint64", DATA_WEIGHT: "int64"}
+
+
+EXTRA = frozenset(
+    {
+        "aggregate",
+        "evaluated",
+        "expression",
+        "group",
+        "lock",
+        "max_inline_hunk_size",
+        "materialized",
+    }
+)
+"""What else a column has (client/table_client/column_schema.h); other keys are dropped."""
 
 
 def _error(message: str) -> YtError:
@@ -89,7 +103,7 @@ class Column:
         }
         if self.sort_order:
             result["sort_order"] = self.sort_order
-        return result
+        return dict(sorted(result.items()))
 
 
 def _column(value: Any) -> Column:
@@ -114,10 +128,12 @@ def _column(value: Any) -> Column:
     else:
         if "type" not in value:
             raise _error(f'Column type is not specified for column "{name}"')
-        given = str(value["type"])
-        type_ = V1_NAMES.get(given, given)
+        type_ = str(value["type"])
         if type_ not in SCALARS:
-            raise _error(f'Error parsing type of column "{name}": unknown type "{given}"')
+            raise _error(
+                f'Error parsing type of column "{name}": '
+                f'Error parsing ESimpleLogicalValueType value "{type_}"'
+            )
         required = bool(required)
         inner = V3_NAMES.get(type_, type_)
         if required and type_ == "any":
@@ -128,11 +144,10 @@ def _column(value: Any) -> Column:
     sort_order = value.get("sort_order")
     if isinstance(sort_order, yson.YsonEntity):
         sort_order = None
-    known = {"name", "type", "type_v3", "required", "sort_order"}
     extra = {
         key: item
         for key, item in value.items()
-        if key not in known and not isinstance(item, yson.YsonEntity) and item is not None
+        if key in EXTRA and not isinstance(item, yson.YsonEntity) and item is not None
     }
     return Column(name, type_, inner, required, sort_order and str(sort_order), extra)
 

@@ -17,7 +17,8 @@ from .row_log import RowLog
 from .sorted import SortedData
 from .table import Table, Tablet
 
-INCOMPATIBLE_SCHEMAS = 314
+INCOMPATIBLE_SCHEMAS = 316
+WHY_INCOMPATIBLE = 314
 
 
 def set_schema(table: Table, new: TableSchema) -> None:
@@ -34,7 +35,8 @@ def set_schema(table: Table, new: TableSchema) -> None:
 
 
 def _incompatible(message: str) -> YtError:
-    return YtError(INCOMPATIBLE_SCHEMAS, message)
+    why = YtError(WHY_INCOMPATIBLE, message)
+    return YtError(INCOMPATIBLE_SCHEMAS, "Table schemas are incompatible", inner=[why])
 
 
 def _check(old: TableSchema, new: TableSchema) -> None:

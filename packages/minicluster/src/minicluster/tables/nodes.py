@@ -10,7 +10,7 @@ from typing import Any
 from yt import yson
 
 from ..core.clock import Clock
-from ..core.errors import generic
+from ..core.errors import generic, not_supported
 from ..cypress.kinds import Getter, Kind, Kinds, Setter
 from ..cypress.model import MISSING, Node
 from . import retention
@@ -72,6 +72,10 @@ def _stored(name: str, default: Any) -> Getter:
     return lambda node: node.attributes.get(name, default)
 
 
+def _mount_config(node: Node) -> Any:
+    return node.attributes.get("mount_config", {} if _table(node).dynamic else MISSING)
+
+
 def _store(name: str) -> Setter:
     def set_attribute(node: Node, value: Any) -> None:
         node.attributes[name] = value
@@ -84,6 +88,11 @@ def _set_commit_ordering(node: Node, value: Any) -> None:
         raise generic(f'Error parsing commit ordering value "{value}"')
     require_unmounted(_table(node), "Cannot change table commit ordering mode")
     node.attributes["commit_ordering"] = str(value)
+
+
+def _set_in_memory_mode(node: Node, value: Any) -> None:
+    require_unmounted(_table(node), "Cannot change table memory mode")
+    node.attributes["in_memory_mode"] = str(value)
 
 
 def _removable(name: str, setter: Setter) -> Setter:
@@ -103,6 +112,8 @@ def _set_mount_config(node: Node, value: Any) -> None:
     """
     if not isinstance(value, dict):
         raise generic('Error parsing "mount_config": a map was expected')
+    if "max_ordered_tablet_data_weight" in value:
+        raise not_supported("mount_config with max_ordered_tablet_data_weight")
     for name, kind in MOUNT_CONFIG.items():
         given = value.get(name)
         right = isinstance(given, yson.YsonBoolean | bool) if kind is bool else type(given) is kind
@@ -172,6 +183,7 @@ BUILTIN: dict[str, Getter] = {
     "data_weight": _of(_weight),
     "dynamic": _of(lambda table: table.dynamic),
     "expected_tablet_state": _dynamic(lambda table: table.state),
+    "mount_config": _mount_config,
     "key_columns": _of(lambda table: table.schema.key_columns),
     "last_commit_timestamp": _dynamic(lambda table: yson.YsonUint64(table.last_commit)),
     "pivot_keys": _dynamic(lambda table: [pivot_to_yson(tablet.pivot) for tablet in table.tablets]),
@@ -204,6 +216,7 @@ SETTABLE: dict[str, Setter] = {
     "atomicity": _set_atomicity,
     **{name: _store(name) for name in SETTINGS},
     "commit_ordering": _set_commit_ordering,
+    "in_memory_mode": _set_in_memory_mode,
     **{name: _removable(name, _store(name)) for name in REMOVABLE},
     **{name: _removable(name, setter) for name, setter in WITHOUT_DEFAULT.items()},
 }

@@ -166,7 +166,7 @@ def _static_rows(table: Table, lower: Limit, upper: Limit) -> list[bytes]:
     for end, limit in enumerate((lower, upper)):
         key = _key(table.schema, limit)
         if "row_index" in limit:
-            bounds[end] = int(limit["row_index"])
+            bounds[end] = max(int(limit["row_index"]), 0)
         elif key is not None:
             count = table.schema.key_count
             bounds[end] = bisect_left(found, key, key=lambda row: key_of(row, count))

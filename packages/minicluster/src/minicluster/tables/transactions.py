@@ -267,8 +267,11 @@ def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -
             raise tablet_lock_conflict(
                 "Row lock conflict due to concurrent write",
                 winner_transaction_commit_timestamp=timestamp,
-                path=path,
+                loser_transaction_id=transaction.id,
+                table_path=path,
                 tablet_id=table.tablets[table.tablet_of(key)].id,
+                key=[wire.to_python(*part) for part in zip(key[::2], key[1::2], strict=True)],
+                **({} if table.has_locks else {"lock": row_locks.PRIMARY_NAME}),
             )
     for key, change in buffered.changed.items():
         if isinstance(change, dict) and table.data.get(key) is None:

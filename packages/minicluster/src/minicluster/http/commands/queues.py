@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...control.parameters import NO_REPLICAS, TUNING, Harmless, Rule, read
+from ...queues.paths import local
 from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, command
 
@@ -25,8 +26,8 @@ _SESSION = read("producer_path queue_path session_id")
 )
 def register_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.register(
-        call.path("queue_path"),
-        call.path("consumer_path"),
+        local(call.rich("queue_path"), call.cluster.name),
+        local(call.rich("consumer_path"), call.cluster.name),
         call.required_flag("vital"),
         call.get("partitions"),
     )
@@ -34,7 +35,10 @@ def register_queue_consumer(call: Invocation) -> None:
 
 @command("unregister_queue_consumer", parameters=read("queue_path consumer_path"), volatile=True)
 def unregister_queue_consumer(call: Invocation) -> None:
-    call.cluster.queues.unregister(call.path("queue_path"), call.path("consumer_path"))
+    call.cluster.queues.unregister(
+        local(call.rich("queue_path"), call.cluster.name),
+        local(call.rich("consumer_path"), call.cluster.name),
+    )
 
 
 @command(
@@ -44,8 +48,12 @@ def unregister_queue_consumer(call: Invocation) -> None:
 )
 def list_queue_consumer_registrations(call: Invocation) -> Any:
     return call.cluster.queues.list_registrations(
-        call.path("queue_path") if call.get("queue_path") is not None else None,
-        call.path("consumer_path") if call.get("consumer_path") is not None else None,
+        local(call.rich("queue_path"), call.cluster.name)
+        if call.get("queue_path") is not None
+        else None,
+        local(call.rich("consumer_path"), call.cluster.name)
+        if call.get("consumer_path") is not None
+        else None,
     )
 
 
@@ -57,7 +65,7 @@ def list_queue_consumer_registrations(call: Invocation) -> Any:
 )
 def pull_queue(call: Invocation) -> Any:
     rowset = call.cluster.queues.pull(
-        call.path("queue_path"),
+        local(call.rich("queue_path"), call.cluster.name),
         call.number("partition_index"),
         call.number("offset"),
         call.integer("max_row_count"),
@@ -75,8 +83,8 @@ def pull_queue(call: Invocation) -> Any:
 )
 def pull_queue_consumer(call: Invocation) -> Any:
     rowset = call.cluster.queues.pull_consumer(
-        call.path("consumer_path"),
-        call.path("queue_path"),
+        local(call.rich("consumer_path"), call.cluster.name),
+        local(call.rich("queue_path"), call.cluster.name),
         call.number("partition_index"),
         call.integer("offset"),
         call.integer("max_row_count"),
@@ -97,8 +105,8 @@ def pull_queue_consumer(call: Invocation) -> Any:
 )
 def advance_queue_consumer(call: Invocation) -> None:
     call.cluster.queues.advance(
-        call.path("consumer_path"),
-        call.path("queue_path"),
+        local(call.rich("consumer_path"), call.cluster.name),
+        local(call.rich("queue_path"), call.cluster.name),
         call.number("partition_index"),
         call.integer("old_offset"),
         call.number("new_offset"),
@@ -114,8 +122,8 @@ def advance_queue_consumer(call: Invocation) -> None:
 )
 def create_queue_producer_session(call: Invocation) -> Any:
     return call.cluster.producers.create_session(
-        call.path("producer_path"),
-        call.path("queue_path"),
+        local(call.rich("producer_path"), call.cluster.name),
+        local(call.rich("queue_path"), call.cluster.name),
         call.string("session_id"),
         call.get("user_meta"),
     )
@@ -124,7 +132,9 @@ def create_queue_producer_session(call: Invocation) -> Any:
 @command("remove_queue_producer_session", parameters=_SESSION, output=STRUCTURED, volatile=True)
 def remove_queue_producer_session(call: Invocation) -> Any:
     call.cluster.producers.remove_session(
-        call.path("producer_path"), call.path("queue_path"), call.string("session_id")
+        local(call.rich("producer_path"), call.cluster.name),
+        local(call.rich("queue_path"), call.cluster.name),
+        call.string("session_id"),
     )
     return {}
 
@@ -142,12 +152,12 @@ def remove_queue_producer_session(call: Invocation) -> Any:
     heavy=True,
 )
 def push_queue_producer(call: Invocation) -> Any:
-    queue = call.path("queue_path")
+    queue = local(call.rich("queue_path"), call.cluster.name)
     transaction = call.tablet_tx
     tables = call.cluster.tables
     names, encoded = tables.encode(queue, call.rows(tables.node(queue)[1].schema))
     return call.cluster.producers.push(
-        call.path("producer_path"),
+        local(call.rich("producer_path"), call.cluster.name),
         queue,
         call.string("session_id"),
         call.number("epoch"),

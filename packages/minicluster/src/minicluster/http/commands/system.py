@@ -104,10 +104,11 @@ def get_current_user(call: Invocation) -> Any:
 @command(
     "discover_proxies",
     parameters={
-        **each("role address_type network_name ignore_balancers", ONE_KIND),
+        **read("role"),
+        **each("address_type network_name ignore_balancers", ONE_KIND),
         "type": only("rpc"),
     },
     output=STRUCTURED,
 )
 def discover_proxies(call: Invocation) -> Any:
-    return {"proxies": [address for address, proxy in call.gate.proxies.items() if proxy.is_up]}
+    return {"proxies": call.gate.rpc_proxies(call.get("role"))}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...control.parameters import AT_ONCE, ONE_KIND, each
+from ...control.parameters import AT_ONCE, ONE_KIND, each, read
 from ...cypress.model import ADMIN
+from ..messages import text
 from ..protos import RPC
 from ..service import API_SERVICE, DISCOVERY_SERVICE, Invocation, method
 
@@ -26,12 +27,12 @@ def discover(call: Invocation) -> None:
 
 @method(
     "DiscoverProxies",
-    parameters=each("role address_type network_name", ONE_KIND),
+    parameters={**read("role"), **each("address_type network_name", ONE_KIND)},
     service=DISCOVERY_SERVICE,
 )
 def discover_proxies(call: Invocation) -> None:
-    proxies = call.gate.proxies.items()
-    call.reply.addresses.extend(sorted(address for address, proxy in proxies if proxy.is_up))
+    role = text(call.message.role) if call.message.HasField("role") else None
+    call.reply.addresses.extend(sorted(call.gate.rpc_proxies(role)))
 
 
 @method(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...control.parameters import NO_REPLICAS, TUNING, Rule, read
+from ...queues.paths import local
 from ...queues.queues import QueueRowset
 from .. import rowsets
 from ..bus import Part
@@ -20,6 +21,10 @@ _LIMITS: dict[str, Rule] = {
     "replica_consistency": NO_REPLICAS,
 }
 _SESSION = read("producer_path queue_path session_id")
+
+
+def _local(call: Invocation, path: bytes) -> str:
+    return local(text(path), call.cluster.name)
 
 
 def _limits(message: Any) -> tuple[int | None, int | None]:
@@ -42,7 +47,7 @@ def _limits(message: Any) -> tuple[int | None, int | None]:
 def pull_queue(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull(
-        text(message.queue_path), message.partition_index, message.offset, *_limits(message)
+        _local(call, message.queue_path), message.partition_index, message.offset, *_limits(message)
     )
     return _pulled(call, rowset)
 
@@ -55,8 +60,8 @@ def pull_queue(call: Invocation) -> Sequence[Part]:
 def pull_consumer(call: Invocation) -> Sequence[Part]:
     message = call.message
     rowset = call.cluster.queues.pull_consumer(
-        text(message.consumer_path),
-        text(message.queue_path),
+        _local(call, message.consumer_path),
+        _local(call, message.queue_path),
         message.partition_index,
         message.offset if message.HasField("offset") else None,
         *_limits(message),
@@ -79,8 +84,8 @@ def _pulled(call: Invocation, rowset: QueueRowset) -> Sequence[Part]:
 def advance_consumer(call: Invocation) -> None:
     message = call.message
     call.cluster.queues.advance(
-        text(message.consumer_path),
-        text(message.queue_path),
+        _local(call, message.consumer_path),
+        _local(call, message.queue_path),
         message.partition_index,
         message.old_offset if message.HasField("old_offset") else None,
         message.new_offset,
@@ -93,22 +98,27 @@ def register_queue_consumer(call: Invocation) -> None:
     message = call.message
     partitions = list(message.partitions.items) if message.HasField("partitions") else None
     call.cluster.queues.register(
-        text(message.queue_path), text(message.consumer_path), message.vital, partitions
+        _local(call, message.queue_path),
+        _local(call, message.consumer_path),
+        message.vital,
+        partitions,
     )
 
 
 @method("UnregisterQueueConsumer", parameters=read("queue_path consumer_path"))
 def unregister_queue_consumer(call: Invocation) -> None:
     message = call.message
-    call.cluster.queues.unregister(text(message.queue_path), text(message.consumer_path))
+    call.cluster.queues.unregister(
+        _local(call, message.queue_path), _local(call, message.consumer_path)
+    )
 
 
 @method("ListQueueConsumerRegistrations", parameters=read("queue_path consumer_path"))
 def list_queue_consumer_registrations(call: Invocation) -> None:
     message = call.message
     found = call.cluster.queues.registrations(
-        text(message.queue_path) if message.HasField("queue_path") else None,
-        text(message.consumer_path) if message.HasField("consumer_path") else None,
+        _local(call, message.queue_path) if message.HasField("queue_path") else None,
+        _local(call, message.consumer_path) if message.HasField("consumer_path") else None,
     )
     for registration in found:
         shown = call.reply.registrations.add()
@@ -127,8 +137,8 @@ def _rich(call: Invocation, queue_or_consumer: str) -> bytes:
 def create_queue_producer_session(call: Invocation) -> None:
     message = call.message
     session = call.cluster.producers.create_session(
-        text(message.producer_path),
-        text(message.queue_path),
+        _local(call, message.producer_path),
+        _local(call, message.queue_path),
         text(message.session_id),
         from_yson(message.user_meta) if message.HasField("user_meta") else None,
     )
@@ -142,7 +152,9 @@ def create_queue_producer_session(call: Invocation) -> None:
 def remove_queue_producer_session(call: Invocation) -> None:
     message = call.message
     call.cluster.producers.remove_session(
-        text(message.producer_path), text(message.queue_path), text(message.session_id)
+        _local(call, message.producer_path),
+        _local(call, message.queue_path),
+        text(message.session_id),
     )
 
 
@@ -158,8 +170,8 @@ def push_queue_producer(call: Invocation) -> None:
     message = call.message
     names, rows = rowsets.read(message.rowset_descriptor, call.attachments)
     result = call.cluster.producers.push(
-        text(message.producer_path),
-        text(message.queue_path),
+        _local(call, message.producer_path),
+        _local(call, message.queue_path),
         text(message.session_id),
         message.epoch,
         rowsets.present(rows),

@@ -82,7 +82,9 @@ def reshard_table(call: Invocation) -> None:
 @method("TrimTable", parameters=read("path tablet_index trimmed_row_count"))
 def trim_table(call: Invocation) -> None:
     message = call.message
-    call.cluster.tables.trim(text(message.path), message.tablet_index, message.trimmed_row_count)
+    count = message.trimmed_row_count
+    signed = count - (1 << 64) if count >> 63 else count  # the field's type has no sign
+    call.cluster.tables.trim(text(message.path), message.tablet_index, signed)
 
 
 @method(
@@ -108,7 +110,12 @@ def get_tablet_infos(call: Invocation) -> None:
     infos = call.cluster.tables.tablet_infos(text(message.path), list(message.tablet_indexes))
     for info in infos:
         shown = call.reply.tablets.add()
-        for field in ("total_row_count", "trimmed_row_count", "last_write_timestamp"):
+        for field in (
+            "total_row_count",
+            "trimmed_row_count",
+            "barrier_timestamp",
+            "last_write_timestamp",
+        ):
             setattr(shown, field, info[field])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...control.parameters import LASTING, Harmless, each, read
 from ...core import ids
 from ...core.errors import generic
+from ...cypress.transactions import DEFAULT_TIMEOUT_MS
 from ...tables.transactions import Transaction
 from ..messages import guid, set_guid
 from ..parameters import NO_PINGS
@@ -69,7 +70,9 @@ def attach_transaction(call: Invocation) -> None:
     reply.durability = DURABILITY_SYNC
     reply.atomicity = 0
     if ids.is_master_transaction(transaction_id):
-        timeout = call.cluster.transactions.get(transaction_id).timeout
+        # A proxy attaches without asking the master: the request after it fails (FACTS.md, m11).
+        found = call.cluster.transactions.running.get(transaction_id)
+        timeout = found.timeout if found else DEFAULT_TIMEOUT_MS / 1000
         reply.type = MASTER
         reply.start_timestamp = call.cluster.clock.last_timestamp
     else:
