@@ -96,6 +96,15 @@ def adopt(spark: SparkSession, connection: Connection) -> None:
             conf.unsetConf(key)
 
 
+def reshard(client: Client, path: str, *counts: int) -> None:
+    """Give the table one number of tablets after the other, as its owner would."""
+    any_client: Any = client
+    any_client.unmount_table(path, sync=True)
+    for number in counts:
+        any_client.reshard_table(path, tablet_count=number, sync=True)
+    any_client.mount_table(path, sync=True)
+
+
 def recreate(queue: str, client: Any) -> None:
     """Drop a queue and make it again, as its owner would."""
     found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])

@@ -57,6 +57,13 @@ def test_a_queue_that_has_had_no_row_is_not_read() -> None:
     assert planned == {"//a": {}, "//b": {0: Range(1, 2)}}
 
 
+def test_a_batch_that_lacks_a_partition_is_refused() -> None:
+    """A queue had fewer tablets when it was planned: rows that were read have other numbers."""
+    with pytest.raises(RestartableError, match=r"//q was resharded: batch 3-7 .* partition 1"):
+        ranges("3-7", ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 9}])
+    assert ranges("3-7", ["//q"], {"//q": {0: 5, 1: 0}}, [{0: 9}]) == {"//q": {0: Range(5, 9)}}
+
+
 def test_a_batch_that_ends_before_it_begins_is_refused() -> None:
     with pytest.raises(RestartableError, match=r"batch 3-7 .* partition 0"):
         ranges("3-7", ["//q"], {"//q": {0: 5}}, [{0: 4}])

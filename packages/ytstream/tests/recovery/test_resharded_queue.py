@@ -15,13 +15,16 @@ from tests.support.helpers import (
     another_process,
     head_of,
     refusal,
+    reshard,
     sampled,
 )
 from ytstream.cluster.client import Client
 from ytstream.ledger import positions
+from ytstream.provisioning import job_objects
 from ytstream.query import batch
 from ytstream.recovery import repositioning
 from ytstream.recovery.start import preview
+from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
 
@@ -29,15 +32,6 @@ pytestmark = pytest.mark.spark
 
 GUARANTEES = ("transactional", "idempotent", "at_least_once")
 each_guarantee = pytest.mark.parametrize("guarantee", GUARANTEES)
-
-
-def reshard(client: Client, path: str, *counts: int) -> None:
-    """Give the table one number of tablets after the other, as its owner would."""
-    any_client: Any = client
-    any_client.unmount_table(path, sync=True)
-    for count in counts:
-        any_client.reshard_table(path, tablet_count=count, sync=True)
-    any_client.mount_table(path, sync=True)
 
 
 def _verify_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +153,34 @@ def test_a_drained_queue_shrinks_exactly(
     another_process(stream).drain()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 0)
+
+
+def test_rows_of_new_tablets_replace_none_of_removed_ones(stream_of: StreamOf) -> None:
+    """Both have the same positions: the keys of an idempotent output and of "rejected"."""
+    stream = stream_of("idempotent", rejects=True)
+    connection, job, sample = stream.connection, stream.connection.job, stream.sample
+    stream.send(400)
+    stream.drain()
+    before = {path: _rows(stream.client, path) for path in stream.settings.outputs.values()}
+    reshard(stream.client, stream.settings.queues[0], 2, 4)
+    said = refusal(lambda: repositioning.migrate(connection, stream.tablets))
+    assert all(path in said for path in before)
+    assert "new paths in [outputs]" in said
+    stream.configure(outputs={name: f"{path}-2" for name, path in stream.settings.outputs.items()})
+    job_objects.provision(stream.connection)
+    repositioning.migrate(stream.connection, stream.tablets)
+    stream.send(400)
+    another_process(stream).drain()
+    for name in job.outputs:
+        found = demo_tables.read_output(stream.connection, name)
+        assert found == sample.wanted(job, stream.sent[400:], name)
+    assert {path: _rows(stream.client, path) for path in before} == before
+
+
+def _rows(client: Client, path: str) -> list[dict[str, Any]]:
+    rows = [dict(row) for row in client.select_rows(f"* from [{path}]")]
+    assert rows
+    return rows
 
 
 def _ends(driver: Driver) -> dict[int, int]:

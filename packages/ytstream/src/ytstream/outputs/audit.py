@@ -56,10 +56,16 @@ def ranges(
 ) -> dict[str, dict[int, Range]]:
     """Return the rows that the batch has to read; none is left out.
 
-    Raises RestartableError for a batch that ends before it begins.
+    Raises RestartableError for a batch that ends before it begins, or that lacks a partition whose
+    rows were read. Outputs without SPYT's transaction keep what a batch writes, so a reshard before
+    the plan has to be seen here.
     """
     found = {}
     for path, wanted in zip(queues, ends, strict=True):
+        if gone := [p for p, row in begins[path].items() if row > 0 and p not in wanted]:
+            raise RestartableError(
+                f"{path} was resharded: batch {name} was planned without its partition {gone[0]}"
+            )
         partitions = {
             partition: Range(begins[path].get(partition, 0), end)
             for partition, end in wanted.items()

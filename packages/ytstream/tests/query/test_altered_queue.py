@@ -1,0 +1,71 @@
+"""A queue's column gets another type while a job runs: no value comes out that the queue lacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yt.type_info as ti
+
+from tests.support.helpers import StreamOf, refusal
+from ytstream import Column
+from ytstream.provisioning import job_objects
+from ytstream_tools.demo.scenario import drained
+from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+
+pytestmark = pytest.mark.spark
+
+#: What SPYT would read as 7, and as 0.
+CHANGES = [
+    ({"type_v3": "int64"}, 2**40 + 7, "the table has int64, tables.py says int32"),
+    ({"type_v3": {"type_name": "optional", "item": "int32"}}, None, "the table may hold null"),
+]
+
+
+def _small_prices(stream: Stream) -> Stream:
+    """Return a job whose queue has prices of type int32, which must not be null."""
+    job = stream.connection.job
+    price = Column("price", ti.Int32, required=True)
+    queue = [price if column.name == "price" else column for column in job.queue_columns]
+    connection = replace(stream.connection, job=replace(job, queue=queue))
+    (path,) = stream.settings.queues
+    stream.client.remove(path)
+    job_objects.provision(connection)
+    return replace(stream, connection=connection)
+
+
+def _alter(stream: Stream, change: dict[str, Any]) -> None:
+    (queue,), client = stream.settings.queues, stream.client
+    any_client: Any = client
+    schema = client.get(f"{queue}/@schema")
+    altered = [
+        {"name": column["name"], **(change if column["name"] == "price" else _type(column))}
+        for column in schema
+    ]
+    any_client.unmount_table(queue, sync=True)
+    any_client.alter_table(queue, schema=altered)
+    any_client.mount_table(queue, sync=True)
+
+
+def _type(column: dict[str, Any]) -> dict[str, Any]:
+    return {"type_v3": column["type_v3"]}
+
+
+@pytest.mark.parametrize(("change", "value", "said"), CHANGES, ids=["wider", "null"])
+def test_a_value_that_the_declared_column_cannot_hold_ends_the_job(
+    stream_of: StreamOf, change: dict[str, Any], value: int | None, said: str
+) -> None:
+    stream = _small_prices(stream_of("transactional"))
+    rows = [{**row, "price": 5} for row in stream.sample.make(8)]
+    with stream.running() as query:
+        stream.publish(rows)
+        wait(drained(stream.connection), query)
+        _alter(stream, change)
+        stream.publish([{**row, "price": value} for row in rows])
+        wait_for_failure(query)
+    failure = str(stream.batch.failure)
+    assert "were altered while the job ran" in failure
+    assert said in failure
+    assert stream.found() == stream.sample.wanted(stream.connection.job, rows)
+    assert said in refusal(lambda: job_objects.require(stream.connection, "the job cannot start"))
