@@ -14,9 +14,10 @@ FOLDER = Path(__file__).parents[2]
 ROOT = FOLDER.parent
 PATIENCE_SECONDS = 900
 
-#: In `make test`: a cure with state and one without, an older driver; the fence, types, plans and
-#: the second reading, which Spark 3.5 handles in its own way.
+#: In `make test`: a cure with state and one without, an older driver; the fence, types, plans, the
+#: second reading and the compiled connector, which Spark 3.5 handles in its own way.
 SAMPLE = (
+    "ytstream/tests/connector/test_connector.py::test_both_write_equal_tables_of_random_values",
     "ytstream/tests/faults/test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
     "ytstream/tests/faults/test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",

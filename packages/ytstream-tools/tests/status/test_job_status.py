@@ -35,7 +35,7 @@ from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_end
+from ytstream.recovery.stop_request import tell_connector, tell_end
 from ytstream.text_table import duration
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.status import (
@@ -338,6 +338,18 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
         name: kinds - listed[name] for name, kinds in fields.items() if kinds - listed[name]
     } == {}
     assert {name for name in listed if name not in fields} == set()
+
+
+def test_status_says_which_connector_the_process_runs_on(provisioned_of: ConnectionOf) -> None:
+    connection = provisioned_of("transactional")
+    write_rows(connection, head_row(head_of_batch(connection, 1)))
+    mine = Epoch(head_of_batch(connection, 1).epoch)
+    assert job_status.read(connection).connector == ""
+    tell_connector(connection, mine, "connector: spyt, since this and that")
+    found = job_status.read(connection)
+    assert "connector: spyt, since this and that" in status_text.text(connection, found)
+    tell_connector(connection, replace(mine, number=mine.number - 1), "connector: own")
+    assert job_status.read(connection).connector == ""  # of a former process
 
 
 def test_json_of_a_new_job_is_of_the_page_too(provisioned_of: ConnectionOf) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -184,7 +185,7 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     broken = cluster.client.faults.add(
         method=method, where=output, skip=1, action=action, error=error
     )
-    with suppress(StreamingQueryException):
+    with suppress(StreamingQueryException, Py4JJavaError):
         stream.drain()
     assert cluster.client.faults.get(broken).hits
     another_process(stream).drain()

@@ -14,10 +14,18 @@ from minicluster.testing import Running
 from tests.support.codes import TABLET_LOCK_CONFLICT
 from tests.support.helpers import StreamOf, adopt, another_process
 from ytstream.guarantees import GUARANTEES
+from ytstream.settings.job_settings import SPYT
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def connector() -> str:
+    """Name SPYT's, whose tasks wait for the cluster where no cancelling reaches them."""
+    return SPYT
+
 
 #: How a task goes on after its first write: in SPYT's transaction, or in a new one of its own.
 _NEXT = {"transactional": "ModifyRows", "at_least_once": "StartTransaction"}

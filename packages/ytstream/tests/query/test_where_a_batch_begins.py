@@ -30,8 +30,16 @@ from ytstream.ledger import positions
 from ytstream.outputs.audit import Range
 from ytstream.query.offset_check import Reads, verify_start
 from ytstream.recovery import repositioning, spark_logs
+from ytstream.settings.job_settings import SPYT
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+
+
+@pytest.fixture
+def connector() -> str:
+    """Name SPYT's: our own moves no consumer a batch late."""
+    return SPYT
+
 
 spark_test = pytest.mark.spark
 for_each = pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])

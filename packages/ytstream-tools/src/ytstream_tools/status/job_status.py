@@ -118,6 +118,8 @@ class Standing:
     holder: str
     #: Starts in the last day, without the first one of all.
     epochs: int
+    #: What the process has said of its connector; empty where it has not.
+    connector: str = ""
     state: State | None = None
     static: Static | None = None
     operation: Operation | None = None
@@ -194,6 +196,7 @@ def read(connection: Connection) -> Standing:
         how,
         holder,
         batch_history.epochs_since(client, settings.ledger, head, since) if head is not None else 0,
+        stop_request.connector_of(connection, head.epoch) if head is not None else "",
         _state(connection, head),
         _static(connection, head),
         seen,

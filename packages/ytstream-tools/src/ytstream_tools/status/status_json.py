@@ -35,6 +35,7 @@ def document(connection: Connection, found: Standing) -> dict[str, Any]:
             "owner": head.owner if head is not None else None,
             "said": found.how or None,
             "lock": found.holder or None,
+            "connector": found.connector or None,
         },
         "epoch": {
             "number": head.epoch if head is not None else 0,

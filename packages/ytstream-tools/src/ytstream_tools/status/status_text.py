@@ -123,6 +123,8 @@ def _state(found: Standing) -> Iterator[str]:
     else:
         yield f"{process_line(found)}; {counted(found.head.number, 'batch')} until now"
         yield f"{counted(found.epochs, 'restart')} in the last day"
+    if found.connector:
+        yield found.connector
     if found.holder and found.process != RUNNING:
         yield f"the lock is held by {found.holder}"
     if found.state is not None:

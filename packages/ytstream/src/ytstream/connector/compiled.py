@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 #: What ``readStream.format()`` takes.
 SOURCE = "ytstream.Queue"
-#: Its class, and the other one that Python calls.
-OUTPUT = "ytstream.Output"
+#: The other classes that Python calls.
+OUTPUT, ADVANCE = "ytstream.Output", "ytstream.Advance"
+_PULL = "ytstream.Pull"
 _COMPILER = "org.codehaus.janino.Compiler"
 _NO_RESOURCES = "org.codehaus.commons.compiler.util.resource.ResourceFinder.EMPTY_RESOURCE_FINDER"
 #: By JVM: the folder with the jar, which executors fetch at any time; None where it cannot be made.
@@ -51,6 +53,16 @@ def unavailable(spark: SparkSession) -> str:
     return problem
 
 
+def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping[int, int]) -> bool:
+    """Move a consumer in several partitions of a queue at once; False: not without the classes."""
+    if _MADE.get(java.jvm, (None, ""))[0] is None:
+        return False
+    rows = " ".join(f"{partition}:{row}" for partition, row in to.items())
+    name = str(transaction.getId().toString())
+    java[f"{ADVANCE}.all"](transaction.getClient(), name, consumer, queue, rows)
+    return True
+
+
 def _made(java: Java, gateway: Any) -> tuple[TemporaryDirectory[str] | None, str]:
     """Return the folder with the jar, now loaded; or None and why there is no jar."""
     folder = TemporaryDirectory(prefix="ytstream-connector-")
@@ -58,7 +70,8 @@ def _made(java: Java, gateway: Any) -> tuple[TemporaryDirectory[str] | None, str
         _compile(java, gateway, Path(folder.name))
         loader = java["java.lang.Thread.currentThread"]().getContextClassLoader()
         loader.addURL(java["java.io.File"](str(_jar(folder.name))).toURI().toURL())
-        java["java.lang.Class.forName"](OUTPUT, True, loader)
+        for name in (OUTPUT, _PULL):  # the second looks for what it calls by reflection
+            java["java.lang.Class.forName"](name, True, loader)
     except (Py4JError, TypeError, OSError) as error:
         folder.cleanup()
         return None, _reason(error)

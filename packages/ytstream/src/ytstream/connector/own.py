@@ -7,12 +7,13 @@ transaction that SPYT's agent opens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
 from .compiled import OUTPUT, SOURCE, unavailable
-from .java import Java
+from .java import Java, class_name, each
 from .plans import execution_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: What ``readStream.format()`` takes for SPYT's source.
 _SPYTS = "yt"
+#: The RDD of our source.
+_READER = "Ranges"
 #: SPYT's own rows per request (SparkYtConfiguration).
 _WRITE_BATCH = 50_000
 
@@ -57,3 +60,13 @@ def write(
     java[f"{OUTPUT}.write"](
         execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most
     )
+
+
+def gather(execution: Any, tasks: int) -> None:
+    """Say that so many tasks read all ranges of a batch: each asks for its next ones ahead."""
+    leaves = (leaf for leaf in each(execution.logical().collectLeaves()) if leaf.isStreaming())
+    readers = [leaf.rdd() for leaf in leaves if class_name(leaf) == "LogicalRDD"]
+    readers = [reader for reader in readers if class_name(reader) == _READER]
+    counts = [int(reader.getNumPartitions()) for reader in readers]
+    for reader, first in zip(readers, accumulate(counts, initial=0), strict=False):
+        reader.gather(first, sum(counts), tasks)

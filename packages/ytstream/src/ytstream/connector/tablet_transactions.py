@@ -21,6 +21,7 @@ from ..cluster.client import UNMOUNTED
 from ..errors import OutageError, RestartableError, UnmountedError
 from ..schema.columns import Column
 from ..settings.job_settings import Settings
+from . import compiled
 from .java import Java
 from .spyt import attached, rpc_client
 
@@ -101,6 +102,14 @@ class Transaction:
             if old is not None:
                 request.setOldOffset(old)
             self._transaction.advanceConsumer(request.build()).join()
+
+    def advance_all(self, consumer: str, queue: str, to: Mapping[int, int]) -> None:
+        """Move the consumer in several partitions, wherever it is, at once if possible."""
+        with _explained():
+            if not to or compiled.advance(self._java, self._transaction, consumer, queue, to):
+                return
+        for partition, row in to.items():
+            self.advance(consumer, queue, partition, None, row)
 
     def commit(self) -> None:
         """Commit. Raises ConflictError, or RestartableError when it may have committed or not."""

@@ -329,6 +329,16 @@ def look_query(ledger: str) -> str:
     return f'epoch from [{ledger}] where kind = "look"'
 
 
+def connector_row(epoch: int, said: str) -> dict[str, Any]:
+    """Return the row that says which connector the process of ``epoch`` runs on."""
+    return {**stop_row(epoch), "kind": "connector", "state": {"said": said}}
+
+
+def connector_query(ledger: str) -> str:
+    """Return the query that reads which connector the last process runs on."""
+    return f'epoch, state from [{ledger}] where kind = "connector"'
+
+
 def end_row(epoch: int, owner: str, how: str) -> dict[str, Any]:
     """Return the row that says how the process ``owner`` ended."""
     state = {"owner": owner, "how": how}

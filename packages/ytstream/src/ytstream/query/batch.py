@@ -397,8 +397,8 @@ def close_batch(
                 verify(own.select)
                 write_head(own, path, head, done)
                 for queue, partitions in done.ranges.items():
-                    for partition, (_, end) in partitions.items():
-                        own.advance(consumer, queue, partition, None, end)
+                    ends = {partition: end for partition, (_, end) in partitions.items()}
+                    own.advance_all(consumer, queue, ends)
         except ConflictError:
             if attempt + 1 == _CLOSINGS:
                 raise

@@ -14,6 +14,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ..connector.own import gather
+
 #: What the start of a task costs, in rows: Spark sends it, and SPYT asks the cluster for the
 #: transaction and for the output's schema (YtStreamingSink.addBatch).
 START_ROWS = 1_000
@@ -42,6 +44,7 @@ class Tasks:
         # have a plan of their own around it, and to plan that takes as long as a request.
         if plan.toRdd().getNumPartitions() != len(sizes):
             return rows
+        gather(plan, cores)
         return rows.coalesce(cores)
 
 

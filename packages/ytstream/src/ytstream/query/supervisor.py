@@ -39,7 +39,7 @@ from ..provisioning.capacity import Room
 from ..recovery import start
 from ..recovery.completeness import Teller
 from ..recovery.epoch import Epoch
-from ..recovery.stop_request import FAILED, tell_end
+from ..recovery.stop_request import FAILED, tell_connector, tell_end
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
@@ -147,6 +147,7 @@ class QueryRunner:
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Save the epoch now: a later start in this process must raise it from here.
         self.epoch = start.claim(self.connection, self.tablets, self.epoch)
+        tell_connector(self.connection, self.epoch, own.line(self.spark, settings))
         begun = start.start(self.connection, self.tablets, self.epoch)
         self.queues = begun.queues
         for note in begun.notes:

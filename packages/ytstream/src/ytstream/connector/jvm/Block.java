@@ -66,7 +66,11 @@ final class Block {
   }
 
   private void abort() {
-    if (own != null) own.abort();
+    try {
+      if (own != null) own.abort();
+    } catch (IllegalStateException over) {
+      // A transaction whose commit has failed is not one that can be aborted.
+    }
     own = null;
   }
 }

@@ -28,6 +28,20 @@ final class Pull {
   private static final int ATTEMPTS = 6;
   private static final long TIMEOUT_SECONDS = 30;
   private static final long[] PAUSES = {1, 2, 5, 10, 20};
+  private static final Field OPTIONS;
+  private static final Method INVOKE;
+
+  // Another client may lack them: then this class does not load, and the job runs on SPYT's.
+  static {
+    try {
+      OPTIONS = ApiServiceClientImpl.class.getDeclaredField("rpcOptions");
+      OPTIONS.setAccessible(true);
+      INVOKE = ApiServiceClientImpl.class.getDeclaredMethod("invoke", new Class[] {RpcClientRequestBuilder.class});
+      INVOKE.setAccessible(true);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException("the client of YTsaurus has other members", error);
+    }
+  }
 
   private final CompoundClient yt;
   private final PullConsumer request;
@@ -65,18 +79,14 @@ final class Pull {
 
   private CompletableFuture sent() {
     try {
-      Field options = ApiServiceClientImpl.class.getDeclaredField("rpcOptions");
-      options.setAccessible(true);
-      RpcOptions with = (RpcOptions) options.get(yt);
-      RequestWithResponseBuilder message = new RequestWithResponseBuilder(ApiServiceMethodTable.PULL_CONSUMER.createHeader(with),
-          TReqPullQueueConsumer.newBuilder(), TRspPullQueueConsumer.parser(), with);
+      RpcOptions options = (RpcOptions) OPTIONS.get(yt);
+      RequestWithResponseBuilder message = new RequestWithResponseBuilder(ApiServiceMethodTable.PULL_CONSUMER.createHeader(options),
+          TReqPullQueueConsumer.newBuilder(), TRspPullQueueConsumer.parser(), options);
       request.writeHeaderTo(message.header());
       request.writeTo(message);
-      Method invoke = ApiServiceClientImpl.class.getDeclaredMethod("invoke", new Class[] {RpcClientRequestBuilder.class});
-      invoke.setAccessible(true);
-      return (CompletableFuture) invoke.invoke(yt, new Object[] {message});
+      return (CompletableFuture) INVOKE.invoke(yt, new Object[] {message});
     } catch (ReflectiveOperationException error) {
-      throw new IllegalStateException("the client has other members: " + error, error);
+      throw new IllegalStateException(error);
     }
   }
 }

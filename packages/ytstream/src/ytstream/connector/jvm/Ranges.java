@@ -13,12 +13,18 @@ import tech.ytsaurus.spyt.wrapper.client.YtClientConfigurationConverter;
 import tech.ytsaurus.spyt.wrapper.client.YtClientProvider$;
 
 /** The rows of a micro-batch of one queue: the ranges that SPYT's RDD has planned, read by RangeRows. */
-final class Ranges extends RDD {
+public final class Ranges extends RDD {
+  /** Ranges to ask for while one is read, and their rows: all are in memory. */
+  private static final int MOST_AHEAD = 8;
+  private static final long MOST_ROWS = 50000;
+
   private final YtClientConfiguration conf;
   private final StructType schema;
   private final String consumer;
   private final String queue;
   private final Partition[] ranges;
+  /** By partition: which one is the last of the task that reads it; see gather(). */
+  private int[] last;
 
   Ranges(RDD planned, StructType schema, String consumer, String queue) {
     // The constructor with one parent: that with a list of them takes another Seq in each Scala.
@@ -34,9 +40,44 @@ final class Ranges extends RDD {
     return ranges;
   }
 
+  /**
+   * Say that {@code tasks} tasks will read {@code all} partitions, of which these begin at {@code first}: each a run of
+   * neighbours, as Spark groups them (DefaultPartitionCoalescer). A wrong guess costs requests and no rows.
+   */
+  public void gather(int first, int all, int tasks) {
+    int[] found = new int[ranges.length];
+    for (int task = 0; task < tasks; task++) {
+      int from = Math.max((int) ((long) task * all / tasks) - first, 0);
+      int to = Math.min((int) ((task + 1L) * all / tasks) - first, ranges.length);
+      for (int i = from; i < to; i++) found[i] = to - 1;
+    }
+    last = found;
+  }
+
   public Iterator compute(Partition split, TaskContext task) {
-    YtQueueRange range = (YtQueueRange) split;
-    if (range.upperIndex() == range.lowerIndex()) return scala.collection.Iterator$.MODULE$.empty();
-    return new RangeRows(YtClientProvider$.MODULE$.ytClient(conf), consumer, queue, range, schema);
+    int index = split.index();
+    if (last == null) return rows(index);
+    Ahead ahead = Ahead.of(task);
+    RangeRows found = ahead.take(key(index));
+    if (found == null) found = rows(index);
+    long size = 0;
+    for (int next = index + 1; next <= Math.min(last[index], index + MOST_AHEAD) && size < MOST_ROWS; next++) {
+      size += size(next);
+      if (!ahead.has(key(next))) ahead.put(key(next), rows(next));
+    }
+    return found;
+  }
+
+  private String key(int index) {
+    return id() + "/" + index;
+  }
+
+  private long size(int index) {
+    YtQueueRange range = (YtQueueRange) ranges[index];
+    return range.upperIndex() - range.lowerIndex();
+  }
+
+  private RangeRows rows(int index) {
+    return new RangeRows(YtClientProvider$.MODULE$.ytClient(conf), consumer, queue, (YtQueueRange) ranges[index], schema);
   }
 }
