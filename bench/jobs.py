@@ -17,7 +17,7 @@ from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Connection, Job
-from ytstream_tools.demo.sample import Row
+from ytstream_tools.demo.sample import SampleRow
 
 TRIGGER_SECONDS = 1.0
 #: As many as a generated job has.
@@ -119,13 +119,13 @@ def rows_of(case: Case, count: int) -> Iterator[list[Mapping[str, Any]]]:
         number += len(piece)
 
 
-def _adapted(row: Row, number: int, case: Case) -> Row:
+def _adapted(row: SampleRow, number: int, case: Case) -> SampleRow:
     """Return the row with as many keys and columns as the case is about."""
     keyed = {"auction": number % case.keys} if case.keys else {}
     more = range(case.columns - len(row))
     return {**row, **keyed, **{f"more_{n}": _MIXED[n % len(_MIXED)][1](number) for n in more}}
 
 
-def reference_of(case: Case) -> list[Row]:
+def reference_of(case: Case) -> list[SampleRow]:
     """Return the rows of the reference table; none without one."""
     return list(example(case.guarantee, case.processing, case.queues).sample.reference)

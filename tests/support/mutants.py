@@ -27,7 +27,7 @@ from ytstream.query import batch, pipeline, watchdog
 from ytstream.recovery import checkpoint_dir, epoch, staging, start
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.staging import Table
-from ytstream.recovery.start import Plan
+from ytstream.recovery.start import StartPlan
 from ytstream.settings.job_settings import Settings
 from ytstream_tools.testing.stream import Stream
 
@@ -133,7 +133,7 @@ def tell_no_move(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = start.begin
 
     def begun(
-        connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: Plan
+        connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
     ) -> None:
         whole(connection, tablets, mine, found, replace(plan, move=None))
 
@@ -144,7 +144,7 @@ def forget_removed_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a start write a head of the queues alone that the configuration names."""
     whole = start._begun
 
-    def named(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:
+    def named(connection: Connection, found: Snapshot, plan: StartPlan, head: Head) -> Head:
         after = whole(connection, found, plan, head)
         paths = {path: after.ids[path] for path in after.queues}
         return replace(after, ids=paths, ends={path: after.ends[path] for path in paths})

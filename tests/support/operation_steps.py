@@ -18,7 +18,7 @@ from ytstream.job import Connection
 from ytstream.provisioning import job_objects
 from ytstream.settings.resources import sizes_of
 from ytstream_tools.submitting import launch_plan, preflight
-from ytstream_tools.submitting.launch_plan import Plan
+from ytstream_tools.submitting.launch_plan import LaunchPlan
 
 ME = "//home/spark"
 
@@ -89,7 +89,7 @@ def _publish_spyt(made: Connection) -> None:
         client.set(path, value)
 
 
-def plan_of(connection: Connection, folder: Path, *words: str) -> Plan:
+def plan_of(connection: Connection, folder: Path, *words: str) -> LaunchPlan:
     """Plan a submit from a repository in ``folder``."""
     config = folder / "config" / "production.toml"
     config.parent.mkdir(exist_ok=True)
@@ -98,7 +98,7 @@ def plan_of(connection: Connection, folder: Path, *words: str) -> Plan:
     dist = folder / "dist"
     dist.mkdir(exist_ok=True)
     package = dist / "job.zip"
-    return Plan(
+    return LaunchPlan(
         connection,
         sizes,
         dist,

@@ -22,7 +22,7 @@ from ytstream_tools.demo.sample import counted
 from ytstream_tools.replay.batch_capture import TEST
 from ytstream_tools.replay.batch_rows import NUMBER, PARTITION, QUEUE, Part
 from ytstream_tools.replay.rehearsal import DIFFERS
-from ytstream_tools.replay.version_run import Source, Version, replay
+from ytstream_tools.replay.version_run import RehearsedVersion, Source, replay
 
 #: One change of a value in transform(), and the column that it changes.
 CHANGES = {
@@ -49,7 +49,7 @@ def test_a_version_runs_over_the_rows_of_each_batch(
         [],
         {queue: {"schema": schema, "tablet_count": 3}},
     )
-    version = Version("this", "bids_stream", project, project / "config/local.toml")
+    version = RehearsedVersion("this", "bids_stream", project, project / "config/local.toml")
     found = replay(version, given, unconnected("transactional"), tmp_path)
     assert [*found] == ["output", "rejected"]
     columns = made.job.output_columns["output"]

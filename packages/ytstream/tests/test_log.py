@@ -71,7 +71,7 @@ def test_a_command_that_has_logged_nothing_ends_without_a_time() -> None:
 @pytest.mark.parametrize("code", [LINES, "log.fail('wrong')"])
 def test_the_line_that_says_why_a_command_failed_is_found_again(code: str) -> None:
     lines = _run(code).splitlines()
-    (found,) = (line for line in lines if log.FAILED.match(line))
+    (found,) = (line for line in lines if log.FAILED_LINE.match(line))
     assert found.endswith(("ERROR ended", "error: wrong"))
 
 

@@ -33,7 +33,7 @@ from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.job_process import Process, running
-from ytstream_tools.demo.sample import Row, Sample
+from ytstream_tools.demo.sample import Sample, SampleRow
 from ytstream_tools.demo.scenario import drained
 
 PACKAGE = "bids_stream"
@@ -237,8 +237,8 @@ class Stage:
     #: The newest one; None before the first one.
     driver: Process | None = None
     #: Every row that was put in, and by queue those that follow.
-    _sent: list[Row] = field(default_factory=list)
-    _following: list[list[Row]] = field(default_factory=list)
+    _sent: list[SampleRow] = field(default_factory=list)
+    _following: list[list[SampleRow]] = field(default_factory=list)
     _seed: int = 0
     #: Rows too many that cases before have counted.
     _duplicated: int = 0
@@ -284,7 +284,7 @@ class Stage:
         self._following = []
         for queue in self.connection.settings.queues:
             self._seed += 1
-            rows: list[Row] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
+            rows: list[SampleRow] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
             self._following.append(rows[-FOLLOWING:])
             self._put(queue, rows[:-FOLLOWING])
 
@@ -347,7 +347,7 @@ class Stage:
         client, settings = self.connection.client, self.connection.settings
         return not staging.named(client, settings, staging.written(client, settings))
 
-    def _put(self, queue: str, rows: Sequence[Row]) -> None:
+    def _put(self, queue: str, rows: Sequence[SampleRow]) -> None:
         client = self.connection.client
         demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         self._sent.extend(rows)

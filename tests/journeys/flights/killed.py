@@ -23,24 +23,24 @@ from ytstream.cluster.client import Client, connect
 from ytstream.job import Connection
 from ytstream.settings.job_settings import Settings, load
 from ytstream_tools.demo import kill
-from ytstream_tools.demo.sample import Row, Sample
+from ytstream_tools.demo.sample import Sample, SampleRow
 from ytstream_tools.demo.scenario import play
 
 FLIGHTS = reference.read_flights()
 POSITION = {"tablet_index", "row_index"}
 
 
-def _expected(output: str) -> Callable[[Sequence[Row]], list[dict[str, Any]]]:
+def _expected(output: str) -> Callable[[Sequence[SampleRow]], list[dict[str, Any]]]:
     """Return what makes the rows of that output out of the first flights, as many as were sent."""
 
-    def made(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def made(rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
         found = reference.outputs(FLIGHTS.head(len(rows)))[output]
         return [{n: row[n] for n in row if n not in POSITION} for row in found]
 
     return made
 
 
-def _rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+def _rejected(rows: Sequence[SampleRow]) -> Iterator[tuple[str, SampleRow]]:
     reasons = reference.rejected(FLIGHTS.head(len(rows)))
     yield from ((why, row) for why, row in zip(reasons, rows, strict=True) if isinstance(why, str))
 

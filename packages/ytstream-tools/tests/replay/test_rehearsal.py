@@ -23,9 +23,9 @@ from ytstream_tools.replay import rehearsal as rehearsal
 from ytstream_tools.replay import revisions
 from ytstream_tools.replay.differences import Rows, difference, lines
 from ytstream_tools.replay.rehearsal import DIFFERS, Wanted, rehearse
-from ytstream_tools.replay.version_run import Source, Version
+from ytstream_tools.replay.version_run import RehearsedVersion, Source
 from ytstream_tools.submitting.version_history import FAILED, REFUSED, WORKS, Versions
-from ytstream_tools.submitting.version_history import Version as Record
+from ytstream_tools.submitting.version_history import DeployedVersion as Record
 
 
 def _git(root: Path, *words: str) -> str:
@@ -50,7 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-Replayed = list[tuple[Version, str, Source]]
+Replayed = list[tuple[RehearsedVersion, str, Source]]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Replayed:
     found: Replayed = []
 
     def note(
-        version: Version, given: Source, _connection: object, _folder: Path
+        version: RehearsedVersion, given: Source, _connection: object, _folder: Path
     ) -> dict[str, Rows]:
         text = (version.root / "src/example_map/transform.py").read_text()
         found.append((version, text, given))

@@ -48,7 +48,7 @@ from ytstream_tools.status import (
 from ytstream_tools.status.job_status import RECENT, Standing
 from ytstream_tools.status.status_text import status
 from ytstream_tools.status.thresholds import Lag
-from ytstream_tools.submitting.version_history import Version
+from ytstream_tools.submitting.version_history import DeployedVersion
 
 
 def _lines(connection: Connection) -> list[list[str]]:
@@ -324,8 +324,10 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
         static=job_status.Static(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
-            Version("a", "works", {}),
-            Version("b", "refused", _NOTE, "1-2-3-4", "root", "2026-11-23", "2026-11-24", "no"),
+            DeployedVersion("a", "works", {}),
+            DeployedVersion(
+                "b", "refused", _NOTE, "1-2-3-4", "root", "2026-11-23", "2026-11-24", "no"
+            ),
         ],
     )
     fields: dict[str, set[str]] = {}

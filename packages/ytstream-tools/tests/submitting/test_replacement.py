@@ -35,7 +35,7 @@ from ytstream_tools.submitting import (
     submission,
     version_history,
 )
-from ytstream_tools.submitting.launch_plan import Plan
+from ytstream_tools.submitting.launch_plan import LaunchPlan
 from ytstream_tools.submitting.replacement import (
     BACK,
     NOTHING,
@@ -49,8 +49,8 @@ from ytstream_tools.submitting.version_history import (
     REFUSED,
     STARTED,
     WORKS,
+    DeployedVersion,
     Replacing,
-    Version,
     Versions,
 )
 
@@ -97,16 +97,16 @@ class Site:
         (self.folder / "main.py").write_text(f"{commit} {what}")
         return self
 
-    def planned(self, connection: Connection, config: Path, words: Any) -> Plan:
+    def planned(self, connection: Connection, config: Path, words: Any) -> LaunchPlan:
         made = plan_of(connection, self.folder, *words)
         return replace(made, commit=self.commit)
 
-    def build(self, made: Plan, config: Path) -> None:
+    def build(self, made: LaunchPlan, config: Path) -> None:
         made.config.write_text("")
         with zipfile.ZipFile(made.package, "w") as package:
             package.writestr("job.py", "")
 
-    def line(self, made: Plan, dump: Path) -> list[str]:
+    def line(self, made: LaunchPlan, dump: Path) -> list[str]:
         """Return the call of the spark-submit of this test."""
         if self.what == "refused by spark-submit":
             return [sys.executable, "-c", "import sys; sys.exit('Error: no such pool')"]
@@ -175,9 +175,9 @@ def _plan(commit: str, files: str = "f", configuration: str = "g") -> Any:
     return made
 
 
-def _version(key: str, state: str, commit: str = "", **note: str) -> Version:
+def _version(key: str, state: str, commit: str = "", **note: str) -> DeployedVersion:
     given = {"commit": commit or key, "files": "f", "configuration": "g", **note}
-    return Version(key, state, given, operation=f"op-{key}", started=key)
+    return DeployedVersion(key, state, given, operation=f"op-{key}", started=key)
 
 
 def test_a_version_that_runs_and_works_is_left_alone() -> None:

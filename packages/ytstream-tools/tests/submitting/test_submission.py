@@ -49,7 +49,7 @@ from ytstream_tools.status import operation_logs, status_text
 from ytstream_tools.submitting import launch_checks, launch_plan, preflight, spark_submit
 from ytstream_tools.submitting import submission as submitting
 from ytstream_tools.submitting.first_batch import Wait
-from ytstream_tools.submitting.launch_plan import Plan
+from ytstream_tools.submitting.launch_plan import LaunchPlan
 
 __all__ = ["_of_the_template", "connection", "running"]
 
@@ -506,7 +506,7 @@ def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
 def _fake(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Let ``script``, Python, be spark-submit: it finds the file for the id in ``DUMP``."""
 
-    def line(_: Plan, dump: Path) -> list[str]:
+    def line(_: LaunchPlan, dump: Path) -> list[str]:
         return [sys.executable, "-c", f"DUMP = {str(dump)!r}\n{script}"]
 
     monkeypatch.setattr(spark_submit, "command", line)
@@ -516,10 +516,10 @@ def _fake(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let every plan be one of a repository in this folder."""
 
-    def planned(connection: Connection, config: Path, words: Any) -> Plan:
+    def planned(connection: Connection, config: Path, words: Any) -> LaunchPlan:
         return plan_of(connection, tmp_path, *words)
 
-    def build(made: Plan, config: Path) -> None:
+    def build(made: LaunchPlan, config: Path) -> None:
         made.config.touch()
         ZipFile(made.package, "w").close()
 

@@ -15,7 +15,7 @@ _log = logging.getLogger("job")
 #: Begins the line that says that a query runs; the demonstration waits for it.
 RUNNING = "running, epoch "
 #: Begins the line that says why a command has failed.
-FAILED = re.compile(r"error: |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR ")
+FAILED_LINE = re.compile(r"error: |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR ")
 
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
 _PLAIN = "\033[0m"

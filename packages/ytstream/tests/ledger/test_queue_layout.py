@@ -20,7 +20,7 @@ from ytstream.ledger.queue_layout import Layout, is_drained, is_grown, layout_of
 from ytstream.outputs.audit import Range, verify_queues
 from ytstream.recovery.job_ownership import marker_of
 from ytstream.recovery.output_ownership import replaceable
-from ytstream.recovery.start import Plan, _retired, decide
+from ytstream.recovery.start import StartPlan, _retired, decide
 from ytstream.schema.columns import Column
 from ytstream.schema.table_schema import table_schema
 
@@ -109,7 +109,7 @@ def _decided(
     known: Layout | None = FOUR,
     *,
     migrating: bool = False,
-) -> Plan:
+) -> StartPlan:
     nothing_there = SimpleNamespace(select_rows=lambda _: iter(()))
     connection = replace(unconnected(*kind), client=cast(Client, nothing_there))
     layouts = {QUEUE: known} if known else {}

@@ -30,7 +30,7 @@ from ytstream.outputs.audit import Metrics, Ranges, audit
 from ytstream.provisioning import job_objects
 from ytstream.rejected.limit import FEW
 from ytstream.spark.spark_errors import explained_spark
-from ytstream_tools.demo.sample import Row
+from ytstream_tools.demo.sample import SampleRow
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.testing.stream import Stream, wait_for_failure
 
@@ -47,7 +47,7 @@ def _with_outputs(
     stream: Stream,
     outputs: Mapping[str, Sequence[Column]],
     split: Callable[[DataFrame], Any] | None,
-    **expected: Callable[[Sequence[Row]], Iterable[Any]],
+    **expected: Callable[[Sequence[SampleRow]], Iterable[Any]],
 ) -> Stream:
     """Give the job more outputs, as edits of tables.py, transform.py and the configuration would.
 
@@ -303,7 +303,7 @@ def test_a_batch_with_state_goes_on_when_no_output_has_its_rows(stream_of: Strea
 def _by_auction(stream: Stream, split: Callable[[DataFrame], Any]) -> Stream:
     columns = [Column("auction", "int64", key=True), Column("event_id", "utf8")]
 
-    def newest(rows: Sequence[Row]) -> Iterable[Row]:
+    def newest(rows: Sequence[SampleRow]) -> Iterable[SampleRow]:
         return {row["auction"]: row for row in rows}.values()
 
     return _with_outputs(stream, {"newest": columns}, split, newest=newest)

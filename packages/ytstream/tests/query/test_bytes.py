@@ -19,7 +19,7 @@ from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
 from ytstream.schema.string_values import as_bytes
 from ytstream_tools.demo.demo_tables import fill_reference
-from ytstream_tools.demo.sample import Row, Sample, untyped
+from ytstream_tools.demo.sample import Sample, SampleRow, untyped
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.testing.stream import Stream
 from ytstream_tools.testing.stream_batches import stream_outputs
@@ -42,19 +42,19 @@ REFERENCE: list[dict[str, Any]] = [
 REJECT = {"odd": f"payload = cast(X'{ODD.hex()}' AS STRING)"}
 
 
-def rows(count: int, seed: int = 1, start_us: int = 1_704_067_200_000_000) -> Iterator[Row]:
+def rows(count: int, seed: int = 1, start_us: int = 1_704_067_200_000_000) -> Iterator[SampleRow]:
     """Yield rows of all payloads, the odd one among them."""
     for number in range(count):
         payload = [*PAYLOADS, ODD][number % (len(PAYLOADS) + 1)]
         yield {"payload": payload, "n": number, "at": YsonUint64(start_us + number)}
 
 
-def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+def rejected(rows: Sequence[SampleRow]) -> Iterator[tuple[str, SampleRow]]:
     """Yield the rows that REJECT keeps out."""
     yield from (("odd", row) for row in rows if row["payload"] == ODD)
 
 
-def _accepted(rows: Sequence[Row]) -> list[Row]:
+def _accepted(rows: Sequence[SampleRow]) -> list[SampleRow]:
     return [row for row in rows if row["payload"] != ODD]
 
 
@@ -62,7 +62,7 @@ def _joined(events: DataFrame, reference: DataFrame) -> DataFrame:
     return events.join(F.broadcast(reference), "payload", "left").select("payload", "known", "n")
 
 
-def _looked_up(rows: Sequence[Row]) -> list[Row]:
+def _looked_up(rows: Sequence[SampleRow]) -> list[SampleRow]:
     known = {as_bytes(row["payload"]): row["known"] for row in REFERENCE}
     return [{**row, "known": known.get(as_bytes(row["payload"]))} for row in _accepted(rows)]
 
@@ -72,7 +72,7 @@ def _deduplicated(events: DataFrame) -> DataFrame:
     return found.select("payload")
 
 
-def _distinct(rows: Sequence[Row]) -> list[Row]:
+def _distinct(rows: Sequence[SampleRow]) -> list[SampleRow]:
     return [{"payload": payload} for payload in {as_bytes(r["payload"]) for r in _accepted(rows)}]
 
 
@@ -84,7 +84,7 @@ def _summed(events: DataFrame) -> DataFrame:
     return events.groupBy("payload").agg(F.sum("n").alias("n"))
 
 
-def _sums(rows: Sequence[Row]) -> list[Row]:
+def _sums(rows: Sequence[SampleRow]) -> list[SampleRow]:
     sums: dict[bytes, int] = {}
     for row in _accepted(rows):
         payload = as_bytes(row["payload"])
@@ -93,7 +93,7 @@ def _sums(rows: Sequence[Row]) -> list[Row]:
 
 
 #: Processing -> columns of the output, transform(), expected().
-JOBS: dict[str, tuple[list[Column], Callable[..., DataFrame], Callable[..., list[Row]]]] = {
+JOBS: dict[str, tuple[list[Column], Callable[..., DataFrame], Callable[..., list[SampleRow]]]] = {
     "map": ([PAYLOAD, NUMBER], _passed, _accepted),
     "join": ([PAYLOAD, Column("known", "string"), NUMBER], _joined, _looked_up),
     "deduplicate": ([PAYLOAD], _deduplicated, _distinct),

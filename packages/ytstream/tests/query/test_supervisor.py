@@ -26,7 +26,7 @@ from ytstream.outputs.tablet_overflow import Overflow
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, QueryRunner, supervise
-from ytstream.recovery.start import Plan
+from ytstream.recovery.start import StartPlan
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_what_a_start_skips_is_a_warning(
         monkeypatch.setattr(supervisor, name, MagicMock())
     started = SimpleNamespace(flow_of=MagicMock(), start=lambda *_: (MagicMock(), MagicMock()))
     monkeypatch.setattr(supervisor, "pipeline", started)
-    plan = Plan([], Head(), ("first read",), ("2 rows were trimmed",))
+    plan = StartPlan([], Head(), ("first read",), ("2 rows were trimmed",))
     begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: plan)
     monkeypatch.setattr(supervisor, "start", begun)
     for name in ("read_reference", "_follow"):

@@ -14,7 +14,7 @@ from ytstream.ledger.ledger_rows import Head, Move
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
 from ytstream.recovery.job_ownership import marker_of
-from ytstream.recovery.start import Plan, decide
+from ytstream.recovery.start import StartPlan, decide
 
 QUEUE = "//home/job/queue-0"
 OTHER = "//home/job/queue-1"
@@ -49,11 +49,11 @@ def _head(connection: Connection, ends: Mapping[int, int], **changes: Any) -> He
     return replace(head, marker=marker_of(connection), **changes)
 
 
-def _first(kind: Kind, queue: Queue, **changes: Any) -> Plan:
+def _first(kind: Kind, queue: Queue, **changes: Any) -> StartPlan:
     return decide(_connection(kind, **changes), Snapshot((queue,), None, None))
 
 
-def _continued(kind: Kind, queue: Queue, ends: Mapping[int, int], **changes: Any) -> Plan:
+def _continued(kind: Kind, queue: Queue, ends: Mapping[int, int], **changes: Any) -> StartPlan:
     connection = _connection(kind, **changes)
     return decide(connection, Snapshot((queue,), _head(connection, ends), None))
 
@@ -117,7 +117,7 @@ def test_a_consumer_ahead_of_the_ledger(kind: Kind) -> None:
     place = f"{QUEUE}, partition 1: row 30, the ledger has 20"
     skip = f"to skip those rows: `rewind rows {QUEUE}:1=30`"
 
-    def decided() -> Plan:
+    def decided() -> StartPlan:
         return _continued(kind, _queue({0: 20, 1: 30}), {0: 20, 1: 20})
 
     if _is_transactional(kind):

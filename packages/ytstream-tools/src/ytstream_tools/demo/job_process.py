@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ytstream.errors import JobError
-from ytstream.log import FAILED, RUNNING
+from ytstream.log import FAILED_LINE, RUNNING
 from ytstream.settings import environment as variables
 
 from .guard import guarded
@@ -76,7 +76,7 @@ class Process:
     def tail(self, lines: int = 15) -> str:
         """Return the error it ended with or, without one, the last lines it said."""
         said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
-        ends = [number for number, line in enumerate(said) if FAILED.match(line)]
+        ends = [number for number, line in enumerate(said) if FAILED_LINE.match(line)]
         return "\n".join(said[ends[-1] if ends else -lines :])
 
 

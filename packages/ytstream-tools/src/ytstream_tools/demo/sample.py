@@ -21,7 +21,7 @@ from ytstream.schema.columns import Column, type_name
 
 from . import event_times, sample_types
 
-Row = Mapping[str, Any]
+SampleRow = Mapping[str, Any]
 #: How often each output row, as a tuple of its columns, appears.
 Counted = Counter[tuple[Any, ...]]
 
@@ -43,16 +43,18 @@ class Sample:
 
     #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE, whose event time goes
     #: forward from ``start_us`` (microseconds since 1970). Its default is where the first rows are.
-    rows: Callable[[int, int, int], Iterable[Row]]
+    rows: Callable[[int, int, int], Iterable[SampleRow]]
     #: The column of the event time: a time, seconds to nanoseconds since 1970 as a number, or a
     #: text as in ISO 8601. None for rows without one, in `map` and `join`.
     event_time: str | None
     #: The rows of "output" that come of such rows, in any order.
-    expected: Callable[[Sequence[Row]], Iterable[Row]]
+    expected: Callable[[Sequence[SampleRow]], Iterable[SampleRow]]
     #: The same for more outputs, by name. Those of "rejected" are pairs of reason and queue's row.
-    others: Mapping[str, Callable[[Sequence[Row]], Iterable[Any]]] = field(default_factory=dict)
+    others: Mapping[str, Callable[[Sequence[SampleRow]], Iterable[Any]]] = field(
+        default_factory=dict
+    )
     #: For a join: the rows of the reference table.
-    reference: Sequence[Row] = ()
+    reference: Sequence[SampleRow] = ()
 
     @property
     def start_us(self) -> int:
@@ -74,7 +76,7 @@ class Sample:
             )
         return made
 
-    def wanted(self, job: Job, rows: Sequence[Row], output: str = "output") -> Counted:
+    def wanted(self, job: Job, rows: Sequence[SampleRow], output: str = "output") -> Counted:
         """Return how often each row of the output must appear. Raises JobError for a wrong row."""
         maker = self.expected if output == "output" else self.others.get(output)
         if maker is None:
@@ -95,7 +97,7 @@ class Sample:
             raise
         return counted(made, compared(job, output))
 
-    def closing(self, job: Job, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def closing(self, job: Job, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.
 
         The first one moves the watermark on, and the batch of the second one runs under it. They
@@ -127,11 +129,11 @@ class Sample:
             )
         return made
 
-    def newest(self, job: Job, rows: Sequence[Row]) -> int:
+    def newest(self, job: Job, rows: Sequence[SampleRow]) -> int:
         """Return the newest event time of the rows that REJECT lets through, in microseconds."""
         return max(self._times(job, rows), default=self.start_us)
 
-    def ahead(self, job: Job, rows: Sequence[Row]) -> str | None:
+    def ahead(self, job: Job, rows: Sequence[SampleRow]) -> str | None:
         """Return a remark if REJECT may keep out rows of the future that expected() takes."""
         has_watermark = job.kind.is_stateful and job.kind.output_mode == "append"
         if not (has_watermark and is_rejected(job, REJECTED) and self.event_time):
@@ -146,7 +148,7 @@ class Sample:
             f"takes them: where REJECT keeps them out, rows are lost. {EARLIER}"
         )
 
-    def _times(self, job: Job, rows: Sequence[Row]) -> list[int]:
+    def _times(self, job: Job, rows: Sequence[SampleRow]) -> list[int]:
         """Return the event times of rows that pass, in microseconds. Raises JobError for none."""
         kind, found = self._kind(job), []
         values = (row[str(self.event_time)] for row in self.passing(job, rows))
@@ -167,7 +169,7 @@ class Sample:
         columns = (column for column in job.queue_columns if column.name == self.event_time)
         return next((type_name(column.type) for column in columns), "")
 
-    def passing(self, job: Job, rows: Sequence[Row]) -> Sequence[Row]:
+    def passing(self, job: Job, rows: Sequence[SampleRow]) -> Sequence[SampleRow]:
         """Return the rows that REJECT lets through; all of them if it keeps out each."""
         if not is_rejected(job, REJECTED):
             return rows
@@ -220,12 +222,12 @@ def compared(job: Job, output: str = "output") -> list[Column]:
     ]
 
 
-def counted(rows: Iterable[Row], columns: Sequence[Column]) -> Counted:
+def counted(rows: Iterable[SampleRow], columns: Sequence[Column]) -> Counted:
     """Return how often each combination of ``columns`` is there."""
     return Counter(_values(row, columns) for row in rows)
 
 
-def _values(row: Row, columns: Sequence[Column]) -> tuple[Any, ...]:
+def _values(row: SampleRow, columns: Sequence[Column]) -> tuple[Any, ...]:
     return tuple(_plain(row[column.name], column.type) for column in columns)
 
 

@@ -23,7 +23,7 @@ from ytstream.text_table import counted
 from ..repository import root_of
 from . import demo_batches, demo_tables, kill, sample_types
 from .job_process import PATIENCE_SECONDS, Process, run_command, running
-from .sample import Row, Sample
+from .sample import Sample, SampleRow
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
 BATCHES = 2.5
@@ -178,7 +178,7 @@ def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
     return max(hits.items(), key=lambda hit: hit[1])
 
 
-def _run_until_drained(here: Play, last: Sequence[Row], goal: int) -> None:
+def _run_until_drained(here: Play, last: Sequence[SampleRow], goal: int) -> None:
     """Run until all rows are through, and then each of ``last``, in a batch of its own."""
     client, queue = here.connection.client, here.connection.settings.queues[0]
     is_drained = drained(here.connection)

@@ -15,7 +15,7 @@ from ytstream.job import Connection
 from ytstream.text_table import counted
 
 from . import batch_rows
-from .batch_rows import NUMBER, PARTITION, QUEUE, Row
+from .batch_rows import NUMBER, PARTITION, QUEUE, CapturedRow
 
 #: Below the folder of the repository; the names of a captured batch's files.
 FOLDER, ROWS, REFERENCE = "tests/captured", "rows.yson", "reference.yson"
@@ -70,13 +70,13 @@ def capture(
     )
 
 
-def write(path: Path, rows: Sequence[Row]) -> None:
+def write(path: Path, rows: Sequence[CapturedRow]) -> None:
     """Write rows as YSON, one a line."""
     lines = [yson.dumps(dict(row), yson_format="text", sort_keys=True) + b";\n" for row in rows]
     path.write_bytes(b"".join(lines))
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[CapturedRow]:
     """Return the rows of a file. Raises JobError for one that is not as write() leaves it."""
     try:
         return list(yson.loads(path.read_bytes(), yson_type="list_fragment"))
@@ -86,11 +86,13 @@ def read(path: Path) -> list[Row]:
         ) from error
 
 
-def _left(row: Row, without: Sequence[str]) -> Row:
+def _left(row: CapturedRow, without: Sequence[str]) -> CapturedRow:
     return {name: value for name, value in row.items() if name not in without}
 
 
-def _verify_columns(connection: Connection, rows: Sequence[Row], without: Sequence[str]) -> None:
+def _verify_columns(
+    connection: Connection, rows: Sequence[CapturedRow], without: Sequence[str]
+) -> None:
     job = connection.job
     known = {*rows[0], *(column.name for column in job.reference_columns)}
     known -= {QUEUE, PARTITION, NUMBER}

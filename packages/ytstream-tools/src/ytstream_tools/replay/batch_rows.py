@@ -18,13 +18,13 @@ from ytstream.ledger.offsets import Queue
 from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_dir import path_of
 
-Row = Mapping[str, Any]
+CapturedRow = Mapping[str, Any]
 #: Queue -> partition -> first row, and the one after the last.
 Ranges = Mapping[str, Mapping[int, tuple[int, int]]]
 #: Where a row was; no column of a queue begins with $.
 QUEUE, PARTITION, NUMBER = "$queue", "$tablet_index", "$row_index"
 #: The word for the batch after the last one that has happened.
-FAILED = "failed"
+FAILED_BATCH = "failed"
 #: Rows that one request reads.
 _CHUNK = 5_000
 #: Rejected rows that are saved at most.
@@ -36,7 +36,7 @@ class Part:
     """The rows of one batch, and of each where it was."""
 
     name: str
-    rows: Sequence[Row]
+    rows: Sequence[CapturedRow]
 
 
 def head_of(connection: Connection) -> Head:
@@ -50,14 +50,14 @@ def head_of(connection: Connection) -> Head:
 def ranges_of(connection: Connection, word: str) -> tuple[str, Ranges]:
     """Return the name and the rows of the batch that a word names. Raises JobError for none."""
     head = head_of(connection)
-    if word == FAILED:
+    if word == FAILED_BATCH:
         return batch_name(head.epoch, head.batch + 1), _next(connection, head)
     match = re.fullmatch(r"(\d+)-(\d+)", word)
     if match is None:
         raise JobError(
             f"cannot read the batch {word!r}",
-            f"name epoch and number as in the log, e.g. 3-12, or {FAILED!r} for the one after the "
-            "last that has happened",
+            f"name epoch and number as in the log, e.g. 3-12, or {FAILED_BATCH!r} for the one "
+            "after the last that has happened",
         )
     epoch, number = int(match[1]), int(match[2])
     query = (
@@ -69,14 +69,14 @@ def ranges_of(connection: Connection, word: str) -> tuple[str, Ranges]:
         raise JobError(
             f"the ledger has no batch {word}; its last one is {ledger_rows.last_name(head)}",
             "`status` lists the last batches; old ones are removed, and one that has failed is "
-            f"named {FAILED!r}",
+            f"named {FAILED_BATCH!r}",
         )
     return word, ledger_rows.ranges_of(found)
 
 
-def rows_of(connection: Connection, ranges: Ranges) -> tuple[list[Row], list[str]]:
+def rows_of(connection: Connection, ranges: Ranges) -> tuple[list[CapturedRow], list[str]]:
     """Return the rows that are still there, and a line for each partition with trimmed ones."""
-    client, found, trimmed = connection.client, list[Row](), list[str]()
+    client, found, trimmed = connection.client, list[CapturedRow](), list[str]()
     for path, partitions in ranges.items():
         if not any(end > first for first, end in partitions.values()):
             continue
@@ -92,7 +92,7 @@ def rows_of(connection: Connection, ranges: Ranges) -> tuple[list[Row], list[str
     return found, trimmed
 
 
-def rejected_of(connection: Connection, reason: str) -> tuple[list[Row], list[str]]:
+def rejected_of(connection: Connection, reason: str) -> tuple[list[CapturedRow], list[str]]:
     """Return the newest rows that REJECT has kept out for a reason, as rows_of() does.
 
     Raises JobError for a job that rejects none, and for a reason under which none is.
@@ -115,7 +115,7 @@ def rejected_of(connection: Connection, reason: str) -> tuple[list[Row], list[st
     if not ranges:
         listed = ", ".join(f"{name!r} ({count})" for name, count in sorted(known.items())) or "none"
         raise JobError(f"no row was rejected for {reason!r}", f"reasons of rows there: {listed}")
-    found, trimmed = list[Row](), list[str]()
+    found, trimmed = list[CapturedRow](), list[str]()
     for queue, partitions in ranges.items():
         for partition, numbers in partitions.items():
             for number in sorted(numbers)[-MOST_REJECTED:]:
@@ -125,7 +125,7 @@ def rejected_of(connection: Connection, reason: str) -> tuple[list[Row], list[st
     return found[-MOST_REJECTED:], trimmed
 
 
-def reference_of(connection: Connection) -> list[Row]:
+def reference_of(connection: Connection) -> list[CapturedRow]:
     """Return the rows of the reference as it is now; none for a job without one."""
     path = connection.settings.reference
     return [dict(row) for row in connection.client.select_rows(f"* from [{path}]")] if path else []
@@ -168,7 +168,7 @@ def _columns(client: Client, path: str) -> str:
 
 def _read(
     client: Client, path: str, names: str, partition: int, first: int, end: int
-) -> Iterator[Row]:
+) -> Iterator[CapturedRow]:
     for start in range(first, end, _CHUNK):
         last = min(start + _CHUNK, end) - 1
         yield from client.select_rows(

@@ -12,7 +12,7 @@ from ytstream.text_table import counted, table
 from ..demo.demo_tables import compare
 from ..demo.sample import Counted, untyped
 
-Row = Mapping[str, Any]
+OutputRow = Mapping[str, Any]
 #: Rows of each kind that are shown, and those of one side that are tried as partners of one.
 SHOWN, _TRIED = 5, 1_000
 #: A text in a cell is cut to this many characters, and a list after the item that reaches it.
@@ -25,7 +25,7 @@ _NONE = "(no such column)"
 class Rows:
     """The rows of an output after a run."""
 
-    rows: Sequence[Row]
+    rows: Sequence[OutputRow]
     #: The table's key columns; empty for an ordered or a static one.
     key: Sequence[str] = ()
 
@@ -37,10 +37,10 @@ class Difference:
     #: Rows of either version.
     before: int
     after: int
-    only_before: Sequence[Row] = ()
-    only_after: Sequence[Row] = ()
+    only_before: Sequence[OutputRow] = ()
+    only_after: Sequence[OutputRow] = ()
     #: The same row with other values: before, and after.
-    changed: Sequence[tuple[Row, Row]] = ()
+    changed: Sequence[tuple[OutputRow, OutputRow]] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -87,21 +87,21 @@ def lines(name: str, found: Difference, key: Sequence[str] = ()) -> Iterator[str
             yield f"  {side}: " + ", ".join(f"{c}={_cell(value)}" for c, value in row.items())
 
 
-def _counted(rows: Sequence[Row], columns: Sequence[str]) -> Counted:
+def _counted(rows: Sequence[OutputRow], columns: Sequence[str]) -> Counted:
     return Counted(tuple(untyped(row.get(name, _NONE)) for name in columns) for row in rows)
 
 
-def _rows(columns: Sequence[str], values: Counted) -> list[Row]:
+def _rows(columns: Sequence[str], values: Counted) -> list[OutputRow]:
     return [dict(zip(columns, row, strict=True)) for row in values.elements()]
 
 
 def _paired(
-    old: list[Row], new: list[Row], columns: Sequence[str], key: Sequence[str]
-) -> tuple[list[tuple[Row, Row]], list[Row], list[Row]]:
+    old: list[OutputRow], new: list[OutputRow], columns: Sequence[str], key: Sequence[str]
+) -> tuple[list[tuple[OutputRow, OutputRow]], list[OutputRow], list[OutputRow]]:
     """Return the pairs, and the rows of either side that are left."""
-    pairs: list[tuple[Row, Row]] = []
-    left: list[Row] = []
-    waiting: dict[Any, list[Row]] = {}
+    pairs: list[tuple[OutputRow, OutputRow]] = []
+    left: list[OutputRow] = []
+    waiting: dict[Any, list[OutputRow]] = {}
     for row in new:
         waiting.setdefault(tuple(row[name] for name in key), []).append(row)
     for row in old:
@@ -115,7 +115,7 @@ def _paired(
     return pairs, left, [row for rows in waiting.values() for row in rows]
 
 
-def _alike(row: Row, other: Row, columns: Sequence[str]) -> int:
+def _alike(row: OutputRow, other: OutputRow, columns: Sequence[str]) -> int:
     return sum(row[name] == other[name] for name in columns)
 
 

@@ -21,7 +21,7 @@ from ..demo.guard import guarded
 from ..repository import root_of
 from . import batch_rows, differences, revisions
 from .batch_rows import Part
-from .version_run import Source, Version, replay, source
+from .version_run import RehearsedVersion, Source, replay, source
 
 #: The exit code when an output differs.
 DIFFERS = 5
@@ -61,8 +61,10 @@ def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
             )
         config, package = wanted.config, connection.job.package
         versions = [
-            Version(f"commit {commit[:12]}", package, before, _config(root, before, config)),
-            Version("the working tree", package, root, config.resolve()),
+            RehearsedVersion(
+                f"commit {commit[:12]}", package, before, _config(root, before, config)
+            ),
+            RehearsedVersion("the working tree", package, root, config.resolve()),
         ]
         found = []
         for version in versions:

@@ -18,7 +18,7 @@ from ytstream.settings.job_settings import Settings, load
 from ..demo import demo_tables
 from ..demo.job_process import PATIENCE_SECONDS, Process, run_command, running
 from ..demo.scenario import drained
-from .batch_rows import PARTITION, QUEUE, Part, Row
+from .batch_rows import PARTITION, QUEUE, CapturedRow, Part
 from .differences import Rows
 
 #: What belongs to the real cluster alone.
@@ -33,7 +33,7 @@ _TIMES = {REJECTED: ("time",)}
 
 
 @dataclass(frozen=True)
-class Version:
+class RehearsedVersion:
     """The files of one version of the job, and what it is called."""
 
     name: str
@@ -48,12 +48,14 @@ class Source:
     """What was read from the real cluster."""
 
     parts: Sequence[Part]
-    reference: Sequence[Row]
+    reference: Sequence[CapturedRow]
     #: Path of a queue or of the reference -> the attributes with which it is made.
     tables: Mapping[str, Mapping[str, Any]]
 
 
-def source(connection: Connection, parts: Sequence[Part], reference: Sequence[Row]) -> Source:
+def source(
+    connection: Connection, parts: Sequence[Part], reference: Sequence[CapturedRow]
+) -> Source:
     """Return the rows with the schemas of their tables."""
     client, settings, found = connection.client, connection.settings, {}
     queues = {str(row[QUEUE]) for part in parts for row in part.rows}
@@ -65,7 +67,7 @@ def source(connection: Connection, parts: Sequence[Part], reference: Sequence[Ro
 
 
 def replay(
-    version: Version, given: Source, connection: Connection, folder: Path
+    version: RehearsedVersion, given: Source, connection: Connection, folder: Path
 ) -> dict[str, Rows]:
     """Run the version over the batches, one after the other; return its outputs.
 
@@ -95,7 +97,7 @@ def replay(
         return {name: _read(client, name, path) for name, path in settings.outputs.items()}
 
 
-def _values(version: Version, given: Source, proxy: str) -> dict[str, Any]:
+def _values(version: RehearsedVersion, given: Source, proxy: str) -> dict[str, Any]:
     """Return the version's configuration for the minicluster."""
     values = dict(toml_file.read(version.config).values)
     spark = load(version.config, {}).spark_confs
@@ -126,7 +128,7 @@ def _make(client: Client, settings: Settings, given: Source) -> None:
 
 def _send(client: Client, part: Part) -> None:
     """Insert the rows of a batch at once, into the partitions that they were in."""
-    by_queue: dict[str, list[Row]] = {}
+    by_queue: dict[str, list[CapturedRow]] = {}
     for row in part.rows:
         values = {name: value for name, value in row.items() if not name.startswith("$")}
         by_queue.setdefault(str(row[QUEUE]), []).append({**values, PARTITION: row[PARTITION]})
@@ -150,7 +152,7 @@ def _read(client: Client, name: str, path: str) -> Rows:
     return Rows(list(client.select_rows(f"{listed} from [{path}]")), key)
 
 
-def _ended(version: Version, where: str, process: Process) -> JobError:
+def _ended(version: RehearsedVersion, where: str, process: Process) -> JobError:
     return JobError(
         f"{version.name} did not get through {where}:\n{process.tail()}",
         "`capture` saves that batch as a test",

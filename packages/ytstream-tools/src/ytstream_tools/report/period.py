@@ -139,5 +139,5 @@ def _end(connection: Connection, head: Head) -> Iterator[Mark]:
     """Yield how the process of the last epoch has ended, if it has said so."""
     for row in connection.client.select_rows(ledger_rows.end_query(connection.settings.ledger)):
         if row["epoch"] == head.epoch:
-            how = str(row["state"]["how"]).removeprefix(stop_request.FAILED)
+            how = str(row["state"]["how"]).removeprefix(stop_request.FAILED_PREFIX)
             yield Mark(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")

@@ -9,7 +9,7 @@ from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
 from ytstream.job import Connection
 from ytstream.ledger import batch_history, ledger_rows, positions
-from ytstream.ledger.batch_history import Row
+from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.offsets import Queue
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
@@ -17,7 +17,7 @@ from ytstream.recovery.checkpoint_dir import path_of
 from ytstream.recovery.lock import InstanceLock
 
 from ..submitting import version_history
-from ..submitting.version_history import Version
+from ..submitting.version_history import DeployedVersion
 
 #: Batches that are read: rejected rows are theirs.
 LOOKED_AT = 100
@@ -125,7 +125,7 @@ class Standing:
     operation: Operation | None = None
     runs: Sequence[Run] = ()
     #: Those that were submitted, the newest first, as far as they are recorded.
-    versions: Sequence[Version] = ()
+    versions: Sequence[DeployedVersion] = ()
 
     @property
     def lag(self) -> int:
@@ -205,7 +205,7 @@ def read(connection: Connection) -> Standing:
     )
 
 
-def done(row: Row) -> Done:
+def done(row: LedgerRow) -> Done:
     """Return the batch of a row of the ledger."""
     return Done(
         int(row["epoch"]),
@@ -277,7 +277,7 @@ def _process(connection: Connection, head: Head | None) -> tuple[str, str, str]:
         return NEVER, "", holder
     how = stop_request.how_it_ended(connection, head.owner)
     if how is not None:
-        return FAILED if how.startswith(stop_request.FAILED) else ENDED, how, holder
+        return FAILED if how.startswith(stop_request.FAILED_PREFIX) else ENDED, how, holder
     is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
     return RUNNING if is_held else KILLED, "", holder
 

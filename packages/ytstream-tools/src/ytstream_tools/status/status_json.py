@@ -9,7 +9,7 @@ from typing import Any
 from ytstream.cluster import operation
 from ytstream.job import Connection
 
-from ..submitting.version_history import Version
+from ..submitting.version_history import DeployedVersion
 from .job_status import Done, Partition, Standing
 
 #: Raised when a field goes or changes its meaning; a new field leaves it.
@@ -122,7 +122,7 @@ def _operation(connection: Connection, found: Standing) -> Mapping[str, Any] | N
     }
 
 
-def _version(one: Version) -> Mapping[str, Any]:
+def _version(one: DeployedVersion) -> Mapping[str, Any]:
     return {
         "operation": one.operation or None,
         "version": one.note.get("version") or None,

@@ -7,7 +7,7 @@ from ytstream.job import Connection
 from ytstream.recovery import spark_logs, staging
 from ytstream.text_table import Cell, counted, duration, table
 
-from ..submitting.version_history import REFUSED, WORKS, Version
+from ..submitting.version_history import REFUSED, WORKS, DeployedVersion
 from . import job_status
 from .job_status import KILLED, RECENT, RUNNING, Done, Standing
 
@@ -180,7 +180,7 @@ def _versions(found: Standing) -> Iterator[str]:
     ])  # fmt: skip
 
 
-def _how(one: Version) -> str:
+def _how(one: DeployedVersion) -> str:
     """Return what became of a version."""
     if one.ended:
         return f"refused: {one.how}" if one.state == REFUSED else one.how

@@ -9,14 +9,14 @@ from pathlib import Path
 from uuid import uuid4
 from zipfile import ZipFile
 
-from .launch_plan import Plan, spark_version
+from .launch_plan import LaunchPlan, spark_version
 from .spark_submit import given
 
 #: spark.redaction.regex of SPYT's spark-defaults.conf.
 _SECRET = re.compile(r"secret|password|token", re.IGNORECASE)
 
 
-def identified(plan: Plan, epoch: int) -> Plan:
+def identified(plan: LaunchPlan, epoch: int) -> LaunchPlan:
     """Return the plan of files that are built, with what the operation's note says of them.
 
     ``files`` and ``configuration`` are the same for the same version: the name of a commit does not
@@ -60,7 +60,7 @@ def _digest(path: Path) -> str:
     return _short(repr(found))
 
 
-def secrets(plan: Plan) -> dict[str, str]:
+def secrets(plan: LaunchPlan) -> dict[str, str]:
     """Return the settings that SPYT puts into the operation's vault, by their names."""
     words = [*plan.words]
     typed = [then for word, then in pairwise(words) if word == "--conf"]

@@ -8,11 +8,11 @@ from ytstream.provisioning import permissions
 from ytstream.recovery import start
 
 from . import preflight
-from .launch_plan import Plan
-from .preflight import Look, Problem, running
+from .launch_plan import LaunchPlan
+from .preflight import PreflightCheck, Problem, running
 
 
-def _rights(plan: Plan) -> Iterator[Problem]:
+def _rights(plan: LaunchPlan) -> Iterator[Problem]:
     """Ask for each right that the job needs, of the user whose token it will have."""
     client = plan.connection.client
     user = str(client.get_user_name())
@@ -21,7 +21,7 @@ def _rights(plan: Plan) -> Iterator[Problem]:
         yield f"{user} lacks a right: {line}", "ask its owner for it"
 
 
-def _replaced(plan: Plan) -> Iterator[Problem]:
+def _replaced(plan: LaunchPlan) -> Iterator[Problem]:
     """As running(), but for an operation of this job, which is to be replaced."""
     found = operation.get(plan.connection.client, alias=plan.settings.alias)
     is_ours = found is not None and found.note.get("ledger") == plan.settings.ledger
@@ -35,7 +35,7 @@ def _replaced(plan: Plan) -> Iterator[Problem]:
             yield f"the {name} is {now}, and that of the running version is {was}", remedy
 
 
-def _next_start(plan: Plan) -> Iterator[Problem]:
+def _next_start(plan: LaunchPlan) -> Iterator[Problem]:
     """Look whether this version continues where the running one is, and that one after it."""
     start.preview(plan.connection)
     client, settings = plan.connection.client, plan.settings
@@ -49,8 +49,8 @@ def _next_start(plan: Plan) -> Iterator[Problem]:
         )
 
 
-LOOKS: tuple[Look, ...] = (*preflight.LOOKS, _rights)
-REPLACING: tuple[Look, ...] = (
+LOOKS: tuple[PreflightCheck, ...] = (*preflight.LOOKS, _rights)
+REPLACING: tuple[PreflightCheck, ...] = (
     *(_replaced if one is running else one for one in LOOKS),
     _next_start,
 )

@@ -36,7 +36,7 @@ ENVIRONMENT = "environment"
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """What is started, and from which files."""
 
     connection: Connection
@@ -93,11 +93,11 @@ class Plan:
             yield Path(self.archive.removesuffix(f"#{ENVIRONMENT}"))
 
 
-def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> Plan:
+def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> LaunchPlan:
     """Return what would be started. Raises JobError outside of the job's repository."""
     package = connection.job.package
     root = root_of(package)
-    return Plan(
+    return LaunchPlan(
         connection,
         sizes_of(connection.settings, words),
         root / "dist",
@@ -110,7 +110,7 @@ def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> Plan:
     )
 
 
-def build(plan: Plan, config: Path) -> None:
+def build(plan: LaunchPlan, config: Path) -> None:
     """Write the package's archive, and the configuration with what it extends."""
     archive(plan.connection.job.package, plan.folder)
     values = toml_file.read(config).values
@@ -120,7 +120,7 @@ def build(plan: Plan, config: Path) -> None:
     plan.config.write_text(said + toml_file.dump(values), encoding="utf-8")
 
 
-def parameters(plan: Plan) -> dict[str, str]:
+def parameters(plan: LaunchPlan) -> dict[str, str]:
     """Return what is added to the specs of both operations and of their jobs, as YSON.
 
     SPYT would turn annotations that are settings of Spark into numbers and lists.
@@ -155,7 +155,7 @@ def parameters(plan: Plan) -> dict[str, str]:
     return found
 
 
-def shown(plan: Plan) -> str:
+def shown(plan: LaunchPlan) -> str:
     """Return the tables of what is started: processes, settings, files."""
     sizes, settings, submit = plan.sizes, plan.settings, plan.submit
     processes = [

@@ -19,17 +19,17 @@ from ytstream.recovery.lock import InstanceLock
 from ytstream.settings.addresses import is_loopback
 from ytstream.settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF, SPYT_RELEASES
 
-from .launch_plan import ENVIRONMENT, Plan, release_folder, spark_version
+from .launch_plan import ENVIRONMENT, LaunchPlan, release_folder, spark_version
 
 #: What is wrong, and what to do.
 Problem = tuple[str, str]
-Look = Callable[[Plan], Iterator[Problem]]
+PreflightCheck = Callable[[LaunchPlan], Iterator[Problem]]
 
 _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the template says for what)"
 _LEAST_PYTHON = (3, 11)
 
 
-def look(plan: Plan, looks: Sequence[Look]) -> None:
+def look(plan: LaunchPlan, looks: Sequence[PreflightCheck]) -> None:
     """Raise JobError with all problems and the remedy of each; return when there is none."""
     found: list[Problem] = []
     for one in looks:
@@ -64,7 +64,7 @@ def verify_operations(client: Client, proxy: str) -> None:
         )
 
 
-def _here(plan: Plan) -> Iterator[Problem]:
+def _here(plan: LaunchPlan) -> Iterator[Problem]:
     """Look at this machine: Java, the package's imports, the archive."""
     for verify in (require_java, lambda: _imports(plan)):
         try:
@@ -77,13 +77,13 @@ def _here(plan: Plan) -> Iterator[Problem]:
             yield f"{path} is not there", "correct the path (archive, under [submit]), or make it"
 
 
-def _imports(plan: Plan) -> None:
+def _imports(plan: LaunchPlan) -> None:
     if not plan.submit.brings_packages:
         job = plan.connection.job
         verify_imports(job.package, job.kind.packages)
 
 
-def _python(plan: Plan) -> Iterator[Problem]:
+def _python(plan: LaunchPlan) -> Iterator[Problem]:
     """Look at the name of the nodes' Python; its packages show when the driver starts."""
     python = plan.submit.python
     named = re.search(r"python(\d)\.(\d+)$", python)
@@ -94,7 +94,7 @@ def _python(plan: Plan) -> Iterator[Problem]:
         yield f"[submit] python = {python!r}, and there is no archive", "give it as archive too"
 
 
-def _spyt(plan: Plan) -> Iterator[Problem]:
+def _spyt(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for SPYT's global configuration, its release, and the Spark distribution."""
     client, confs = plan.connection.client, plan.settings.spark_confs
     path = confs.get("spark.ytsaurus.config.global.path", SPYT_CONF)
@@ -121,7 +121,7 @@ def _spyt(plan: Plan) -> Iterator[Problem]:
         yield f"Spark {spark} is not on the cluster: no .tgz in {folder}", _ADMINISTRATORS
 
 
-def _pool(plan: Plan) -> Iterator[Problem]:
+def _pool(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for the pool in the default tree: one that is not there would get a small share."""
     client, pool = plan.connection.client, plan.settings.pool
     if pool is None:
@@ -148,7 +148,7 @@ def _pool(plan: Plan) -> Iterator[Problem]:
         )
 
 
-def _cores(plan: Plan) -> int:
+def _cores(plan: LaunchPlan) -> int:
     sizes = plan.sizes
     return int(sizes["driver_cores"]) + sizes.executors * int(sizes["executor_cores"])
 
@@ -160,7 +160,7 @@ def _pools(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
             yield from _pools(below, f"{path}/{name}")
 
 
-def _quota(plan: Plan) -> Iterator[Problem]:
+def _quota(plan: LaunchPlan) -> Iterator[Problem]:
     """Look whether the account of the job's folder has room."""
     client = plan.connection.client
     found = facts(client, plan.settings.ledger.rpartition("/")[0], ("account",))
@@ -187,7 +187,7 @@ def _counted(limits: Mapping[str, Any], usage: Mapping[str, Any]) -> Iterator[tu
         yield f"bytes on {medium}", int(limit), int(used)
 
 
-def _tables(plan: Plan) -> Iterator[Problem]:
+def _tables(plan: LaunchPlan) -> Iterator[Problem]:
     """Look at the job's tables, as `check` does."""
     for finding in job_objects.findings(plan.connection):
         yield str(finding), ""
@@ -196,7 +196,7 @@ def _tables(plan: Plan) -> Iterator[Problem]:
         yield f"stderr_table {table}: missing", f"yt create table {table}"
 
 
-def running(plan: Plan) -> Iterator[Problem]:
+def running(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for an operation under the alias, and for a process that holds the job's lock."""
     client, settings = plan.connection.client, plan.settings
     stop = f"{plan.connection.make('stop')} first"
@@ -235,4 +235,4 @@ def running(plan: Plan) -> Iterator[Problem]:
 
 
 #: The first of all looks; ytstream_tools/submitting/launch_checks.py has the others.
-LOOKS: tuple[Look, ...] = (_here, running, _python, _spyt, _pool, _quota, _tables)
+LOOKS: tuple[PreflightCheck, ...] = (_here, running, _python, _spyt, _pool, _quota, _tables)

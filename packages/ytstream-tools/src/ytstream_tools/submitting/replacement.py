@@ -24,15 +24,15 @@ from . import launch_plan, submission
 from . import rollback as bringing_back
 from .first_batch import Wait
 from .launch_checks import REPLACING
-from .launch_plan import Plan
+from .launch_plan import LaunchPlan
 from .version_history import (
     FAILED,
     REFUSED,
     STARTED,
     WORKS,
+    DeployedVersion,
     Kept,
     Replacing,
-    Version,
     Versions,
     is_same,
     latest,
@@ -51,13 +51,13 @@ class Decision:
     """What is to be done, and the version to come back to."""
 
     step: str
-    former: Version | None
+    former: DeployedVersion | None
 
 
 def decide(
-    made: Plan,
-    running: Version | None,
-    versions: Sequence[Version],
+    made: LaunchPlan,
+    running: DeployedVersion | None,
+    versions: Sequence[DeployedVersion],
     begun: Replacing | None,
     *,
     force: bool,
@@ -88,7 +88,7 @@ def decide(
     return Decision(START, running if works else former)
 
 
-def _is_of(begun: Replacing, version: Version) -> bool:
+def _is_of(begun: Replacing, version: DeployedVersion) -> bool:
     return (begun.files, begun.configuration) == version.identity
 
 
@@ -129,7 +129,7 @@ class Replacement:
     """One replacement, from what Cypress says."""
 
     connection: Connection
-    made: Plan
+    made: LaunchPlan
     say: Callable[[str], None]
     #: The parts of the time without a batch: what, and its seconds.
     parts: list[tuple[str, float]] = field(default_factory=list)
@@ -172,7 +172,7 @@ class Replacement:
         is_ours = found is not None and found.note.get("ledger") == settings.ledger
         return found if found is not None and is_ours and not found.is_final else None
 
-    def running(self) -> Version | None:
+    def running(self) -> DeployedVersion | None:
         """Return the version that runs; one that has a batch or a first look works."""
         found = self.operation()
         if found is None:
@@ -183,7 +183,7 @@ class Replacement:
             self.versions.write(version)
         return version
 
-    def wait(self, version: Version, seconds: float | None = None) -> Wait:
+    def wait(self, version: DeployedVersion, seconds: float | None = None) -> Wait:
         """Return what waits for the first batch of a version that was started."""
         epoch = version.note.get("epoch")
         if epoch is None:  # started by an older runtime
@@ -194,7 +194,7 @@ class Replacement:
 
     # Steps
 
-    def started(self, running: Version | None, former: Version | None) -> int:
+    def started(self, running: DeployedVersion | None, former: DeployedVersion | None) -> int:
         """Stop what runs, and start this version."""
         if former is not None:
             bringing_back.verify(self.versions, former, self.made)
@@ -218,7 +218,7 @@ class Replacement:
 
         return self.tried(former, start)
 
-    def stop(self, running: Version) -> None:
+    def stop(self, running: DeployedVersion) -> None:
         """Stop the running version through the ledger; wait until its operation is final."""
         began, limit = time.monotonic(), self.connection.settings.submit.replace_seconds
         self.say(stop_request.stop(self.connection, self.say, limit))
@@ -226,7 +226,7 @@ class Replacement:
         self.versions.end(running, f"replaced by commit {self.made.commit or 'none'}")
         self.parts.append(("the former version's end", time.monotonic() - began))
 
-    def waited(self, running: Version, former: Version | None) -> str:
+    def waited(self, running: DeployedVersion, former: DeployedVersion | None) -> str:
         """Wait for a version that an earlier submitter has started."""
         limit = self.connection.settings.submit.replace_seconds if former is not None else None
         try:
@@ -239,7 +239,7 @@ class Replacement:
         self.versions.write(replace(running, state=WORKS))
         return done
 
-    def tried(self, former: Version | None, start: Callable[[], str]) -> int:
+    def tried(self, former: DeployedVersion | None, start: Callable[[], str]) -> int:
         """Return after a start that works; else come back to the former version."""
         try:
             self.say(start())
@@ -255,7 +255,7 @@ class Replacement:
         self.say(f"this version runs: commit {self.made.commit or 'none'}")
         return 0
 
-    def back(self, former: Version) -> int:
+    def back(self, former: DeployedVersion) -> int:
         """Start the former version again, unless it runs already, and wait for its first batch."""
         found = self.operation()
         version = self.versions.adopt(found) if found is not None else None

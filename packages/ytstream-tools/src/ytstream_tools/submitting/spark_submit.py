@@ -13,7 +13,7 @@ from ytstream.settings.job_settings import token
 from ytstream.settings.plain_path import plain, plain_file
 from ytstream.version import version_of
 
-from .launch_plan import ATTEMPT, ATTEMPT_MODULE, Plan, folder_of, parameters
+from .launch_plan import ATTEMPT, ATTEMPT_MODULE, LaunchPlan, folder_of, parameters
 
 #: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
 #: the public command (SparkConfDecorators), and Spark's scripts read many others.
@@ -27,7 +27,7 @@ _NEUTRAL = (
 _LISTS = ("--files", "--py-files", "--archives", "--jars")
 
 
-def command(plan: Plan, dump: Path) -> list[str]:
+def command(plan: LaunchPlan, dump: Path) -> list[str]:
     """Return the call, without the token; spark-submit writes the operation's id to ``dump``."""
     settings, words = plan.settings, list(plan.words)
     if words and words[-1].startswith("--") and words[-1] != "--verbose":
@@ -55,7 +55,7 @@ def command(plan: Plan, dump: Path) -> list[str]:
     return [*line, *words, str(plain_file(plan.main)), "--config", plan.config.name]
 
 
-def given(plan: Plan, dump: Path) -> dict[str, str]:
+def given(plan: LaunchPlan, dump: Path) -> dict[str, str]:
     """Return the settings of Spark and SPYT that the call has."""
     values = plan.connection.values
     values["executor_failures"] = MOST_FAILURES // plan.sizes.executors
@@ -74,7 +74,7 @@ def given(plan: Plan, dump: Path) -> dict[str, str]:
     }
 
 
-def environment(plan: Plan, shell: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(plan: LaunchPlan, shell: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of spark-submit, the token in it."""
     return {
         **{name: value for name, value in shell.items() if _KEPT.fullmatch(name)},

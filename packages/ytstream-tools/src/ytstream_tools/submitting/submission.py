@@ -20,8 +20,8 @@ from ytstream.provisioning import job_objects
 
 from . import launch_plan, spark_submit
 from .first_batch import Wait
-from .launch_plan import Plan
-from .preflight import Look, look
+from .launch_plan import LaunchPlan
+from .preflight import PreflightCheck, look
 
 #: What the Java client and SPYT throw, in the trace that spark-submit prints.
 _REASON = re.compile(r"^.*?(?:YTsaurusError|Exception|Error): (.*)$", re.MULTILINE)
@@ -37,17 +37,17 @@ def rehearse(connection: Connection, config: Path, words: Sequence[str]) -> str:
 class Record:
     """Is told what became of a start; this one forgets it. See version_history.py."""
 
-    def planned(self, made: Plan, epoch: int) -> Plan:
+    def planned(self, made: LaunchPlan, epoch: int) -> LaunchPlan:
         """Return the plan with what tells this start from others."""
         return replace(made, identity={"epoch": epoch})
 
-    def started(self, made: Plan, id_: str) -> None:
+    def started(self, made: LaunchPlan, id_: str) -> None:
         """Remember the operation."""
 
-    def works(self, made: Plan, seen: Sequence[tuple[str, float]]) -> None:
+    def works(self, made: LaunchPlan, seen: Sequence[tuple[str, float]]) -> None:
         """Remember that it has come to its first batch, and what was ``seen`` until then."""
 
-    def failed(self, made: Plan, why: str) -> None:
+    def failed(self, made: LaunchPlan, why: str) -> None:
         """Remember that it has not; before it is ended."""
 
 
@@ -56,7 +56,7 @@ def submit(
     config: Path,
     words: Sequence[str],
     say: Callable[[str], None],
-    looks: Sequence[Look],
+    looks: Sequence[PreflightCheck],
     record: Record | None = None,
 ) -> str:
     """Start the job, and return what shows that it works.
@@ -76,8 +76,8 @@ def prepared(
     config: Path,
     words: Sequence[str],
     record: Record,
-    looks: Sequence[Look],
-) -> Iterator[Plan]:
+    looks: Sequence[PreflightCheck],
+) -> Iterator[LaunchPlan]:
     """Look, build what is shipped, and keep other submits of this repository out."""
     made = launch_plan.plan_of(connection, config, words)
     with _alone(made.folder):
@@ -89,7 +89,7 @@ def prepared(
 
 
 def begin(
-    made: Plan, say: Callable[[str], None], record: Record, seconds: float | None = None
+    made: LaunchPlan, say: Callable[[str], None], record: Record, seconds: float | None = None
 ) -> str:
     """Start what was prepared, and return what shows that it works, within so many seconds.
 
@@ -129,7 +129,7 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _hand_over(made: Plan, say: Callable[[str], None]) -> str:
+def _hand_over(made: LaunchPlan, say: Callable[[str], None]) -> str:
     """Call spark-submit and return the operation's id. Raises JobError with its reason."""
     dump, log = made.folder / "operation.id", made.folder / "submit.log"
     dump.unlink(missing_ok=True)
@@ -163,7 +163,7 @@ def reason(said: str) -> str:
     return line.rpartition("<== ")[2].strip("' ")
 
 
-def _started(made: Plan) -> str | None:
+def _started(made: LaunchPlan) -> str | None:
     """Return the id of an operation that was started though spark-submit has not said so."""
     dump = made.folder / "operation.id"
     if dump.exists():
@@ -172,7 +172,7 @@ def _started(made: Plan) -> str | None:
     return found.id if found is not None else None
 
 
-def _of_this_submit(made: Plan) -> Operation | None:
+def _of_this_submit(made: LaunchPlan) -> Operation | None:
     """Return the operation under the alias, if this submit has started it and it runs."""
     found = operation.get(made.connection.client, alias=made.settings.alias)
     mine = made.identity.get("submit")
@@ -180,7 +180,7 @@ def _of_this_submit(made: Plan) -> Operation | None:
     return found if found is not None and is_ours and not found.is_final else None
 
 
-def _undo(made: Plan, id_: str | None, why: str) -> list[str]:
+def _undo(made: LaunchPlan, id_: str | None, why: str) -> list[str]:
     """End what was started; return what was, a line each."""
     client = made.connection.client
     try:
@@ -195,7 +195,7 @@ def _undo(made: Plan, id_: str | None, why: str) -> list[str]:
     return [f"ended: {one}" for one in ended]
 
 
-def _interrupted(made: Plan, id_: str | None) -> str:
+def _interrupted(made: LaunchPlan, id_: str | None) -> str:
     status, stop = made.connection.make("status"), made.connection.make("stop")
     try:
         id_ = id_ or _started(made)

@@ -17,7 +17,7 @@ from ytstream.cluster.operation import Operation
 from ytstream.settings.job_settings import Settings
 
 from .fingerprint import identified
-from .launch_plan import Plan
+from .launch_plan import LaunchPlan
 from .submission import Record
 
 #: What became of a start: WORKS once it had a batch or a first look, REFUSED if the former version
@@ -28,7 +28,7 @@ _RECORD, _SPEC, _REPLACING = "ytstream_version", "ytstream_spec", "ytstream_repl
 
 
 @dataclass(frozen=True)
-class Version:
+class DeployedVersion:
     """One start of one version."""
 
     #: The word that its submit was given.
@@ -82,7 +82,7 @@ class Versions:
         """Where they are."""
         return self.settings.versions
 
-    def all(self) -> list[Version]:
+    def all(self) -> list[DeployedVersion]:
         """Return the records, the newest first."""
         if not self.client.exists(self.folder):
             return []
@@ -91,7 +91,7 @@ class Versions:
                 if _RECORD in node.attributes]  # fmt: skip
         return sorted(kept, key=lambda one: one.started, reverse=True)
 
-    def write(self, version: Version, spec: Mapping[str, Any] | None = None) -> None:
+    def write(self, version: DeployedVersion, spec: Mapping[str, Any] | None = None) -> None:
         """Write a record; one that is there keeps its spec."""
         path = f"{self.folder}/{version.key}"
         self.client.create("map_node", path, recursive=True, ignore_existing=True)
@@ -99,7 +99,7 @@ class Versions:
             self.client.set(f"{path}/@{_SPEC}", spec)
         self.client.set(f"{path}/@{_RECORD}", asdict(version))
 
-    def spec(self, version: Version) -> Mapping[str, Any] | None:
+    def spec(self, version: DeployedVersion) -> Mapping[str, Any] | None:
         """Return what the cluster was given for a version, without its vault."""
         found = self.client.get_attribute(f"{self.folder}/{version.key}", _SPEC, None)
         return found if isinstance(found, Mapping) else None
@@ -119,7 +119,7 @@ class Versions:
         elif self.client.exists(f"{self.folder}/@{_REPLACING}"):
             self.client.remove(f"{self.folder}/@{_REPLACING}")
 
-    def adopt(self, found: Operation) -> Version:
+    def adopt(self, found: Operation) -> DeployedVersion:
         """Return the record of an operation; written now if its submitter had no time to."""
         known = {one.key: one for one in self.all()}
         for one in known.values():
@@ -145,19 +145,19 @@ class Versions:
             if one.ended and one.key not in needed:
                 self.client.remove(f"{self.folder}/{one.key}", recursive=True, force=True)
 
-    def end(self, version: Version, how: str, state: str | None = None) -> Version:
+    def end(self, version: DeployedVersion, how: str, state: str | None = None) -> DeployedVersion:
         """Write how a version has ended, or is about to."""
         done = replace(version, ended=_now(), how=how, state=state or version.state)
         self.write(done)
         return done
 
 
-def read(client: Client, settings: Settings, count: int) -> list[Version]:
+def read(client: Client, settings: Settings, count: int) -> list[DeployedVersion]:
     """Return the newest records, with what the cluster says of those that have no end yet."""
     return [now(client, one) for one in Versions(client, settings).all()[:count]]
 
 
-def now(client: Client, version: Version) -> Version:
+def now(client: Client, version: DeployedVersion) -> DeployedVersion:
     """Return a record with what the cluster says of its end, if it has ended; writes nothing."""
     if version.ended or not version.operation:
         return version
@@ -170,10 +170,10 @@ def now(client: Client, version: Version) -> Version:
     return replace(version, ended=found.ended, how=version.how or how)
 
 
-def version_of(found: Operation) -> Version:
+def version_of(found: Operation) -> DeployedVersion:
     """Return the version that an operation's note describes."""
     key = str(found.note.get("submit") or found.id)
-    return Version(key, STARTED, _plain(found.note), found.id, found.user, found.started)
+    return DeployedVersion(key, STARTED, _plain(found.note), found.id, found.user, found.started)
 
 
 def spec_of(client: Client, id_: str) -> Mapping[str, Any]:
@@ -182,13 +182,13 @@ def spec_of(client: Client, id_: str) -> Mapping[str, Any]:
     return {key: value for key, value in found.items() if key != "secure_vault"}
 
 
-def is_same(version: Version, made: Plan) -> bool:
+def is_same(version: DeployedVersion, made: LaunchPlan) -> bool:
     """Return whether a version has these files with this configuration."""
     wanted = made.identity["files"], made.identity["configuration"]
     return version.identity == wanted and version.commit == (made.commit or "none")
 
 
-def latest(versions: Iterable[Version], made: Plan) -> Version | None:
+def latest(versions: Iterable[DeployedVersion], made: LaunchPlan) -> DeployedVersion | None:
     """Return the last start of the version that is planned."""
     return next((one for one in versions if is_same(one, made)), None)
 
@@ -200,15 +200,15 @@ class Kept(Record):
     versions: Versions
     #: What a start that fails has been: REFUSED if the former version comes back.
     failing: str = FAILED
-    found: Version | None = field(default=None, init=False)
+    found: DeployedVersion | None = field(default=None, init=False)
     seen: Sequence[tuple[str, float]] = ()
     times: dict[str, float] = field(default_factory=dict)
 
-    def planned(self, made: Plan, epoch: int) -> Plan:
+    def planned(self, made: LaunchPlan, epoch: int) -> LaunchPlan:
         """Return the plan with the checksums of its files."""
         return identified(made, epoch)
 
-    def started(self, made: Plan, id_: str) -> None:
+    def started(self, made: LaunchPlan, id_: str) -> None:
         """Write the record, and how the versions before have ended."""
         self.times["started"] = time.monotonic()
         begun = operation.get(self.versions.client, id_)
@@ -217,23 +217,25 @@ class Kept(Record):
             self.versions.write(self.found, spec_of(self.versions.client, id_))
         self.versions.settle(except_for=id_)
 
-    def works(self, made: Plan, seen: Sequence[tuple[str, float]]) -> None:
+    def works(self, made: LaunchPlan, seen: Sequence[tuple[str, float]]) -> None:
         """Write that it works."""
         self.seen = seen
         if self.found is not None:
             self.found = replace(self.found, state=WORKS)
             self.versions.write(self.found)
 
-    def failed(self, made: Plan, why: str) -> None:
+    def failed(self, made: LaunchPlan, why: str) -> None:
         """Write that it does not work, and why."""
         note = {**made.identity, "commit": made.commit, "version": made.version}
-        version = self.found or Version(made.identity["submit"], STARTED, note, started=_now())
+        version = self.found or DeployedVersion(
+            made.identity["submit"], STARTED, note, started=_now()
+        )
         self.versions.end(version, why.splitlines()[0], self.failing)
 
 
-def _version(found: Mapping[str, Any]) -> Version:
+def _version(found: Mapping[str, Any]) -> DeployedVersion:
     texts = {key: str(value) for key, value in found.items() if key != "note"}
-    return Version(**texts, note=_plain(found["note"]))
+    return DeployedVersion(**texts, note=_plain(found["note"]))
 
 
 def _plain(value: Any) -> Any:

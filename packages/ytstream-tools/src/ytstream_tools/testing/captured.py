@@ -13,7 +13,7 @@ from ytstream.schema.columns import Column, type_name
 from ytstream.text_table import counted
 
 from ..replay import batch_capture
-from ..replay.batch_rows import PARTITION, QUEUE, Row
+from ..replay.batch_rows import PARTITION, QUEUE, CapturedRow
 from .stream import Stream
 
 #: The value of a required column that was left out, by type; 0 for others.
@@ -71,7 +71,7 @@ def _run(stream: Stream, folder: Path) -> int:
     return len(rows)
 
 
-def _row(columns: Sequence[Column], row: Row) -> dict[str, Any]:
+def _row(columns: Sequence[Column], row: CapturedRow) -> dict[str, Any]:
     """Return a row with the columns of here; one that was left out is null or empty."""
     return {column.name: row.get(column.name, _empty(column)) for column in columns}
 

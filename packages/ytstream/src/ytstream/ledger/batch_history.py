@@ -12,27 +12,27 @@ from ..cluster.client import Client
 from . import ledger_rows
 from .ledger_rows import Head
 
-Row = Mapping[str, Any]
+LedgerRow = Mapping[str, Any]
 #: Rows that one look of a search asks for: four looks find one of a million.
 _WIDTH = 64
 
 
-def batches(client: Client, path: str, numbers: Iterable[int]) -> list[Row]:
+def batches(client: Client, path: str, numbers: Iterable[int]) -> list[LedgerRow]:
     """Return those of the batches that the ledger has, in their order."""
     keys = [{"kind": "batch", "number": number} for number in numbers]
     found = client.lookup_rows(path, keys) if keys else ()
     return sorted(found, key=lambda row: int(row["number"]))
 
 
-def newest(client: Client, path: str, head: Head, count: int) -> list[Row]:
+def newest(client: Client, path: str, head: Head, count: int) -> list[LedgerRow]:
     """Return the last batches, the newest one last."""
     return batches(client, path, range(max(1, head.number - count + 1), head.number + 1))
 
 
-def at(client: Client, path: str, head: Head, time: datetime) -> Row | None:
+def at(client: Client, path: str, head: Head, time: datetime) -> LedgerRow | None:
     """Return the last batch that had ended at ``time``; None if none that is kept had."""
     low, high = max(0, head.number - ledger_rows.kept(head)), head.number + 1
-    found: Row | None = None
+    found: LedgerRow | None = None
     while high - low > 1:
         step = max(1, (high - low) // _WIDTH)
         rows = batches(client, path, range(low + 1, high, step))

@@ -36,7 +36,7 @@ _KINDS = {
 _OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
 _ASKED = ("path", "schema", "tablet_state", "tablet_count", MARKER, *_OF_KINDS)
 #: Path -> _ASKED of its object, without those that it does not have: one request for each object.
-Look = Callable[[str], Mapping[str, Any]]
+AttributesOf = Callable[[str], Mapping[str, Any]]
 TabletCounts = Mapping[str, int]
 
 #: Object -> its name in tables.py; every other table is one of OUTPUTS.
@@ -155,7 +155,7 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
     waivers = [*connection.guarantee.acceptable, output_ownership.SHARED, *late]
     yield from _unknown_waivers(settings, waivers)
-    look: Look = cache(lambda path: facts(client, path, _ASKED) or {})
+    look: AttributesOf = cache(lambda path: facts(client, path, _ASKED) or {})
     inspect = partial(_inspect, client, settings, look)
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()
@@ -183,7 +183,9 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     )
 
 
-def _outputs(connection: Connection, look: Look, tablets: TabletCounts) -> Iterator[Finding]:
+def _outputs(
+    connection: Connection, look: AttributesOf, tablets: TabletCounts
+) -> Iterator[Finding]:
     settings, job = connection.settings, connection.job
     inspect = partial(_inspect, connection.client, settings, look)
     for name, path in settings.outputs.items():
@@ -226,7 +228,9 @@ def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[
             yield Finding(f"accept = [{name!r}]", "no such refusal", known)
 
 
-def _inspect(client: Client, settings: Settings, look: Look, wanted: Wanted) -> Iterator[Finding]:
+def _inspect(
+    client: Client, settings: Settings, look: AttributesOf, wanted: Wanted
+) -> Iterator[Finding]:
     label = f"{wanted.name} {wanted.path}"
     attribute, value, kind = _KINDS[wanted.type]
     found = look(wanted.path)

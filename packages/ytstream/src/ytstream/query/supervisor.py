@@ -39,7 +39,7 @@ from ..provisioning.capacity import Room
 from ..recovery import start
 from ..recovery.completeness import Teller
 from ..recovery.epoch import Epoch
-from ..recovery.stop_request import FAILED, tell_connector, tell_end
+from ..recovery.stop_request import FAILED_PREFIX, tell_connector, tell_end
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
@@ -77,7 +77,7 @@ def run(connection: Connection, session: ExitStack) -> None:
         how = supervise(connection.job, runner, stop)
         say(how)
     except BaseException as error:
-        how = f"{FAILED}{(str(error) or type(error).__name__).splitlines()[0]}"
+        how = f"{FAILED_PREFIX}{(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
         tell_end(connection, runner.epoch, how)

@@ -14,7 +14,7 @@ from ..ledger.positions import MARKER, Snapshot, is_moved
 from ..text_table import counted
 from . import job_ownership, output_ownership, rewind_consequences, spark_logs, start
 from .epoch import Epoch, raise_epoch
-from .start import Plan
+from .start import StartPlan
 
 
 def rewind(
@@ -43,7 +43,9 @@ def rewind(
     targets = _targets(found, _stands(found), to, rows)
     output_ownership.verify_outputs(connection, found, overwrite=overwrite)
     head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
-    start.begin(connection, tablets, mine, found, Plan(targets, head, move=Move("rewind", moved)))
+    start.begin(
+        connection, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved))
+    )
     return [*_told(moved), *_consequences(connection, found, targets)]
 
 

@@ -42,7 +42,7 @@ _ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class StartPlan:
     """Where the next batch begins."""
 
     #: Of each queue and partition.
@@ -78,7 +78,7 @@ def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
     return epoch.raise_epoch(connection.settings.ledger, tablets, mine)
 
 
-def start(connection: Connection, tablets: Tablets, mine: Epoch) -> Plan:
+def start(connection: Connection, tablets: Tablets, mine: Epoch) -> StartPlan:
     """Commit the start of the epoch ``mine``; return where it begins."""
     found = positions.read(connection.client, connection.settings)
     plan = decide(connection, found)
@@ -91,7 +91,7 @@ def preview(connection: Connection) -> tuple[str, ...]:
     return decide(connection, positions.read(connection.client, connection.settings)).said
 
 
-def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> Plan:
+def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> StartPlan:
     """Return where the next batch begins; writes nothing.
 
     ``migrating``: with another guarantee, other outputs, without some queue or behind a reshard.
@@ -121,7 +121,7 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
 
 
 def begin(
-    connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: Plan
+    connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
 ) -> None:
     """Make the folder, then name it in the head and move the consumer, in one transaction.
 
@@ -160,7 +160,7 @@ def _remove_old_rows(client: Client, path: str, head: Head) -> None:
                 client.delete_rows(path, keys)
 
 
-def _begun(connection: Connection, found: Snapshot, plan: Plan, head: Head) -> Head:
+def _begun(connection: Connection, found: Snapshot, plan: StartPlan, head: Head) -> Head:
     """Return ``head`` where the plan begins.
 
     Queues that the configuration does not name stay in it: the consumer forgets a partition in
@@ -200,17 +200,17 @@ def _retired(head: Head, queue: Queue) -> dict[int, int]:
     return {partition: row for partition, row in read.items() if partition >= len(queue.upper)}
 
 
-def _first(settings: Settings, found: Snapshot) -> Plan:
+def _first(settings: Settings, found: Snapshot) -> StartPlan:
     """Return the first start: where the consumer is, or where the configuration says."""
     head, notes, rows = found.head or Head(), [], []
     for queue in found.queues:
         first, note = _first_rows(queue, settings)
         rows.append(first)
         notes += note
-    return Plan(rows, replace(head, batch=-1), tuple(notes))
+    return StartPlan(rows, replace(head, batch=-1), tuple(notes))
 
 
-def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
+def _continued(connection: Connection, found: Snapshot, head: Head) -> StartPlan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
     rows, notes, warnings = [], job_ownership.remarks(connection, head), list[str]()
     for queue in found.queues:
@@ -224,7 +224,7 @@ def _continued(connection: Connection, found: Snapshot, head: Head) -> Plan:
             first, note = _first_rows(queue, connection.settings)
             notes += note
         rows.append(first)
-    return Plan(rows, head, tuple(notes), tuple(warnings))
+    return StartPlan(rows, head, tuple(notes), tuple(warnings))
 
 
 def _of_the_consumer(
@@ -266,7 +266,7 @@ def _of_the_consumer(
         )
 
 
-def _after_gaps(settings: Settings, found: Snapshot, plan: Plan) -> Plan:
+def _after_gaps(settings: Settings, found: Snapshot, plan: StartPlan) -> StartPlan:
     """Return the plan behind rows that were trimmed, for all partitions."""
     starts, gaps, skipped = [], [], dict[str, dict[int, tuple[int, int]]]()
     for queue, begins in zip(found.queues, plan.rows, strict=True):

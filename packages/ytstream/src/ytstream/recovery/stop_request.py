@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.5
 #: How long an operation may take to end after its driver: SPYT gives executors 10 s.
 END_SECONDS = 90.0
 #: How the word of a process begins that an error has ended.
-FAILED = "failed: "
+FAILED_PREFIX = "failed: "
 
 
 def stop(connection: Connection, say: Callable[[str], None], seconds: float = math.inf) -> str:
