@@ -116,7 +116,7 @@ operations: setup ## jobs through spark-submit on the minicluster's operations, 
 
 # A worker's tests share its clusters.
 test-quick: setup-4.1 installed-tools ## what runs without Spark
-	@$(BIN)/pytest -n 4 --dist worksteal -m "not slow and not spark and not journey"
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not journey"
 
 conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance

@@ -39,7 +39,6 @@ _VARIABLES = {
     "SPYT_CLASSPATH": "/nowhere/*",
     "MASTER": "yarn",
     # The machine.
-    "HOME": "/nowhere/home",
     "LC_ALL": "C",
     "CI": "true",
     "JAVA_TOOL_OPTIONS": "-Dfile.encoding=ISO-8859-1 -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=9",
@@ -84,6 +83,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         **kept,
         **_VARIABLES,
+        "HOME": str(folder / "no home"),  # programs of root create it
         "TMPDIR": str(folder / "temporary files"),
         "SPARK_CONF_DIR": str(folder / "spark"),
         "HADOOP_CONF_DIR": str(folder / "hadoop"),

@@ -14,12 +14,14 @@ import pytest
 
 #: What rehearse() holds open while a version runs, with a job that only waits.
 OWNER = """
-import sys, tempfile, time
+import signal, sys, tempfile, time
 from pathlib import Path
 from minicluster import testing
 from ytstream_tools.demo.guard import guarded
 from ytstream_tools.demo.job_process import running
 
+# A shell without job control starts what is in its background with SIGINT ignored (POSIX, 2.11).
+signal.signal(signal.SIGINT, signal.default_int_handler)
 tempfile.tempdir = sys.argv[1]
 root, name = Path(sys.argv[1]), tempfile.mkdtemp(prefix="rehearsal-")
 with guarded(folder=name), testing.start() as cluster:

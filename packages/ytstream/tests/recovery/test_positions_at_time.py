@@ -322,7 +322,7 @@ def _unchanged(connection: Connection, tmp_path: Path, *words: str, command: str
     asked = {entry.method for entry in journal()[since:]}
     reading = {"get", "exists", "list", "select_rows", "get_tablet_infos", "get_operation",
                "list_queue_consumer_registrations", "list_operations", "lookup_rows", "read_file",
-               "get_current_user",
+               "get_current_user", "discover_proxies",
                "Discover"}  # fmt: skip  # of RPC proxies, by the JVM of other tests
     assert asked - reading == set()
 
