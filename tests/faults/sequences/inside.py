@@ -322,6 +322,10 @@ class InsideTransaction:
             new_offset=new,
         )
 
+    def advance_all(self, consumer: str, queue: str, to: Mapping[int, int]) -> None:
+        for partition, row in to.items():
+            self.advance(consumer, queue, partition, None, row)
+
     def commit(self) -> None:
         self._call("commit_transaction")
         if self._inside.process.loses:
