@@ -13,7 +13,7 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -275,6 +275,8 @@ class Driver:
             for path in settings.queues
         }
         runtime.audit(client, name, planned, metrics)
+        columns = connection.job.queue_columns
+        head = replace(head, layouts=runtime.verify_queues(client, name, head, planned, columns))
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
             for path, found in planned.items()
