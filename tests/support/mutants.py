@@ -35,7 +35,7 @@ from ytstream_tools.testing.stream import Stream
 def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the epoch with the start's commit alone, as a start that trusts the lock would."""
 
-    def raised(path: str, tablets: Tablets, mine: Epoch) -> Epoch:
+    def raised(path: str, tablets: Tablets, mine: Epoch, **_: str) -> Epoch:
         with tablets.transaction() as transaction:
             head = positions.read_head(path, transaction.select) or Head()
         return replace(mine, number=head.epoch + 1)

@@ -10,7 +10,7 @@ import ytstream
 
 RUNTIME = Path(ytstream.__file__).parent
 ROOT = RUNTIME.parents[3]
-PAGE = (RUNTIME / "HOW_A_BATCH_TRAVELS.md").read_text(encoding="utf-8")
+PAGE = (RUNTIME.parents[1] / "HOW_A_BATCH_TRAVELS.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 
 

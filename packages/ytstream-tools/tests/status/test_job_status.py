@@ -32,10 +32,10 @@ from ytstream import cli
 from ytstream.cluster.operation import Operation
 from ytstream.job import Connection
 from ytstream.ledger import batch_history, ledger_rows
-from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
+from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, connector_row, head_row
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_connector, tell_end
+from ytstream.recovery.stop_request import tell_end
 from ytstream.text_table import duration
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.status import (
@@ -347,10 +347,10 @@ def test_status_says_which_connector_the_process_runs_on(provisioned_of: Connect
     write_rows(connection, head_row(head_of_batch(connection, 1)))
     mine = Epoch(head_of_batch(connection, 1).epoch)
     assert job_status.read(connection).connector == ""
-    tell_connector(connection, mine, "connector: spyt, since this and that")
+    write_rows(connection, connector_row(mine.number, "connector: spyt, since this and that"))
     found = job_status.read(connection)
     assert "connector: spyt, since this and that" in status_text.text(connection, found)
-    tell_connector(connection, replace(mine, number=mine.number - 1), "connector: own")
+    write_rows(connection, connector_row(mine.number - 1, "connector: own"))
     assert job_status.read(connection).connector == ""  # of a former process
 
 

@@ -531,8 +531,15 @@ def test_a_replay_replaces_no_row_of_a_recreated_queue(
     assert any(after[place] != row for place, row in before.items()) != is_cured
     if is_cured:
         assert f", {len(held)} of them since an output has a row at their position" in said
-        assert _by_position(stream, REJECTED).keys() == held
-        assert after.keys() == before.keys() | rejected.keys()
+        # The job reads the others that stay in the queue that is shorter now.
+        ends = head_of(stream).ends
+        coming = {
+            place
+            for place in rejected
+            if place[2] >= ends[place[0] or stream.settings.queues[0]].get(place[1], 0)
+        }
+        assert _by_position(stream, REJECTED).keys() == held | coming
+        assert after.keys() == before.keys() | (rejected.keys() - coming)
 
 
 def _by_position(stream: Stream, name: str) -> dict[tuple[Any, ...], Any]:

@@ -56,16 +56,11 @@ def ranges(
 ) -> dict[str, dict[int, Range]]:
     """Return the rows that the batch has to read; none is left out.
 
-    Raises RestartableError for a batch that ends before it begins, or that lacks a partition whose
-    rows were read. Outputs without SPYT's transaction keep what a batch writes, so a reshard before
-    the plan has to be seen here.
+    Raises RestartableError for a batch that ends before it begins, and as verify_partitions() does.
     """
     found = {}
     for path, wanted in zip(queues, ends, strict=True):
-        if gone := [p for p, row in begins[path].items() if row > 0 and p not in wanted]:
-            raise RestartableError(
-                f"{path} was resharded: batch {name} was planned without its partition {gone[0]}"
-            )
+        verify_partitions(name, path, begins[path], wanted)
         partitions = {
             partition: Range(begins[path].get(partition, 0), end)
             for partition, end in wanted.items()
@@ -76,6 +71,22 @@ def ranges(
             )
         found[path] = {partition: rows for partition, rows in partitions.items() if rows.count}
     return found
+
+
+def verify_partitions(
+    name: str, path: str, begin: Mapping[int, int], planned: Mapping[int, int]
+) -> None:
+    """Raise RestartableError for a batch that lacks a partition whose rows were read.
+
+    Outputs without SPYT's transaction keep what a batch writes, so this has to be seen before it
+    writes.
+    """
+    if gone := [
+        partition for partition, row in begin.items() if row > 0 and partition not in planned
+    ]:
+        raise RestartableError(
+            f"{path} was resharded: batch {name} was planned without its partition {gone[0]}"
+        )
 
 
 def audit(client: Client, name: str, planned: Ranges, metrics: Metrics) -> None:

@@ -39,7 +39,7 @@ from ..provisioning.capacity import Room
 from ..recovery import start
 from ..recovery.completeness import Teller
 from ..recovery.epoch import Epoch
-from ..recovery.stop_request import FAILED_PREFIX, tell_connector, tell_end
+from ..recovery.stop_request import FAILED_PREFIX, tell_end
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
@@ -146,8 +146,8 @@ class QueryRunner:
         self.impatient = connect(settings, patient=False)
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Save the epoch now: a later start in this process must raise it from here.
-        self.epoch = start.claim(self.connection, self.tablets, self.epoch)
-        tell_connector(self.connection, self.epoch, own.line(self.spark, settings))
+        connector = own.line(self.spark, settings)
+        self.epoch = start.claim(self.connection, self.tablets, self.epoch, connector)
         begun = start.start(self.connection, self.tablets, self.epoch)
         self.queues = begun.queues
         for note in begun.notes:

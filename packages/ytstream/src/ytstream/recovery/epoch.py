@@ -38,9 +38,17 @@ class Epoch:
 
 
 def raise_epoch(
-    path: str, tablets: Tablets, mine: Epoch, *, repair: bool = False, least: Head | None = None
+    path: str,
+    tablets: Tablets,
+    mine: Epoch,
+    *,
+    repair: bool = False,
+    least: Head | None = None,
+    connector: str = "",
 ) -> Epoch:
     """Write the next epoch into the ledger at ``path``, and return it.
+
+    With ``connector`` a row for `status` says which one the process runs on.
 
     A process raises it freely once, while it holds the lock; later from its own epoch alone. With
     ``repair`` a damaged head is written anew, as one that no start has used; a lost one had at
@@ -58,7 +66,10 @@ def raise_epoch(
                 if head.folder is None:
                     head = _after_rows(path, transaction, _beyond(head, least or Head()))
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
-                transaction.modify(path, ledger_rows.COLUMNS, [ledger_rows.head_row(raised)])
+                rows = [ledger_rows.head_row(raised)]
+                if connector:
+                    rows.append(ledger_rows.connector_row(raised.epoch, connector))
+                transaction.modify(path, ledger_rows.COLUMNS, rows)
             return replace(mine, number=raised.epoch)
         except ConflictError as error:
             last = error

@@ -69,13 +69,15 @@ def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoc
     return mine, start(connection, tablets, mine).said
 
 
-def claim(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
+def claim(connection: Connection, tablets: Tablets, mine: Epoch, connector: str = "") -> Epoch:
     """Raise the epoch, if a start may follow, and return it.
+
+    ``connector`` is what `status` says of the connector.
 
     Raises JobError when only a person can decide; nothing was changed then.
     """
     decide(connection, positions.read(connection.client, connection.settings))
-    return epoch.raise_epoch(connection.settings.ledger, tablets, mine)
+    return epoch.raise_epoch(connection.settings.ledger, tablets, mine, connector=connector)
 
 
 def start(connection: Connection, tablets: Tablets, mine: Epoch) -> StartPlan:

@@ -128,13 +128,6 @@ def tell_end(connection: Connection, mine: Epoch, how: str) -> None:
         connection.client.insert_rows(connection.settings.ledger, [row])
 
 
-def tell_connector(connection: Connection, mine: Epoch, said: str) -> None:
-    """Write which connector this process runs on into the ledger, for `status`."""
-    with suppress(YtError, OSError):
-        row = ledger_rows.connector_row(mine.number, said)
-        connection.client.insert_rows(connection.settings.ledger, [row])
-
-
 def connector_of(connection: Connection, epoch: int) -> str:
     """Return what the process of that epoch has said of its connector; empty if nothing."""
     path = connection.settings.ledger
