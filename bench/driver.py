@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from bench import jobs, ways
 from bench.cases import FULL, NOOP, TINY, Case, Size
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream_tools.demo.demo_tables import row_count
 
@@ -37,11 +37,11 @@ def main(case: Case, way: str, size: Size, proxy: str, answers: int) -> None:
     with open(answers, "w", encoding="utf-8") as out:
         for line in sys.stdin:
             root, idle = line.split()
-            connection = jobs.connection_of(case, way, size, proxy, root)
+            context = jobs.context_of(case, way, size, proxy, root)
             if spark is None:
-                spark = ways.opened(connection, way)
+                spark = ways.opened(context, way)
             fail = partial(_fail, out)
-            answer = run(case, way, size, connection, spark, float(idle), fail)
+            answer = run(case, way, size, context, spark, float(idle), fail)
             print(json.dumps(answer), file=out, flush=True)
     if spark is not None:
         spark.stop()
@@ -57,7 +57,7 @@ def run(
     case: Case,
     way: str,
     size: Size,
-    connection: Connection,
+    context: JobContext,
     spark: SparkSession,
     idle: float,
     fail: Callable[[str], NoReturn],
@@ -69,10 +69,10 @@ def run(
     first = case.known_batches(size)
     wanted, rows = first + size.batches - 1, case.batch_rows(size)
     if way != NOOP:
-        connection = ways.provisioned(connection)
+        context = ways.provisioned(context)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        ways.running(way, case, size, connection, spark, f"file://{folder}") as query,
+        ways.running(way, case, size, context, spark, f"file://{folder}") as query,
     ):
         try:
             ways.wait(query, wanted)
@@ -81,12 +81,12 @@ def run(
         answer: dict[str, Any] = {"first": first, "batches": batches(query.recentProgress, wanted)}
         if idle and way != NOOP:
             time.sleep(jobs.TRIGGER_SECONDS)
-            answer["idle"] = {"behind": behind(connection), "begin": time.time()}
+            answer["idle"] = {"behind": behind(context), "begin": time.time()}
             time.sleep(idle)
             answer["idle"]["end"] = time.time()
     if (found := {batch["rows"] for batch in answer["batches"]}) != {rows}:
         raise RuntimeError(f"batches of {found} rows, wanted {rows}")
-    answer["written"] = None if way == NOOP else written(connection)
+    answer["written"] = None if way == NOOP else written(context)
     return answer
 
 
@@ -105,14 +105,14 @@ def batches(progress: list[Any], wanted: int) -> list[dict[str, Any]]:
     return found
 
 
-def written(connection: Connection) -> int:
+def written(context: JobContext) -> int:
     """Return the rows of all outputs."""
-    return sum(row_count(connection, name) for name in connection.settings.outputs)
+    return sum(row_count(context, name) for name in context.settings.outputs)
 
 
-def behind(connection: Connection) -> int:
+def behind(context: JobContext) -> int:
     """Return how many rows the consumer has not passed."""
-    found = positions.read(connection.client, connection.settings)
+    found = positions.read(context.client, context.settings)
     return sum(
         end - queue.consumed.get(partition, 0)
         for queue in found.queues

@@ -22,7 +22,7 @@ from sample.rows import rows as bids
 from tests.journeys.usage import Usage, wait
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.job_process import run_command, running
@@ -35,7 +35,7 @@ def main(outcome: Path, rows: int) -> None:
     with testing.start() as cluster:
         settings = load(Path.cwd() / "config/local.toml", {"YT_PROXY": cluster.http})
         client = connect(settings)
-        connection = Connection(client, settings, JOB, guarantee_of(JOB))
+        context = JobContext(client, settings, JOB, guarantee_of(JOB))
         run_command(JOB.package, cluster.http, Path.cwd(), "provision")
         (queue,) = settings.queues
         tablets = int(client.get(f"{queue}/@tablet_count"))
@@ -45,7 +45,7 @@ def main(outcome: Path, rows: int) -> None:
         with running(JOB.package, cluster.http, outcome.with_name("job.log"), Path.cwd()) as job:
             wait(job.has_started, job)
             before = Usage.now(cluster.pid, job.pgid)
-            wait(drained(connection), job)
+            wait(drained(context), job)
             after = Usage.now(cluster.pid, job.pgid)
             job.stop()
         asked = cluster.client.journal()

@@ -16,7 +16,7 @@ from tests.support.static_outputs import static
 from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection, Job
+from ytstream.job import Job, JobContext
 from ytstream_tools.demo.sample import SampleRow
 
 TRIGGER_SECONDS = 1.0
@@ -90,7 +90,7 @@ def split(rows: DataFrame) -> Mapping[str, DataFrame]:
     return {"output": rows.filter("auction % 2 = 0"), "expensive": rows.filter("auction % 2 = 1")}
 
 
-def connection_of(case: Case, way: str, size: Size, proxy: str, root: str) -> Connection:
+def context_of(case: Case, way: str, size: Size, proxy: str, root: str) -> JobContext:
     """Return the job on the cluster, with all that it writes in the Cypress folder ``root``."""
     job = job_of(case, way)
     settings = replace(
@@ -101,7 +101,7 @@ def connection_of(case: Case, way: str, size: Size, proxy: str, root: str) -> Co
         trigger_seconds=TRIGGER_SECONDS,
         dyn_batch_size=None,  # as the runtime chooses it
     )
-    return Connection(connect(settings), settings, job, guarantee_of(job))
+    return JobContext(connect(settings), settings, job, guarantee_of(job))
 
 
 def queues_of(case: Case) -> tuple[str, ...]:

@@ -147,9 +147,9 @@ def fill(case: Case, size: Size, proxy: str) -> int:
 
     All runs read the same rows, each with a consumer of its own.
     """
-    connection = jobs.connection_of(case, case.ways[-1], size, proxy, "//home/first")
-    client, queues = connection.client, connection.settings.queues
-    job_objects.provision(connection)
+    context = jobs.context_of(case, case.ways[-1], size, proxy, "//home/first")
+    client, queues = context.client, context.settings.queues
+    job_objects.provision(context)
     whole = YtClient(proxy, token="any")
     for queue in queues:
         whole.unmount_table(queue, sync=True)
@@ -165,8 +165,8 @@ def fill(case: Case, size: Size, proxy: str) -> int:
                 client, queue, part, case.tablets // len(queues), sent // len(queues)
             )
         sent += share * len(queues)
-    if connection.settings.reference is not None:
-        client.insert_rows(connection.settings.reference, jobs.reference_of(case))
+    if context.settings.reference is not None:
+        client.insert_rows(context.settings.reference, jobs.reference_of(case))
     client.remove("//home/first", recursive=True)
     return sent
 
@@ -174,7 +174,7 @@ def fill(case: Case, size: Size, proxy: str) -> int:
 def _remove(case: Case, way: str, size: Size, proxy: str, root: str) -> None:
     """Remove what a run has written: rows that stay would slow the minicluster down."""
     if way != NOOP:
-        client = jobs.connection_of(case, way, size, proxy, root).client
+        client = jobs.context_of(case, way, size, proxy, root).client
         client.remove(root, recursive=True, force=True)
 
 

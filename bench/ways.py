@@ -28,7 +28,7 @@ from bench.cases import LISTING, NOOP, Case, Size
 from ytstream.cluster.client import connect
 from ytstream.connector.spyt import POSITION
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.query import supervisor
 from ytstream.settings import spark_conf
@@ -60,19 +60,19 @@ _OTHERS = {
 }
 
 
-def opened(connection: Connection, way: str) -> SparkSession:
+def opened(context: JobContext, way: str) -> SparkSession:
     """Open the session of a way."""
     if way not in (LISTING, NOOP):
-        return session.open_session(connection)
-    session.open_tablets(connection)  # the JVM, with SPYT in it
-    guarantee, kind = connection.guarantee.name, connection.job.kind
-    wanted = {"spark.hadoop.yt.proxy": connection.settings.proxy}
+        return session.open_session(context)
+    session.open_tablets(context)  # the JVM, with SPYT in it
+    guarantee, kind = context.guarantee.name, context.job.kind
+    wanted = {"spark.hadoop.yt.proxy": context.settings.proxy}
     wanted |= spark_conf.filled(iter(spark_conf.LOCAL), {})
     if way == LISTING and guarantee == "transactional":
         wanted["spark.yt.streaming.transactional"] = "true"
         wanted["spark.ytsaurus.rpc.job.proxy.enabled"] = "false"
     if kind.is_stateful:
-        wanted["spark.sql.shuffle.partitions"] = str(connection.job.shuffle_partitions)
+        wanted["spark.sql.shuffle.partitions"] = str(context.job.shuffle_partitions)
     builder = SparkSession.builder.appName(way)
     for key, value in wanted.items():
         builder = builder.config(key, value)
@@ -81,17 +81,17 @@ def opened(connection: Connection, way: str) -> SparkSession:
 
 @contextmanager
 def running(
-    way: str, case: Case, size: Size, connection: Connection, spark: SparkSession, folder: str
+    way: str, case: Case, size: Size, context: JobContext, spark: SparkSession, folder: str
 ) -> Iterator[StreamingQuery]:
     """Give the query of a way once it runs; it is stopped when the block is left."""
     if way not in (LISTING, NOOP):
-        with _supervised(connection, spark) as query:
+        with _supervised(context, spark) as query:
             yield query
         return
     if way == LISTING:
-        writer = _listing(connection, spark)
+        writer = _listing(context, spark)
     else:
-        writer = _noop(case, size, connection, spark).option("checkpointLocation", folder)
+        writer = _noop(case, size, context, spark).option("checkpointLocation", folder)
     query = writer.trigger(processingTime=f"{jobs.TRIGGER_SECONDS:.0f} seconds").start()
     try:
         yield query
@@ -99,9 +99,9 @@ def running(
         query.stop()
 
 
-def _listing(connection: Connection, spark: SparkSession) -> DataStreamWriter:
-    settings, job = connection.settings, connection.job
-    is_keyed = connection.guarantee.name == "idempotent"
+def _listing(context: JobContext, spark: SparkSession) -> DataStreamWriter:
+    settings, job = context.settings, context.job
+    is_keyed = context.guarantee.name == "idempotent"
     frames = []
     for queue in settings.queues:
         reader = (
@@ -116,7 +116,7 @@ def _listing(connection: Connection, spark: SparkSession) -> DataStreamWriter:
             frame = frame.withColumnRenamed(given, name)
         several = len(settings.queues) > 1
         frames.append(frame.withColumn("queue_id", F.lit(queue)) if several else frame)
-    rows = _transformed(connection, reduce(DataFrame.union, frames), spark)
+    rows = _transformed(context, reduce(DataFrame.union, frames), spark)
     return (
         rows.writeStream.outputMode(job.kind.output_mode)
         .format("yt")
@@ -125,7 +125,7 @@ def _listing(connection: Connection, spark: SparkSession) -> DataStreamWriter:
     )
 
 
-def _noop(case: Case, size: Size, connection: Connection, spark: SparkSession) -> DataStreamWriter:
+def _noop(case: Case, size: Size, context: JobContext, spark: SparkSession) -> DataStreamWriter:
     numbers = (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", case.batch_rows(size))
@@ -140,21 +140,21 @@ def _noop(case: Case, size: Size, connection: Connection, spark: SparkSession) -
         **_OTHERS.get(case.processing, {}),
     }
     events = numbers.select(*(F.expr(text).alias(name) for name, text in columns.items()))
-    rows = _transformed(connection, events, spark)
-    return rows.writeStream.outputMode(connection.job.kind.output_mode).format("noop")
+    rows = _transformed(context, events, spark)
+    return rows.writeStream.outputMode(context.job.kind.output_mode).format("noop")
 
 
-def _transformed(connection: Connection, events: DataFrame, spark: SparkSession) -> DataFrame:
+def _transformed(context: JobContext, events: DataFrame, spark: SparkSession) -> DataFrame:
     """Return what transform() makes of the rows; the reference of a join is read once."""
-    reference = supervisor.read_reference(spark, connection)
-    return connection.job.transform(events, *([] if reference is None else [reference]))
+    reference = supervisor.read_reference(spark, context)
+    return context.job.transform(events, *([] if reference is None else [reference]))
 
 
 @contextmanager
-def _supervised(connection: Connection, spark: SparkSession) -> Iterator[StreamingQuery]:
+def _supervised(context: JobContext, spark: SparkSession) -> Iterator[StreamingQuery]:
     """Run the job as `run` does; the lock, which costs a ping in five seconds, is left out."""
     stop = threading.Event()
-    own = replace(connection, client=connect(connection.settings))
+    own = replace(context, client=connect(context.settings))
     tablets = Tablets(spark._jvm, own.settings)
     runner = supervisor.QueryRunner(own, spark, tablets, stop)
     errors: list[BaseException] = []
@@ -202,7 +202,7 @@ def wait(query: StreamingQuery, batches: int) -> None:
             done, since = last.batchId() + 1, time.monotonic()
 
 
-def provisioned(connection: Connection) -> Connection:
-    """Make what the job writes; return the connection with its sizes."""
-    job_objects.provision(connection)
-    return job_objects.sized(connection)
+def provisioned(context: JobContext) -> JobContext:
+    """Make what the job writes; return the context with its sizes."""
+    job_objects.provision(context)
+    return job_objects.sized(context)

@@ -3,8 +3,8 @@
 from tests.conftest import environments as environments
 from tests.support.fixtures import client as client
 from tests.support.fixtures import cluster as cluster
-from tests.support.fixtures import connection_of as connection_of
 from tests.support.fixtures import connector as connector
+from tests.support.fixtures import context_of as context_of
 from tests.support.fixtures import driver_of as driver_of
 from tests.support.fixtures import provisioned_of as provisioned_of
 from tests.support.fixtures import root as root

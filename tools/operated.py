@@ -79,12 +79,12 @@ def main(browsers: list[str]) -> int:
         folder, begin = Path(name), time.monotonic()
         with job.producer(ROWS, EVERY):
             play(job)
-            before = job_status.read(job.connection)
+            before = job_status.read(job.context)
             time.sleep(2)
-            found = job_status.read(job.connection)
+            found = job_status.read(job.context)
         # The port is another one each time.
-        settings = replace(job.connection.settings, proxy="127.0.0.1:18080")
-        shown = replace(job.connection, settings=settings)
+        settings = replace(job.context.settings, proxy="127.0.0.1:18080")
+        shown = replace(job.context, settings=settings)
         write("status.svg", drawn("make status", status_text.text(shown, found).splitlines()))
         write("status-watch.svg", drawn("status --watch", watched.view(shown, found, before)))
         for browser in browsers:

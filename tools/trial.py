@@ -32,7 +32,7 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import connect, first_line
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.scenario import drained
@@ -55,14 +55,14 @@ class Trial:
 
     root: Path
     config: Path
-    connection: Connection
+    context: JobContext
     sample: Any
     sent: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def client(self) -> Any:
         """The client, with the calls that the job itself has no use for."""
-        return self.connection.client
+        return self.context.client
 
     def command(self, *words: str) -> str:
         """Call a command as `make` does; return what it says. Raises NotDoneError."""
@@ -84,7 +84,7 @@ class Trial:
 
     def send(self) -> None:
         """Put new rows into the queue."""
-        [queue] = self.connection.settings.queues
+        [queue] = self.context.settings.queues
         rows = self.sample.make(ROWS, len(self.sent) + 1, None)
         demo_tables.produce(
             self.client, queue, rows, int(self.client.get(f"{queue}/@tablet_count"))
@@ -93,7 +93,7 @@ class Trial:
 
     def driver(self) -> operation.Operation:
         """Return the job's operation. Raises NotDoneError."""
-        found = operation.get(self.client, alias=self.connection.settings.alias)
+        found = operation.get(self.client, alias=self.context.settings.alias)
         if found is None:
             raise NotDoneError("the alias finds no operation")
         return found
@@ -127,7 +127,7 @@ def _submit(trial: Trial) -> str:
 
 
 def _drain(trial: Trial) -> str:
-    trial.wait(drained(trial.connection))
+    trial.wait(drained(trial.context))
     return f"{trial.states()}, epoch {_epoch(trial)}"
 
 
@@ -135,7 +135,7 @@ def _abort(trial: Trial) -> str:
     [running] = operation.runs(trial.client, trial.driver().id, "running")
     trial.client.abort_job(running.id)
     trial.send()
-    trial.wait(drained(trial.connection))
+    trial.wait(drained(trial.context))
     return f"{trial.states()}, epoch {_epoch(trial)}"
 
 
@@ -158,12 +158,12 @@ def _stop(trial: Trial) -> str:
 
 
 def _count(trial: Trial) -> str:
-    found = demo_tables.together(demo_tables.outcomes(trial.connection, trial.sample, trial.sent))
+    found = demo_tables.together(demo_tables.outcomes(trial.context, trial.sample, trial.sent))
     return f"{found.lost} lost, {found.duplicated} repeated"
 
 
 def _epoch(trial: Trial) -> int:
-    path = trial.connection.settings.ledger
+    path = trial.context.settings.ledger
     rows = trial.client.select_rows(
         f'max(epoch) as last from [{path}] where kind = "batch" group by 1'
     )
@@ -257,7 +257,7 @@ def trial_of(proxy: str, parent: str, settings: Path | None, folder: Path) -> It
     sys.path[1:1] = [str(root / "src"), str(root)]
     job, sample = import_module(f"{PACKAGE}.job").JOB, import_module("sample").SAMPLE
     found = load(config)
-    trial = Trial(root, config, Connection(connect(found), found, job, guarantee_of(job)), sample)
+    trial = Trial(root, config, JobContext(connect(found), found, job, guarantee_of(job)), sample)
     trial.client.create("map_node", home, recursive=True)
     try:
         yield trial
@@ -267,7 +267,7 @@ def trial_of(proxy: str, parent: str, settings: Path | None, folder: Path) -> It
 
 def _remove(trial: Trial, home: str) -> None:
     """End what still runs, take the consumer's registration back, and remove the folder."""
-    settings = trial.connection.settings
+    settings = trial.context.settings
     with suppress(NotDoneError, YtError):
         if not (driver := trial.driver()).is_final:
             print(*operation.abort(trial.client, driver, "the trial is over"), sep="\n")
@@ -287,7 +287,7 @@ def main(proxy: str, parent: str, settings: Path | None) -> int:
         tempfile.TemporaryDirectory() as folder,
         trial_of(proxy, parent, settings, Path(folder)) as trial,
     ):
-        print(f"{trial.connection.settings.ledger.rpartition('/')[0]} on {proxy}", flush=True)
+        print(f"{trial.context.settings.ledger.rpartition('/')[0]} on {proxy}", flush=True)
         for one in tried(trial):
             seen.append(one)
             print(f"{one.seconds:6.0f} s  {one.step.name}: {one.found}", flush=True)

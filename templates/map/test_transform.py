@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sample import SAMPLE
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.testing.frames import assert_outputs, output_frames
 
 
-def test_every_output_is_as_expected(spark: SparkSession, connection: Connection) -> None:
+def test_every_output_is_as_expected(spark: SparkSession, context: JobContext) -> None:
     rows = SAMPLE.make(500)
-    assert_outputs(connection, SAMPLE, rows, output_frames(spark, connection, rows))
+    assert_outputs(context, SAMPLE, rows, output_frames(spark, context, rows))

@@ -24,7 +24,7 @@ from tests.support.live import Live, live
 from tests.support.promtool import Series, fires
 from ytstream.cluster.client import connect
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import completeness
 from ytstream.recovery.completeness import COMPLETE_UNTIL
 from ytstream_tools.demo.job_process import environment
@@ -68,7 +68,7 @@ def test_a_driver_that_is_killed_fires_and_a_healthy_one_does_not(
             job.send(ROWS)
             job.cluster.client.clock.advance(60)
             _scrape(address, series, minute)
-    text = alert_rules.text(job.connection.job, job.connection.settings)
+    text = alert_rules.text(job.context.job, job.context.settings)
     values, ours = series.values(LIFE + DEATH), "Ytstream.*"
     fires(tmp_path, text, values, set(), LIFE - 1, only=ours)
     wanted = {"YtstreamEndedWithoutStop", "YtstreamStalled"}
@@ -135,7 +135,7 @@ def test_complete_until_is_never_ahead_of_the_rows(
     # It went on with the rows, and to the last of them.
     assert len({poll.time for poll in polls}) > 5
     last = polls[-1]
-    assert (last.waiting, last.older) == (0, len([*_rows(job.connection)]))
+    assert (last.waiting, last.older) == (0, len([*_rows(job.context)]))
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Poll:
 class Follower:
     """Polls what is said, and counts."""
 
-    connection: Connection
+    context: JobContext
     polls: list[Poll] = field(default_factory=list)
     error: BaseException | None = None
 
@@ -167,14 +167,14 @@ class Follower:
             self.error = error
 
     def _poll(self) -> None:
-        connection = self.connection
-        written = connection.client.get_attribute(connection.settings.output, COMPLETE_UNTIL, None)
+        context = self.context
+        written = context.client.get_attribute(context.settings.output, COMPLETE_UNTIL, None)
         said = [datetime.fromisoformat(written)] if written else []
         try:
-            said.append(completeness.read(connection).time)
+            said.append(completeness.read(context).time)
         except JobError:  # it has never run
             return
-        done, rows = _done(connection), list(_rows(connection))
+        done, rows = _done(context), list(_rows(context))
         for time_ in said:
             older = [row for row in rows if row["$timestamp"] >> 30 < int(time_.timestamp())]
             missing = sum(not _is_done(row, done) for row in older)
@@ -184,7 +184,7 @@ class Follower:
 
 @contextmanager
 def _followed(job: Live) -> Iterator[Follower]:
-    own = replace(job.connection, client=connect(job.connection.settings))
+    own = replace(job.context, client=connect(job.context.settings))
     follower, is_over = Follower(own), threading.Event()
     thread = threading.Thread(target=follower.run, args=(is_over,))
     thread.start()
@@ -200,8 +200,8 @@ def _followed(job: Live) -> Iterator[Follower]:
 @contextmanager
 def _late_producer(job: Live) -> Iterator[None]:
     """Write rows whose transaction is open for a second before it commits, again and again."""
-    client: Any = connect(job.connection.settings)
-    queue, is_over = job.connection.settings.queues[0], threading.Event()
+    client: Any = connect(job.context.settings)
+    queue, is_over = job.context.settings.queues[0], threading.Event()
 
     def produce() -> None:
         while not is_over.is_set():
@@ -219,15 +219,15 @@ def _late_producer(job: Live) -> Iterator[None]:
         thread.join()
 
 
-def _rows(connection: Connection) -> Iterator[dict[str, Any]]:
-    queue = connection.settings.queues[0]
+def _rows(context: JobContext) -> Iterator[dict[str, Any]]:
+    queue = context.settings.queues[0]
     columns = "[$tablet_index], [$row_index], [$timestamp], event_id"
-    yield from connection.client.select_rows(f"{columns} from [{queue}]")
+    yield from context.client.select_rows(f"{columns} from [{queue}]")
 
 
-def _done(connection: Connection) -> tuple[set[str], set[tuple[int, int]]]:
+def _done(context: JobContext) -> tuple[set[str], set[tuple[int, int]]]:
     """Return which rows are in the output, by their ids, and in `rejected`, by their places."""
-    client, outputs = connection.client, connection.settings.outputs
+    client, outputs = context.client, context.settings.outputs
     written = client.select_rows(f"event_id from [{outputs['output']}]")
     rejected = client.select_rows(f"tablet_index, row_index from [{outputs['rejected']}]")
     return (

@@ -20,7 +20,7 @@ from minicluster import testing
 from tests.journeys.usage import Usage, wait
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.job_process import run_command, running
@@ -34,48 +34,46 @@ def main(package: str, rows_file: Path, outcome_file: Path) -> None:
     log.parent.mkdir(exist_ok=True)
     with testing.start() as cluster:
         settings = load(Path.cwd() / "config/local.toml", {"YT_PROXY": cluster.http})
-        connection = Connection(connect(settings), settings, job, guarantee_of(job))
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
         print(run_command(package, cluster.http, Path.cwd(), "provision"))
-        produce(connection, first)
+        produce(context, first)
         before = Usage.now(cluster.pid)
         with running(package, cluster.http, log, Path.cwd()) as process:
-            wait(drained(connection), process)
+            wait(drained(context), process)
             for rows in later:
-                produce(connection, rows)
-                wait(drained(connection), process)
+                produce(context, rows)
+                wait(drained(context), process)
             after = Usage.now(cluster.pid, process.pgid)
             exit_code = process.stop()
         sent = sum(len(rows) for phase in (first, *later) for rows in phase.values())
         print(process.tail(), after.since(before, sent), sep="\n")
-        written = connection.client.select_rows(
+        written = context.client.select_rows(
             f'rows_written from [{settings.ledger}] where kind = "batch"'
         )
         outcome = {
             "exit_code": exit_code,
-            "rows_in": sum(
-                demo_tables.rows_in(connection.client, path) for path in settings.queues
-            ),
+            "rows_in": sum(demo_tables.rows_in(context.client, path) for path in settings.queues),
             "batches": [row["rows_written"] for row in written],
-            "outputs": {name: read(connection, name) for name in settings.outputs},
+            "outputs": {name: read(context, name) for name in settings.outputs},
             "tables": {
-                name: len(demo_tables.snapshots(connection.client, settings.outputs[name]))
+                name: len(demo_tables.snapshots(context.client, settings.outputs[name]))
                 for name in job.static
             },
         }
     outcome_file.write_bytes(pickle.dumps(outcome))
 
 
-def produce(connection: Connection, phase: Mapping[str, list[dict[str, Any]]]) -> None:
+def produce(context: JobContext, phase: Mapping[str, list[dict[str, Any]]]) -> None:
     for queue, rows in phase.items():
-        tablets = int(connection.client.get(f"{queue}/@tablet_count"))
+        tablets = int(context.client.get(f"{queue}/@tablet_count"))
         assert tablets == TABLETS
-        demo_tables.produce(connection.client, queue, rows, tablets)
+        demo_tables.produce(context.client, queue, rows, tablets)
 
 
-def read(connection: Connection, output: str) -> list[dict[str, Any]]:
+def read(context: JobContext, output: str) -> list[dict[str, Any]]:
     """Return the rows of an output; of a static one those of all its tables."""
-    client, path = connection.client, connection.settings.outputs[output]
-    if output in connection.job.static:
+    client, path = context.client, context.settings.outputs[output]
+    if output in context.job.static:
         paths = demo_tables.snapshots(client, path)
         return [{**row} for table in paths for row in client.read_table(table)]
     rows = client.select_rows(f"* from [{path}]")

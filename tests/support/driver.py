@@ -17,7 +17,7 @@ from yt.wrapper.driver import make_request
 from ytstream.cluster.client import Client, cluster_name
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
@@ -57,7 +57,7 @@ EXACT = Outcome(lost=0, repeated=0)
 class Driver:
     """One process after the other that runs the job."""
 
-    connection: Connection
+    context: JobContext
     tablets: Tablets
     epoch: Epoch = field(default_factory=Epoch)
     #: The watermark after a batch, in milliseconds.
@@ -68,12 +68,12 @@ class Driver:
     @property
     def client(self) -> Client:
         """The client of the cluster."""
-        return self.connection.client
+        return self.context.client
 
     @property
     def settings(self) -> Settings:
         """The job's settings."""
-        return self.connection.settings
+        return self.context.settings
 
     @property
     def folder(self) -> str:
@@ -83,26 +83,26 @@ class Driver:
     def configure(self, **changes: Any) -> None:
         """Change settings, as an edit of the configuration would."""
         settings = replace(self.settings, **changes)
-        self.connection = replace(self.connection, settings=settings)
+        self.context = replace(self.context, settings=settings)
 
     def redeclare(self, **changes: Any) -> None:
         """Change the job's declaration, as an edit of job.py would."""
-        job = replace(self.connection.job, **changes)
-        self.connection = replace(self.connection, job=job, guarantee=guarantee_of(job))
+        job = replace(self.context.job, **changes)
+        self.context = replace(self.context, job=job, guarantee=guarantee_of(job))
 
     def start(self, *, anew: bool = False) -> list[str]:
         """Commit a start; return what it says. ``anew``: in another process."""
         self.epoch = Epoch() if anew else self.epoch
-        self.epoch, notes = prepare(self.connection, self.tablets, self.epoch)
+        self.epoch, notes = prepare(self.context, self.tablets, self.epoch)
         return list(notes)
 
     def rewind(self, to: str, *rows: str, overwrite: bool = False) -> list[str]:
         """Rewind the job, which is stopped."""
-        return repositioning.rewind(self.connection, self.tablets, to, rows, overwrite=overwrite)
+        return repositioning.rewind(self.context, self.tablets, to, rows, overwrite=overwrite)
 
     def migrate(self) -> list[str]:
         """Migrate the job, which is stopped."""
-        return repositioning.migrate(self.connection, self.tablets)
+        return repositioning.migrate(self.context, self.tablets)
 
     def send(self, count: int, *queues: str) -> None:
         """Append ``count`` rows to each partition of each queue, or of the queues given."""
@@ -116,8 +116,8 @@ class Driver:
         """Run one batch; die after ``last_step`` of STEPS."""
         number, ends = self._plan()
         planned = self._planned(number, ends)
-        for step in STEPS[self.connection.guarantee.in_transaction]:
-            if step == "state" and self.connection.job.kind.is_stateful:
+        for step in STEPS[self.context.guarantee.in_transaction]:
+            if step == "state" and self.context.job.kind.is_stateful:
                 read = [*self._state(number), *_listed(planned)]
                 self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
             if step == "head":
@@ -164,7 +164,7 @@ class Driver:
         """Return how many rows were lost and how many repeated, by the ledger and by the state."""
         head = positions.read(self.client, self.settings).head
         assert head is not None
-        if self.connection.job.kind.is_stateful:
+        if self.context.job.kind.is_stateful:
             assert self._state(head.batch + 1) == self.read()
         return self.by_ledger()
 
@@ -200,12 +200,12 @@ class Driver:
         done = spark_logs.numbers(self.client, f"{self.folder}/commits")
         if log and log[-1] not in done:
             return log[-1], spark_logs.planned(self.client, self.folder, log[-1]).ends
-        if log and not self.connection.guarantee.in_transaction:
+        if log and not self.context.guarantee.in_transaction:
             self.confirm(spark_logs.planned(self.client, self.folder, log[-1]).ends)
         found = positions.read(self.client, self.settings)
         number = log[-1] + 1 if log else 0
         ends = [dict(enumerate(queue.upper)) for queue in found.queues]
-        partitions = int(self.connection.job.shuffle_partitions)
+        partitions = int(self.context.job.shuffle_partitions)
         write(self.client, f"{self.folder}/offsets/{number}", offsets_text(ends, partitions))
         return number, ends
 
@@ -232,17 +232,17 @@ class Driver:
         name = batch_name(self.epoch.number, number)
 
         def verified(select: Select) -> Head:
-            head = verify_head(self.connection, select, self.epoch, cluster, number)
+            head = verify_head(self.context, select, self.epoch, cluster, number)
             wanted = ranges(name, self.settings.queues, head.ends, ends)
             verify_start(name, wanted, [*planned.values()])
             return head
 
         ledger, consumer = self.settings.ledger, self.settings.consumer
         done = BatchRow(pairs, {"output": 0}, now, now)
-        is_stateful = self.connection.job.kind.is_stateful
+        is_stateful = self.context.job.kind.is_stateful
         state = len(self._state(number + 1)) if is_stateful else None
         state = 0 if self.is_emptied else state
-        if not self.connection.guarantee.in_transaction:
+        if not self.context.guarantee.in_transaction:
             after = moved(verified(self.client.select_rows), number, planned, state)
             close_batch(self.tablets, verified, consumer, ledger, after, done)
             return

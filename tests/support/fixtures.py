@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 from minicluster import testing as minicluster
 from tests.support.driver import Driver
 from tests.support.examples import example, settings_of
-from tests.support.helpers import ConnectionOf, DriverOf, StreamOf, adopt
+from tests.support.helpers import ContextOf, DriverOf, StreamOf, adopt
 from tests.support.jvm import SHARED, submit_args
 from ytstream.cluster.client import Client, connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.demo_tables import fill_reference
@@ -92,34 +92,34 @@ def connector(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def connection_of(
+def context_of(
     client: Client, cluster: minicluster.Running, root: str, connector: str
-) -> Iterator[ConnectionOf]:
+) -> Iterator[ContextOf]:
     """Connect a job to a folder with nothing in it; no fault outlives the test."""
 
     def connected(
         guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
-    ) -> Connection:
+    ) -> JobContext:
         job = example(guarantee, processing, queues, rejects=rejects).job
         settings = settings_of(job, root, proxy=cluster.http, queues=queues)
         settings = replace(settings, connector=connector)
-        return Connection(client, settings, job, guarantee_of(job))
+        return JobContext(client, settings, job, guarantee_of(job))
 
     yield connected
     cluster.client.faults.clear()
 
 
 @pytest.fixture
-def provisioned_of(connection_of: ConnectionOf) -> ConnectionOf:
+def provisioned_of(context_of: ContextOf) -> ContextOf:
     """Connect a job whose objects all exist."""
 
     def provisioned(
         guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
-    ) -> Connection:
-        connection = connection_of(guarantee, processing, queues, rejects=rejects)
-        job_objects.provision(connection)
-        fill_reference(connection, example(guarantee, processing, queues).sample)
-        return connection
+    ) -> JobContext:
+        context = context_of(guarantee, processing, queues, rejects=rejects)
+        job_objects.provision(context)
+        fill_reference(context, example(guarantee, processing, queues).sample)
+        return context
 
     return provisioned
 
@@ -137,7 +137,7 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
 
 @pytest.fixture
 def driver_of(
-    provisioned_of: ConnectionOf, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> DriverOf:
     """Provision a job whose batches need no Spark."""
     monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 2)
@@ -145,8 +145,8 @@ def driver_of(
     def driving(
         guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
     ) -> Driver:
-        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
-        return Driver(connection, replace(tablets, settings=connection.settings))
+        context = provisioned_of(guarantee, processing, queues, rejects=rejects)
+        return Driver(context, replace(tablets, settings=context.settings))
 
     return driving
 
@@ -162,21 +162,21 @@ def spark(client: Client, cluster: minicluster.Running, tablets: Tablets) -> Ite
 
 
 @pytest.fixture
-def stream_of(provisioned_of: ConnectionOf, spark: SparkSession) -> StreamOf:
+def stream_of(provisioned_of: ContextOf, spark: SparkSession) -> StreamOf:
     """Provision a job and give the session its settings."""
 
     def streaming(
         guarantee: str, processing: str = "map", queues: int = 1, *, rejects: bool = False
     ) -> Stream:
-        connection = provisioned_of(guarantee, processing, queues, rejects=rejects)
-        adopt(spark, connection)
+        context = provisioned_of(guarantee, processing, queues, rejects=rejects)
+        adopt(spark, context)
         made = example(guarantee, processing, queues, rejects=rejects)
-        return Stream(connection, made.sample, spark)
+        return Stream(context, made.sample, spark)
 
     return streaming
 
 
-def _of_a_transactional_job(client: Client, cluster: minicluster.Running) -> Connection:
+def _of_a_transactional_job(client: Client, cluster: minicluster.Running) -> JobContext:
     job = example("transactional", "map").job
     settings = settings_of(job, "//home/none", proxy=cluster.http)
-    return Connection(client, settings, job, guarantee_of(job))
+    return JobContext(client, settings, job, guarantee_of(job))

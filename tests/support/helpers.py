@@ -21,7 +21,7 @@ from tests.support.examples import example, settings_of
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.provisioning import job_objects
@@ -30,8 +30,8 @@ from ytstream.settings import spark_conf
 from ytstream.version import version_of
 from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
 
-#: Makes the connection of a job: guarantee, processing, number of queues.
-ConnectionOf = Callable[..., Connection]
+#: Makes the context of a job: guarantee, processing, number of queues.
+ContextOf = Callable[..., JobContext]
 #: Makes a provisioned job with a session: guarantee, processing, number of queues.
 StreamOf = Callable[..., Stream]
 #: Makes a provisioned job whose batches need no Spark: guarantee, processing, number of queues.
@@ -64,11 +64,11 @@ def sampled(cases: Iterable[tuple[Any, ...]], sample: Collection[tuple[Any, ...]
     return [pytest.param(*case, marks=() if case in sample else journey) for case in cases]
 
 
-def unconnected(guarantee: str, processing: str = "map", queues: int = 1) -> Connection:
-    """Return a connection for functions that do not call the cluster."""
+def unconnected(guarantee: str, processing: str = "map", queues: int = 1) -> JobContext:
+    """Return a context for functions that do not call the cluster."""
     job = example(guarantee, processing, queues).job
     settings = settings_of(job, "//home/job", queues=queues)
-    return Connection(cast(Client, None), settings, job, guarantee_of(job))
+    return JobContext(cast(Client, None), settings, job, guarantee_of(job))
 
 
 def refusal(run: Callable[[], object]) -> str:
@@ -78,14 +78,14 @@ def refusal(run: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def adopt(spark: SparkSession, connection: Connection) -> None:
+def adopt(spark: SparkSession, context: JobContext) -> None:
     """Give the shared session the settings of that job, as far as a session has them.
 
     A streaming query clones the session's settings when it starts. The settings of the Spark
     context stay those of a transactional job. Not by spark.conf, which takes no static ones; of
     these a query reads what manages the files of its checkpoint.
     """
-    wanted = connection.session_settings(version_of("pyspark"))
+    wanted = context.session_settings(version_of("pyspark"))
     conf = spark._jsparkSession.sessionState().conf()
     for key in sorted(_SESSION_KEYS):
         if not key.startswith(("spark.sql.", "spark.yt.")):
@@ -171,7 +171,7 @@ def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> in
     assert faults.get(moved).hits
     faults.clear()
     # Without state the log was on the driver's disk, and is gone with the query.
-    assert stream.client.exists(commit) or not stream.connection.job.kind.is_stateful
+    assert stream.client.exists(commit) or not stream.context.job.kind.is_stateful
     return batch
 
 

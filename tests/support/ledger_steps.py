@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.status_steps import head_of_batch, write_rows
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream.recovery import job_ownership
@@ -19,9 +19,9 @@ def minutes(count: float) -> datetime:
     return LAST - timedelta(minutes=count)
 
 
-def write_ledger(connection: Connection, batches: int, *moves: tuple[float, Move]) -> None:
+def write_ledger(context: JobContext, batches: int, *moves: tuple[float, Move]) -> None:
     """Write batches of ten rows of partitions 1 and 0 in turn, with moves so many minutes ago."""
-    queue, ends, rows = connection.settings.queues[0], {0: 0, 1: 0, 2: 0, 3: 0}, []
+    queue, ends, rows = context.settings.queues[0], {0: 0, 1: 0, 2: 0, 3: 0}, []
     for number in range(1, batches + 1):
         partition = number % 2
         first, ends[partition] = ends[partition], ends[partition] + 10
@@ -31,10 +31,10 @@ def write_ledger(connection: Connection, batches: int, *moves: tuple[float, Move
     for ago, move in moves:
         ended_at = int(minutes(ago).timestamp() * 1_000_000)
         rows.append({**ledger_rows.move_row(3, move), "ended": ended_at})
-    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": job_ownership.marker_of(connection)}
-    write_rows(connection, *rows, head_row(head_of_batch(connection, batches, **mine)))
+    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": job_ownership.marker_of(context)}
+    write_rows(context, *rows, head_row(head_of_batch(context, batches, **mine)))
 
 
-def read_to(connection: Connection, row: int) -> None:
-    ends = {connection.settings.queues[0]: dict.fromkeys(range(4), row)}
-    write_rows(connection, head_row(head_of_batch(connection, row, ends=ends)))
+def read_to(context: JobContext, row: int) -> None:
+    ends = {context.settings.queues[0]: dict.fromkeys(range(4), row)}
+    write_rows(context, head_row(head_of_batch(context, row, ends=ends)))

@@ -18,7 +18,7 @@ from tests.faults.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
 from tests.support.examples import example
 from ytstream.cluster.client import Client, connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.3
 class Live:
     """The job: start it, send it rows, kill it."""
 
-    connection: Connection
+    context: JobContext
     sample: Sample
     cluster: minicluster.Running
     project: Path
@@ -53,7 +53,7 @@ class Live:
         rows = self.sample.make(count, self._calls)
         if self.change:
             rows = [{**row, **self.change} if n % 4 == 0 else row for n, row in enumerate(rows)]
-        demo_tables.produce(self._client, self.connection.settings.queues[0], rows, 4)
+        demo_tables.produce(self._client, self.context.settings.queues[0], rows, 4)
 
     @contextmanager
     def producer(self, rows: int, every: float) -> Iterator[None]:
@@ -90,7 +90,7 @@ class Live:
 
     def drain(self) -> None:
         """Wait until every row is in a batch of the ledger."""
-        self.wait(drained(self.connection))
+        self.wait(drained(self.context))
 
     def wait_for_batches(self, count: int) -> None:
         """Wait until the ledger has so many batches more."""
@@ -100,7 +100,7 @@ class Live:
     @property
     def batches(self) -> int:
         """How many batches have happened."""
-        head = job_status.read(self.connection).head
+        head = job_status.read(self.context).head
         return head.number if head is not None else 0
 
     def wait(self, is_over: Callable[[], bool]) -> None:
@@ -124,6 +124,6 @@ def live(folder: Path) -> Iterator[Live]:
     job = replace(made.job, name=project.name)
     with minicluster.start() as cluster, ExitStack() as processes:
         settings = load(project / "config/local.toml", {"YT_PROXY": cluster.http})
-        connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        job_objects.provision(connection)
-        yield Live(connection, made.sample, cluster, project, processes, connect(settings))
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        job_objects.provision(context)
+        yield Live(context, made.sample, cluster, project, processes, connect(settings))

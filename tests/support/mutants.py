@@ -17,7 +17,7 @@ from ytstream import guarantees
 from ytstream.cluster.client import Client
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.guarantees.at_least_once import AtLeastOnce
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.ledger.offsets import ByQueue, Queue
@@ -65,8 +65,8 @@ def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch follow whatever the head says, and wherever it begins."""
 
-    def read(connection: Connection, select: Select, *_: Any) -> Head:
-        head = positions.read_head(connection.settings.ledger, select)
+    def read(context: JobContext, select: Select, *_: Any) -> Head:
+        head = positions.read_head(context.settings.ledger, select)
         assert head is not None
         return head
 
@@ -78,8 +78,8 @@ def verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch read from wherever the consumer is."""
     whole = batch.verify_head
 
-    def verified(connection: Connection, *given: Any) -> Head:
-        return whole(replace(connection, guarantee=AtLeastOnce()), *given)
+    def verified(context: JobContext, *given: Any) -> Head:
+        return whole(replace(context, guarantee=AtLeastOnce()), *given)
 
     monkeypatch.setattr(batch, "verify_head", verified)
 
@@ -133,9 +133,9 @@ def tell_no_move(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = start.begin
 
     def begun(
-        connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
+        context: JobContext, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
     ) -> None:
-        whole(connection, tablets, mine, found, replace(plan, move=None))
+        whole(context, tablets, mine, found, replace(plan, move=None))
 
     monkeypatch.setattr(start, "begin", begun)
 
@@ -144,8 +144,8 @@ def forget_removed_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a start write a head of the queues alone that the configuration names."""
     whole = start._begun
 
-    def named(connection: Connection, found: Snapshot, plan: StartPlan, head: Head) -> Head:
-        after = whole(connection, found, plan, head)
+    def named(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) -> Head:
+        after = whole(context, found, plan, head)
         paths = {path: after.ids[path] for path in after.queues}
         return replace(after, ids=paths, ends={path: after.ends[path] for path in paths})
 
@@ -186,11 +186,11 @@ def remember_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify the head in the first batch of an epoch alone, in the model: cached_check."""
     whole, known = batch.verify_head, set[Epoch]()
 
-    def verified(connection: Connection, select: Select, mine: Epoch, *given: Any) -> Head:
+    def verified(context: JobContext, select: Select, mine: Epoch, *given: Any) -> Head:
         if mine not in known:
-            whole(connection, select, mine, *given)
+            whole(context, select, mine, *given)
             known.add(mine)
-        head = positions.read_head(connection.settings.ledger, select)
+        head = positions.read_head(context.settings.ledger, select)
         assert head is not None
         return head
 
@@ -226,10 +226,10 @@ def remove_before_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove orphans before the epoch is raised, in the model: removed_early."""
     whole = start.claim
 
-    def claimed(connection: Connection, tablets: Tablets, mine: Epoch) -> Epoch:
+    def claimed(context: JobContext, tablets: Tablets, mine: Epoch) -> Epoch:
         later = replace(mine, number=sys.maxsize)
-        static_outputs.StaticTables(later).settle(connection.client, connection.settings)
-        return whole(connection, tablets, mine)
+        static_outputs.StaticTables(later).settle(context.client, context.settings)
+        return whole(context, tablets, mine)
 
     monkeypatch.setattr(start, "claim", claimed)
 

@@ -14,7 +14,7 @@ from tests.support.examples import example, settings_of
 from ytstream.cluster import operation
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.settings.resources import sizes_of
 from ytstream_tools.submitting import launch_plan, preflight
@@ -31,14 +31,12 @@ def running() -> Iterator[minicluster.Running]:
 
 
 @pytest.fixture
-def connection(
-    running: minicluster.Running, request: pytest.FixtureRequest
-) -> Iterator[Connection]:
+def context(running: minicluster.Running, request: pytest.FixtureRequest) -> Iterator[JobContext]:
     """Connect a job whose objects all exist, on a cluster with SPYT: a map, or as a test says."""
     job = example("transactional", getattr(request, "param", "map")).job
     root = f"//home/{abs(hash(request.node.name))}"
     settings = settings_of(job, root, proxy=running.http)
-    made = Connection(connect(settings), settings, job, guarantee_of(job))
+    made = JobContext(connect(settings), settings, job, guarantee_of(job))
     job_objects.provision(made)
     _publish_spyt(made)
     yield made
@@ -63,17 +61,17 @@ def eventually(look: Callable[[], Any]) -> Any:
     return found
 
 
-def ended(connection: Connection, id_: str) -> operation.Operation:
+def ended(context: JobContext, id_: str) -> operation.Operation:
     """Wait for the end of an operation."""
 
     def final() -> operation.Operation | None:
-        found = operation.get(connection.client, id_)
+        found = operation.get(context.client, id_)
         return found if found is not None and found.is_final else None
 
     return cast(operation.Operation, eventually(final))
 
 
-def _publish_spyt(made: Connection) -> None:
+def _publish_spyt(made: JobContext) -> None:
     """Make what a submit looks for: configurations, a release, a distribution."""
     client: Any = made.client
     version = launch_plan.spark_version(made.settings).replace(".", "/")
@@ -89,17 +87,17 @@ def _publish_spyt(made: Connection) -> None:
         client.set(path, value)
 
 
-def plan_of(connection: Connection, folder: Path, *words: str) -> LaunchPlan:
+def plan_of(context: JobContext, folder: Path, *words: str) -> LaunchPlan:
     """Plan a submit from a repository in ``folder``."""
     config = folder / "config" / "production.toml"
     config.parent.mkdir(exist_ok=True)
     (folder / "main.py").touch()
-    sizes = sizes_of(connection.settings, words)
+    sizes = sizes_of(context.settings, words)
     dist = folder / "dist"
     dist.mkdir(exist_ok=True)
     package = dist / "job.zip"
     return LaunchPlan(
-        connection,
+        context,
         sizes,
         dist,
         folder / "main.py",

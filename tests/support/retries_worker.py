@@ -41,7 +41,7 @@ from tests.support.jvm import submit_args
 from tests.support.standalone import Standalone, standalone
 from ytstream.cluster.client import connect
 from ytstream.guarantees.transactional import Transactional
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.settings import spark_conf
 from ytstream.spark import session
@@ -131,9 +131,9 @@ def play(
         dyn_batch_size=100,
     )
     guarantee = Unfenced() if cure == "none" else Transactional()
-    connection = Connection(connect(settings), settings, made.job, guarantee)
-    job_objects.provision(connection)
-    stream = Stream(connection, made.sample, session.open_session(connection))
+    context = JobContext(connect(settings), settings, made.job, guarantee)
+    job_objects.provision(context)
+    stream = Stream(context, made.sample, session.open_session(context))
     stream.send(2_000)
     stream.recover()
     faults = cluster.client.faults
@@ -155,7 +155,7 @@ def play(
 
 def first_run(stream: Stream) -> str:
     """Return what failed the batch and so ended the query, or nothing when it went through."""
-    is_drained = drained(stream.connection)
+    is_drained = drained(stream.context)
     with stream.running() as query:
         try:
             wait(is_drained, query)

@@ -12,7 +12,7 @@ from yt.common import YtError
 
 from ytstream import Job
 from ytstream.cluster.client import connect
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import tables_of
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import Settings
@@ -33,28 +33,28 @@ def static(job: Job, *names: str) -> Job:
 
 def make_static(stream: Stream, *names: str) -> Stream:
     """Make outputs of the stream's job static, and provision it anew."""
-    job, root = static(stream.connection.job, *names), stream.settings.ledger.rpartition("/")[0]
+    job, root = static(stream.context.job, *names), stream.settings.ledger.rpartition("/")[0]
     outputs = {
         name: f"{root}/{name}-tables" if name in names else path
         for name, path in stream.settings.outputs.items()
     }
     stream.redeclare(outputs=job.outputs, static=job.static)
     stream.configure(outputs=outputs)
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     return stream
 
 
-def published(connection: Connection) -> dict[str, int]:
+def published(context: JobContext) -> dict[str, int]:
     """Return the tables of "output" that are in its folder, and the rows of each."""
-    client = connection.client
-    paths = snapshots(client, connection.settings.output)
+    client = context.client
+    paths = snapshots(client, context.settings.output)
     return {path: int(client.get(f"{path}/@row_count")) for path in paths}
 
 
-def named(connection: Connection) -> dict[str, int]:
+def named(context: JobContext) -> dict[str, int]:
     """Return the tables of "output" that the ledger names, and the rows it says of each."""
-    batches = connection.client.select_rows(
-        f'rows_written, state from [{connection.settings.ledger}] where kind = "batch"'
+    batches = context.client.select_rows(
+        f'rows_written, state from [{context.settings.ledger}] where kind = "batch"'
     )
     return {
         str(tables_of(batch)["output"]): int(batch["rows_written"]["output"])

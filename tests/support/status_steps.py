@@ -9,49 +9,49 @@ from typing import Any
 
 from tests.support.driver import BID
 from ytstream import cli
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row
 from ytstream_tools.demo.demo_tables import produce
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-def send(connection: Connection, count: int) -> None:
+def send(context: JobContext, count: int) -> None:
     """Append bids, dealt out over the four tablets of the first queue."""
-    produce(connection.client, connection.settings.queues[0], [BID] * count, 4)
+    produce(context.client, context.settings.queues[0], [BID] * count, 4)
 
 
-def write_rows(connection: Connection, *rows: Mapping[str, Any]) -> None:
-    connection.client.insert_rows(connection.settings.ledger, rows)
+def write_rows(context: JobContext, *rows: Mapping[str, Any]) -> None:
+    context.client.insert_rows(context.settings.ledger, rows)
 
 
-def head_of_batch(connection: Connection, number: int, epoch: int = 3, **more: Any) -> Head:
+def head_of_batch(context: JobContext, number: int, epoch: int = 3, **more: Any) -> Head:
     """Return a head whose queue ids are those of the cluster."""
-    queues = connection.settings.queues
-    ids = {path: str(connection.client.get(f"{path}/@id")) for path in queues}
+    queues = context.settings.queues
+    ids = {path: str(context.client.get(f"{path}/@id")) for path in queues}
     return Head(epoch, "process 1 on host, abc", epoch, number - 1, number, ids=ids, **more)
 
 
 def write_batches(
-    connection: Connection, numbers: range, epoch: Callable[[int], int] = lambda _: 3,
+    context: JobContext, numbers: range, epoch: Callable[[int], int] = lambda _: 3,
     seconds: float = 10.0, **more: Any,
 ) -> None:  # fmt: skip
     """Write rows of batches of 100 rows in 2.5 s; the last one has ended now."""
     rows = []
     for number in numbers:
         ended = NOW - timedelta(seconds=seconds * (numbers[-1] - number))
-        queue = connection.settings.queues[0]
+        queue = context.settings.queues[0]
         done = BatchRow(
             {queue: {0: (0, 100)}}, {"output": 99, "rejected": 1},
             ended - timedelta(seconds=2.5), ended, **more,
         )  # fmt: skip
         rows.append(batch_row(Head(epoch=epoch(number), batch=number - 1, number=number), done))
-    write_rows(connection, *rows)
+    write_rows(context, *rows)
 
 
-def without_times(connection: Connection) -> None:
+def without_times(context: JobContext) -> None:
     """Make the queue anew without the columns that the cluster fills in."""
-    client, queue = connection.client, connection.settings.queues[0]
+    client, queue = context.client, context.settings.queues[0]
     found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])
     found["schema"] = [column for column in found["schema"] if column["name"][0] != "$"]
     client.remove(queue)
@@ -59,9 +59,9 @@ def without_times(connection: Connection) -> None:
     client.mount_table(queue, sync=True)
 
 
-def invoke(connection: Connection, folder: Path, *words: str, command: str = "status") -> int:
+def invoke(context: JobContext, folder: Path, *words: str, command: str = "status") -> int:
     """Run the command as the command line does; return its exit code."""
-    settings = connection.settings
+    settings = context.settings
     lines = [
         f'proxy = "{settings.proxy}"',
         f'queues = ["{settings.queues[0]}"]',
@@ -71,4 +71,4 @@ def invoke(connection: Connection, folder: Path, *words: str, command: str = "st
     ]
     (folder / "local.toml").write_text("\n".join(lines))
     given = [command, "--config", str(folder / "local.toml"), *words]
-    return cli.run("bids", lambda: connection.job, given)
+    return cli.run("bids", lambda: context.job, given)

@@ -40,11 +40,11 @@ def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], No
 @contextmanager
 def _running(stream: Stream) -> Iterator[tuple[Wait, list[BaseException]]]:
     """Run the job in a thread, stopped at the end; yield a function that waits, and its errors."""
-    connection, stop = stream.connection, threading.Event()
+    context, stop = stream.context, threading.Event()
     # A client of its own: a client keeps its transaction for all threads.
-    own = replace(connection, client=connect(connection.settings))
+    own = replace(context, client=connect(context.settings))
     runner = QueryRunner(own, stream.spark, stream.tablets, stop)
-    job = replace(connection.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
+    job = replace(context.job, first_pause_seconds=0.1, longest_pause_seconds=0.2)
     errors: list[BaseException] = []
 
     def run() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import load
@@ -29,16 +29,16 @@ def main(proxy: str, batches: int, count: int, commit: str) -> None:
     root = Path(str(import_module("bids_stream").__file__)).parents[2]
     job, sample = import_module("bids_stream.job").JOB, import_module("sample").SAMPLE
     settings = load(root / "config/local.toml", {"YT_PROXY": proxy})
-    connection = Connection(connect(settings), settings, job, guarantee_of(job))
-    job_objects.provision(connection)
-    fill_reference(connection, sample)
-    ends = {queue: _ends(connection, queue) for queue in settings.queues}
+    context = JobContext(connect(settings), settings, job, guarantee_of(job))
+    job_objects.provision(context)
+    fill_reference(context, sample)
+    ends = {queue: _ends(context, queue) for queue in settings.queues}
     rows, now = [], datetime.now(UTC)
     for number in range(1, batches + 1):
         for queue in settings.queues:
             made = sample.make(count, number, sample.start_us + number * _DAY)
-            produce(connection.client, queue, made, len(ends[queue]))
-        after = {queue: _ends(connection, queue) for queue in settings.queues}
+            produce(context.client, queue, made, len(ends[queue]))
+        after = {queue: _ends(context, queue) for queue in settings.queues}
         ranges = {
             queue: {p: (row, after[queue][p]) for p, row in ends[queue].items()} for queue in ends
         }
@@ -46,17 +46,17 @@ def main(proxy: str, batches: int, count: int, commit: str) -> None:
         ended = now - timedelta(minutes=batches - number)
         rows.append(batch_row(head, BatchRow(ranges, {"output": count}, ended, ended)))
         ends = after
-    ids = {queue: str(connection.client.get(f"{queue}/@id")) for queue in settings.queues}
+    ids = {queue: str(context.client.get(f"{queue}/@id")) for queue in settings.queues}
     last = Head(1, "process 1 on host, a", 1, batches - 1, batches, ends, ids)
-    connection.client.insert_rows(settings.ledger, [*rows, head_row(last)])
+    context.client.insert_rows(settings.ledger, [*rows, head_row(last)])
     started = now.isoformat()
     record = DeployedVersion("a", WORKS, {"commit": commit}, started=started, ended=started)
-    Versions(connection.client, settings).write(record)
+    Versions(context.client, settings).write(record)
 
 
-def _ends(connection: Connection, queue: str) -> dict[int, int]:
-    tablets = list(range(int(connection.client.get(f"{queue}/@tablet_count"))))
-    infos: Any = connection.client.get_tablet_infos(queue, tablets)["tablets"]
+def _ends(context: JobContext, queue: str) -> dict[int, int]:
+    tablets = list(range(int(context.client.get(f"{queue}/@tablet_count"))))
+    infos: Any = context.client.get_tablet_infos(queue, tablets)["tablets"]
     return {partition: int(info["total_row_count"]) for partition, info in enumerate(infos)}
 
 

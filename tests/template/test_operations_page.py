@@ -24,7 +24,7 @@ from tests.template.test_makefile import make
 from ytstream import cli
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection, Job
+from ytstream.job import Job, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.recovery import job_ownership
 from ytstream.settings.job_settings import load
@@ -103,7 +103,7 @@ def _named(project: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def job(project: Path) -> Iterator[Connection]:
+def job(project: Path) -> Iterator[JobContext]:
     """Connect the project's job, which has read 30 rows in three batches and was killed."""
     with minicluster.start() as cluster, pytest.MonkeyPatch.context() as patch:
         for folder in (project, project / "src"):
@@ -113,11 +113,11 @@ def job(project: Path) -> Iterator[Connection]:
         before = {*sys.modules}
         settings = load(Path("config/local.toml"))
         declared = _import().reading(1)
-        connection = Connection(connect(settings), settings, declared, guarantee_of(declared))
+        context = JobContext(connect(settings), settings, declared, guarantee_of(declared))
         assert cli.run(PACKAGE, _import, ["provision"]) == 0
         assert cli.run(PACKAGE, _import, ["rows", "--count", "100"]) == 0
-        _write_ledger(connection)
-        yield connection
+        _write_ledger(context)
+        yield context
         for name in {*sys.modules} - before:
             if name.partition(".")[0] in (PACKAGE, "sample"):
                 del sys.modules[name]
@@ -129,7 +129,7 @@ def _import() -> Job:
     return found
 
 
-def _write_ledger(connection: Connection) -> None:
+def _write_ledger(context: JobContext) -> None:
     now, rows = datetime.now(UTC), []
     for number in range(3):
         ended = now - timedelta(minutes=3 - number)
@@ -138,9 +138,9 @@ def _write_ledger(connection: Connection) -> None:
         rows.append(ledger_rows.batch_row(mine, done))
     head = ledger_rows.Head(
         1, "process 1 on host, abc", 1, 2, 3, {QUEUE: {0: 10, 1: 10, 2: 10, 3: 0}},
-        {QUEUE: str(connection.client.get(f"{QUEUE}/@id"))}, job_ownership.marker_of(connection),
+        {QUEUE: str(context.client.get(f"{QUEUE}/@id"))}, job_ownership.marker_of(context),
     )  # fmt: skip
-    connection.client.insert_rows(connection.settings.ledger, [*rows, ledger_rows.head_row(head)])
+    context.client.insert_rows(context.settings.ledger, [*rows, ledger_rows.head_row(head)])
 
 
 def _words(project: Path, command: str) -> tuple[list[str], str]:
@@ -164,7 +164,7 @@ def test_every_command_of_the_page_is_known(project: Path) -> None:
 
 @pytest.mark.parametrize("command", RUN)
 def test_a_command_of_the_page_runs(
-    project: Path, job: Connection, capsys: pytest.CaptureFixture[str], command: str
+    project: Path, job: JobContext, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     run = RUN[command]
     words, refused = _words(project, run.instead or command)
@@ -184,7 +184,7 @@ def test_a_command_of_the_page_runs(
 QUERY: Callable[[str], list[str]] = re.compile(r"yt .*?select-rows '(.*?)' --format json").findall
 
 
-def test_the_queries_of_the_page_are_answered(project: Path, job: Connection) -> None:
+def test_the_queries_of_the_page_are_answered(project: Path, job: JobContext) -> None:
     blocks = [*commands(project / "docs/operations.md")]
     queries = [query for block in blocks for query in QUERY(block)]
     answers = [len(list(job.client.select_rows(query))) for query in queries]

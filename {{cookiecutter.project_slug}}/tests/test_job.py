@@ -19,7 +19,7 @@ def test_every_row_arrives_once_and_right(stream: Stream) -> None:
     stream.recover()
     stream.close()
     assert stream.found()
-    assert_exact(stream.connection.job, stream.outcomes())
+    assert_exact(stream.context.job, stream.outcomes())
 
 
 def test_rows_trimmed_before_they_were_read_are_refused(stream: Stream) -> None:

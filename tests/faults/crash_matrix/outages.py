@@ -143,7 +143,7 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
         stage.cluster.client.faults.add(
             action="fail",
             method="ModifyRows",
-            where={"path": stage.connection.settings.output},
+            where={"path": stage.context.settings.output},
             times=None,
             error={"code": 1, "message": "the tablet is on strike"},
         )
@@ -151,7 +151,7 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
         stage.wait(lambda: b"failure 2 of" in driver.log.read_bytes(), driver)
 
     def draining(driver: Process) -> None:
-        where = {"path": stage.connection.settings.output}
+        where = {"path": stage.context.settings.output}
         slow = stage.cluster.client.faults.add(
             action="delay", method="ModifyRows", where=where, seconds=10
         )

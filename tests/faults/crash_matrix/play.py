@@ -24,7 +24,7 @@ from tests.support.project import QUEUES, generate, make_static
 from tests.support.static_outputs import Reader, named, published, static
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
@@ -106,10 +106,10 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
         settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
         found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
         job = static(found.job, "output") if variant.is_static else found.job
-        connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        job_objects.provision(connection)
-        demo_tables.fill_reference(connection, found.sample)
-        yield Stage(connection, found.sample, cluster, project, logs, drivers)
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        job_objects.provision(context)
+        demo_tables.fill_reference(context, found.sample)
+        yield Stage(context, found.sample, cluster, project, logs, drivers)
 
 
 def play(case: Case, stage: Stage) -> Result:
@@ -168,7 +168,7 @@ def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
     stage.wait_killed(rule, older)
     stage.expire_the_lock()
     # A start writes the mark again where it is missing.
-    stage.connection.client.remove(f"{stage.connection.settings.consumer}/@{MARKER}", force=True)
+    stage.context.client.remove(f"{stage.context.settings.consumer}/@{MARKER}", force=True)
     second = stage.start(f"{case.name}.second.log")
     # Before its first request to write: Spark starts before that.
     is_paused = case.kind == "start-paused"
@@ -193,32 +193,32 @@ def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
 
 def _killed(case: Case, stage: Stage, older: Process) -> Result:
     """Kill the older driver and start a newer one, while a reader polls the output's folder."""
-    connection = stage.connection
-    with Reader(connection.settings) as reader:
+    context = stage.context
+    with Reader(context.settings) as reader:
         rule = stage.arm(case.place, action="kill", pgid=older.pgid)
         stage.fill()
         stage.wait_killed(rule, older)
-        if (left := _left(connection)) not in case.place.leaves:
+        if (left := _left(context)) not in case.place.leaves:
             raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
         stage.expire_the_lock(_SPYT_SECONDS)
         stage.start(f"{case.name}.log")
         stage.follow()
     # The newest driver's own may be of a batch without rows, which removes its table when written.
-    found = staging.written(connection.client, connection.settings)
-    head = positions.read(connection.client, connection.settings).head
+    found = staging.written(context.client, context.settings)
+    head = positions.read(context.client, context.settings).head
     remains = [table.name for table in found if head is None or table.epoch < head.epoch]
     wrong = {
         "other than the reader saw them": reader.changed(),
         "aside": remains,
-        "other than the ledger says": published(connection).items() ^ named(connection).items(),
+        "other than the ledger says": published(context).items() ^ named(context).items(),
     }
     said = tuple(f"{what}: {sorted(map(str, found))}" for what, found in wrong.items() if found)
     return Result(case, *stage.count(), f"killed, left {left}", said)
 
 
-def _left(connection: Connection) -> str:
+def _left(context: JobContext) -> str:
     """Return what the last driver has left aside."""
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     found = staging.written(client, settings)
     kept = staging.named(client, settings, found)
     return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"
@@ -228,7 +228,7 @@ def _left(connection: Connection) -> str:
 class Stage:
     """A job on a cluster of its own: its drivers, and what went in."""
 
-    connection: Connection
+    context: JobContext
     sample: Sample
     cluster: testing.Running
     project: Path
@@ -253,7 +253,7 @@ class Stage:
 
     def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
         """Make the cluster act at ``place``; return the rule that acts."""
-        settings, faults = self.connection.settings, self.cluster.client.faults
+        settings, faults = self.context.settings, self.cluster.client.faults
         paths = {
             "ledger": settings.ledger,
             "aside": settings.aside,
@@ -280,9 +280,9 @@ class Stage:
         """Put a backlog into the queues, of rows later than all before."""
         start: dict[str, int] = {}
         if self.sample.event_time and self._sent:
-            start["start_us"] = self.sample.newest(self.connection.job, self._sent)
+            start["start_us"] = self.sample.newest(self.context.job, self._sent)
         self._following = []
-        for queue in self.connection.settings.queues:
+        for queue in self.context.settings.queues:
             self._seed += 1
             rows: list[SampleRow] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
             self._following.append(rows[-FOLLOWING:])
@@ -310,26 +310,24 @@ class Stage:
         Before that until the newest driver has started.
         """
         assert self.driver is not None
-        for is_over in (self.driver.has_started, drained(self.connection), self._is_published):
+        for is_over in (self.driver.has_started, drained(self.context), self._is_published):
             self.wait(is_over, self.driver)
 
     def follow(self) -> None:
         """Put in the rest, and see that the newest driver still works."""
         self.cluster.client.faults.clear()
-        queues = self.connection.settings.queues
+        queues = self.context.settings.queues
         for queue, rows in zip(queues, self._following, strict=True):
             self._put(queue, rows)
         self.drain()
         # Each in a batch of its own, to bring out what waits for the watermark.
-        for row in self.sample.closing(self.connection.job, self._sent):
+        for row in self.sample.closing(self.context.job, self._sent):
             self._put(queues[0], [row])
             self.drain()
 
     def count(self) -> tuple[int, int]:
         """Return the rows that are missing, and those too many since the last count."""
-        outcome = demo_tables.together(
-            demo_tables.outcomes(self.connection, self.sample, self._sent)
-        )
+        outcome = demo_tables.together(demo_tables.outcomes(self.context, self.sample, self._sent))
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
@@ -344,11 +342,11 @@ class Stage:
             time.sleep(_POLL_SECONDS)
 
     def _is_published(self) -> bool:
-        client, settings = self.connection.client, self.connection.settings
+        client, settings = self.context.client, self.context.settings
         return not staging.named(client, settings, staging.written(client, settings))
 
     def _put(self, queue: str, rows: Sequence[SampleRow]) -> None:
-        client = self.connection.client
+        client = self.context.client
         demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         self._sent.extend(rows)
 

@@ -49,7 +49,7 @@ def _while_it_is_idle(stage: Stage, _: Process) -> None:
 
 
 def _in_a_batch(stage: Stage, driver: Process) -> None:
-    where = {"path": stage.connection.settings.output}
+    where = {"path": stage.context.settings.output}
     faults = stage.cluster.client.faults
     writing = faults.add(method="ModifyRows", where=where, action="delay", skip=2)
     stage.fill()
@@ -58,7 +58,7 @@ def _in_a_batch(stage: Stage, driver: Process) -> None:
 
 def _while_it_backs_off(stage: Stage, driver: Process) -> None:
     error = {"code": 1, "message": "the tablet is on strike"}
-    where = {"path": stage.connection.settings.output}
+    where = {"path": stage.context.settings.output}
     stage.cluster.client.faults.add(
         method="ModifyRows", where=where, times=None, action="fail", error=error
     )
@@ -100,7 +100,7 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
             for line in lines[:-2]:
                 assert re.match(rf"{_TIME} (INFO|WARNING) ", line) or _PRINTED.fullmatch(line), line
             if message is KILLED:
-                assert f": failed: {KILLED}" in status(stage.connection)
+                assert f": failed: {KILLED}" in status(stage.context)
             stage.cluster.client.faults.clear()
         stage.start("last.log")
         stage.follow()

@@ -19,7 +19,7 @@ from tests.support.project import ROOT
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.outputs.output_frames import Outputs
 from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query.batch import Batch
@@ -72,9 +72,9 @@ def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guarantee_of(job).name == "at_least_once"
 
 
-def _batch(connection: Connection) -> Batch:
-    outputs, tablets = Outputs(connection), Tablets(None, connection.settings)
-    return Batch(connection, tablets, Epoch(), outputs, StaticTables(Epoch()), Future())
+def _batch(context: JobContext) -> Batch:
+    outputs, tablets = Outputs(context), Tablets(None, context.settings)
+    return Batch(context, tablets, Epoch(), outputs, StaticTables(Epoch()), Future())
 
 
 def test_a_job_with_state_is_verified_before_it_is_written(
@@ -84,8 +84,8 @@ def test_a_job_with_state_is_verified_before_it_is_written(
     kinds = {("transactional", "map"): True, ("transactional", "window"): False}
     kinds |= {("at_least_once", "map"): False}
     for kind, is_undone in kinds.items():
-        connection = unconnected(*kind)
-        assert _batch(connection)._is_undone_whole == is_undone
+        context = unconnected(*kind)
+        assert _batch(context)._is_undone_whole == is_undone
     mutants.verify_after_the_state(monkeypatch)
-    connection = unconnected("transactional", "window")
-    assert _batch(connection)._is_undone_whole
+    context = unconnected("transactional", "window")
+    assert _batch(context)._is_undone_whole

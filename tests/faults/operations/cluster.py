@@ -24,7 +24,7 @@ from minicluster.release import node, publish
 from tests.support import jvm
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.scenario import drained
@@ -60,27 +60,27 @@ class Site:
     package: str
     cluster: testing.Running
     root: Path
-    connection: Connection
+    context: JobContext
     sample: Any
     config: Path
     sent: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def client(self) -> Any:
-        return self.connection.client
+        return self.context.client
 
     def provision(self) -> None:
         done = self.command("provision")
         if done.returncode:
             raise NotDoneError(done.stdout)
-        demo_tables.fill_reference(self.connection, self.sample)
+        demo_tables.fill_reference(self.context, self.sample)
 
     def send(self, count: int) -> None:
         """Put ``count`` new sample rows into the queues, the same number into each.
 
         Their event times follow those of the rows before: late ones would be left out.
         """
-        queues, job = self.connection.settings.queues, self.connection.job
+        queues, job = self.context.settings.queues, self.context.job
         has_times = self.sent and self.sample.event_time is not None
         start_us = self.sample.newest(job, self.sent) + 1 if has_times else None
         for number, queue in enumerate(queues):
@@ -90,8 +90,8 @@ class Site:
 
     def send_closing(self) -> None:
         """Send what brings out the rows that wait for the watermark, each in a batch of its own."""
-        for row in self.sample.closing(self.connection.job, self.sent):
-            self._produce(self.connection.settings.queues[0], [row], 1)
+        for row in self.sample.closing(self.context.job, self.sent):
+            self._produce(self.context.settings.queues[0], [row], 1)
             self.wait_drained()
 
     def _produce(self, queue: str, rows: list[dict[str, Any]], tablets: int) -> None:
@@ -186,7 +186,7 @@ class Site:
 
     def wait_drained(self) -> None:
         """Wait until every row is in a batch; a driver that has failed is not waited for."""
-        is_drained = drained(self.connection)
+        is_drained = drained(self.context)
 
         def ended() -> bool:
             return is_drained() or self.driver().state in FINAL
@@ -197,12 +197,12 @@ class Site:
 
     def batches(self) -> int:
         """Return how many batches the ledger holds."""
-        path = self.connection.settings.ledger
+        path = self.context.settings.ledger
         return len(list(self.client.select_rows(f'kind from [{path}] where kind = "batch"')))
 
     def newest(self) -> tuple[int, int]:
         """Return the epoch and the number of the last batch in the ledger."""
-        path = self.connection.settings.ledger
+        path = self.context.settings.ledger
         rows = self.client.select_rows(f'epoch, number from [{path}] where kind = "batch"')
         return max(((row["epoch"], row["number"]) for row in rows), key=lambda row: int(row[1]))
 
@@ -241,7 +241,7 @@ class Site:
 
     def counted(self) -> dict[str, Any]:
         """Count rows from the tables."""
-        outcomes = demo_tables.outcomes(self.connection, self.sample, self.sent)
+        outcomes = demo_tables.outcomes(self.context, self.sample, self.sent)
         return {
             "rows_in": len(self.sent),
             "rows_out": outcomes["output"].rows_out,
@@ -267,8 +267,8 @@ def site(package: str) -> Iterator[Site]:
         config = root / "config" / "cluster.toml"
         config.write_text(_configuration(root, cluster.http))
         settings = load(config, {})
-        connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        yield Site(package, cluster, root, connection, sample, config)
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        yield Site(package, cluster, root, context, sample, config)
 
 
 def submit_part(*more: str) -> str:

@@ -74,7 +74,7 @@ def executor_preempted(here: Site) -> dict[str, Any]:
     """The scheduler takes an executor away while its tasks write."""
     _start(here)
     here.wait_drained()
-    writing = _held(here, "ModifyRows", "before", path=here.connection.settings.output)
+    writing = _held(here, "ModifyRows", "before", path=here.context.settings.output)
     client = here.cluster.client
     [job] = here.executors().running()
     fault = Fault.now(here)
@@ -225,7 +225,7 @@ def driver_superseded(here: Site) -> dict[str, Any]:
         here.wait("the driver's end", lambda: here.driver().state in FINAL)
         here.wait("the executors' end", lambda: here.executors().state in FINAL)
         here.send(ROWS)
-        here.wait("the end of the queues", drained(here.connection))
+        here.wait("the end of the queues", drained(here.context))
         elsewhere.stop()
     return {
         "seconds": seconds,
@@ -352,7 +352,7 @@ def _refused(here: Site) -> dict[str, Any] | None:
 
     A job without state plans them on its own disk.
     """
-    settings = here.connection.settings
+    settings = here.context.settings
     for version in Versions(here.client, settings).all():
         if version.state == REFUSED:
             epoch = int(version.note["epoch"]) + 1

@@ -35,7 +35,7 @@ def _plain(mutant: Callable[[pytest.MonkeyPatch], None]) -> Mutant:
 
 
 def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
-    tablets = Tablets(jvm_of(scene.lane.spark), scene.connection.settings)
+    tablets = Tablets(jvm_of(scene.lane.spark), scene.context.settings)
     stream: Any = SimpleNamespace(tablets=tablets)
     mutants.write_the_head_apart(patch, stream)
 
@@ -169,7 +169,7 @@ def _played(chosen: Mapping[str, tuple[Mutant, Sequence[str]]], commit: str) -> 
                 variant = case.variant
                 scene = scenes.get(variant.name) or recorded(variant, opened)
                 scenes[variant.name] = scene
-                opened.adopt(scene.connection)
+                opened.adopt(scene.context)
                 started = time.monotonic()
                 with pytest.MonkeyPatch.context() as patch:
                     mutant(patch, scene)

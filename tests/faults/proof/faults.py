@@ -148,7 +148,7 @@ def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
         where = {"destination_path": "*/offsets/*"}
         before = faults.add(method="MoveNode", where=where, when="after", skip=skip, **wait)
     elif point.commits:
-        where = {"path": scene.connection.settings.ledger}
+        where = {"path": scene.context.settings.ledger}
         before = faults.add(method="ModifyRows", where=where, skip=skip, **wait)
         before = faults.add(method="CommitTransaction", when="after", armed_by=before, **wait)
     yield faults.add(
@@ -235,7 +235,7 @@ def _late(play: Play, rule: Fault) -> None:
     """Apply the commit at its moment in the life of the next query."""
     faults, fault = play.scene.control.faults, play.case.fault
     head: dict[str, Any] = {
-        "method": "ModifyRows", "where": {"path": play.scene.connection.settings.ledger},
+        "method": "ModifyRows", "where": {"path": play.scene.context.settings.ledger},
     }  # fmt: skip
     if fault == "late-before-raise":
         moment = faults.add(action="delay", **head)

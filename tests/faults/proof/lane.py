@@ -19,7 +19,7 @@ from tests.support.helpers import adopt
 from tests.support.jvm import submit_args
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream_tools.demo.demo_tables import fill_reference
 from ytstream_tools.demo.sample import Sample
@@ -38,24 +38,24 @@ class Lane:
     folder: Path
     _empty: str
 
-    def provisioned(self, variant: Variant) -> tuple[Connection, Sample]:
+    def provisioned(self, variant: Variant) -> tuple[JobContext, Sample]:
         """Empty the cluster, make the variant's objects, and give the session its settings."""
         testing.empty(self.cluster, self._empty)
-        connection, sample = connection_of(variant, self.cluster.http)
+        context, sample = context_of(variant, self.cluster.http)
         with patch.object(job_objects, "LOCAL_QUEUE_TABLETS", PARTITIONS):
-            job_objects.provision(connection)
-        fill_reference(connection, sample)
-        self.adopt(connection)
-        return connection, sample
+            job_objects.provision(context)
+        fill_reference(context, sample)
+        self.adopt(context)
+        return context, sample
 
-    def adopt(self, connection: Connection) -> None:
+    def adopt(self, context: JobContext) -> None:
         """Give the session the settings of a job."""
-        adopt(self.spark, connection)
+        adopt(self.spark, context)
 
 
-def connection_of(
+def context_of(
     variant: Variant, proxy: str, rows: int = PARTITION_ROWS
-) -> tuple[Connection, Sample]:
+) -> tuple[JobContext, Sample]:
     """Connect the variant's job to a cluster; ``rows`` of a partition in a batch at most."""
     made = made_of(variant)
     settings = replace(
@@ -64,7 +64,7 @@ def connection_of(
         dyn_batch_size=WRITE_ROWS,
         trigger_seconds=TRIGGER_SECONDS,
     )
-    return Connection(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
+    return JobContext(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
 
 
 def made_of(variant: Variant) -> Example:
@@ -84,8 +84,8 @@ def opened() -> Iterator[Lane]:
         cluster.client.save(empty)
         job = example("transactional", "map").job
         settings = settings_of(job, "//home/none", proxy=cluster.http)
-        connection = Connection(connect(settings), settings, job, guarantee_of(job))
-        spark = session.open_session(connection)
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        spark = session.open_session(context)
         try:
             yield Lane(cluster, spark, Path(folder), empty)
         finally:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from ytstream.cluster.client import connect
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.query.supervisor import QueryRunner, supervise
 
 #: Pauses after failures: the proof has many of them.
@@ -38,7 +38,7 @@ class StalledError(Exception):
 class Life:
     """One driver."""
 
-    connection: Connection
+    context: JobContext
     spark: SparkSession
     #: What has ended it by itself: a refusal, or the failures that the supervisor allows.
     error: BaseException | None = None
@@ -59,12 +59,12 @@ class Life:
     def run(self) -> None:
         """Run the job as `run` does, in this thread. Raises what ends it."""
         job = replace(
-            self.connection.job,
+            self.context.job,
             first_pause_seconds=FIRST_PAUSE,
             longest_pause_seconds=LONGEST_PAUSE,
         )
         # A client of its own: a client keeps its transaction for all threads.
-        own = replace(self.connection, client=connect(self.connection.settings))
+        own = replace(self.context, client=connect(self.context.settings))
         tablets = Tablets(jvm_of(self.spark), own.settings)
         supervise(job, QueryRunner(own, self.spark, tablets, self._stop), self._stop)
 

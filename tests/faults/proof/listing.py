@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.faults.proof.life import Life
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.recovery import spark_logs
 
@@ -29,7 +29,7 @@ class ListingLife(Life):
 
     def run(self) -> None:
         """Start the query; raise what ends it."""
-        query = _started(self.spark, self.connection)
+        query = _started(self.spark, self.context)
         try:
             while not self.is_asked_to_end(_POLL_SECONDS):
                 if not query.isActive:
@@ -40,9 +40,9 @@ class ListingLife(Life):
             query.stop()
 
 
-def _started(spark: SparkSession, connection: Connection) -> StreamingQuery:
+def _started(spark: SparkSession, context: JobContext) -> StreamingQuery:
     """Start the query as the listing does."""
-    settings, is_keyed = connection.settings, connection.guarantee.name == "idempotent"
+    settings, is_keyed = context.settings, context.guarantee.name == "idempotent"
     rows: DataFrame = (
         spark.readStream.format("yt")
         .option("consumer_path", settings.consumer)
@@ -54,7 +54,7 @@ def _started(spark: SparkSession, connection: Connection) -> StreamingQuery:
     for name, renamed in _POSITION.items():
         rows = rows.withColumnRenamed(name, renamed)
     return (
-        connection.job.transform(rows)
+        context.job.transform(rows)
         .writeStream.outputMode("append")
         .format("yt")
         .option("checkpointLocation", f"yt:/{settings.checkpoint}")
@@ -73,10 +73,10 @@ def _finish_batch(query: StreamingQuery) -> None:
         query.awaitTermination(1)
 
 
-def drained(connection: Connection) -> Callable[[], bool]:
+def drained(context: JobContext) -> Callable[[], bool]:
     """Return a function that is true once the newest planned batch is done and reads to the end."""
-    client, settings = connection.client, connection.settings
-    is_exact = connection.guarantee.in_transaction
+    client, settings = context.client, context.settings
+    is_exact = context.guarantee.in_transaction
 
     def is_drained() -> bool:
         folder = settings.checkpoint

@@ -96,11 +96,11 @@ def _last_error(play: Play) -> str:
 def _judged(play: Play, before: int) -> Result:
     """Compare the tables with what must come of the rows that were sent."""
     scene, variant = play.scene, play.scene.variant
-    found = oracle.read(scene.connection.client, variant.root, history.columns_of(variant))
+    found = oracle.read(scene.context.client, variant.root, history.columns_of(variant))
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
     may_repeat = variant.guarantee == "at_least_once"
     holds = not tables.lost and (may_repeat or not tables.repeated)
-    written = oracle.written_rows(scene.control.journal(), scene.connection.settings.output)
+    written = oracle.written_rows(scene.control.journal(), scene.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
     rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
     said = "" if holds else "; ".join(tables.examples)

@@ -63,11 +63,11 @@ class Play:
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
-        scene, queues = self.scene, self.scene.connection.settings.queues
+        scene, queues = self.scene, self.scene.context.settings.queues
         for queue, batches in zip(queues, scene.rows(_FOLLOWING_BATCH, 1), strict=True):
             self._send(queue, batches[0][:_FOLLOWING])
         self.drain()
-        for row in scene.sample.closing(scene.connection.job, self.sent):
+        for row in scene.sample.closing(scene.context.job, self.sent):
             self._send(queues[0], [row])
             self.drain()
 
@@ -77,8 +77,8 @@ class Play:
 
     def output_rows(self) -> int:
         """Return how many rows the first output has."""
-        connection = self.scene.connection
-        return int(connection.client.get(f"{connection.settings.output}/@row_count"))
+        context = self.scene.context
+        return int(context.client.get(f"{context.settings.output}/@row_count"))
 
 
 def _is_over(life: Life, is_drained: Callable[[], bool]) -> bool:

@@ -9,7 +9,7 @@ import os
 import sys
 from contextlib import ExitStack
 
-from tests.faults.proof.lane import connection_of
+from tests.faults.proof.lane import context_of
 from tests.faults.proof.variants import variant_of
 from tests.support.jvm import submit_args
 from ytstream import log
@@ -22,10 +22,10 @@ from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
 def main(variant: str, proxy: str, rows: str) -> int:
     """Return the exit code of `run`: 0, or 1 for a refusal or failure."""
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
-    connection, _ = connection_of(variant_of(variant), proxy, int(rows))
+    context, _ = context_of(variant_of(variant), proxy, int(rows))
     try:
-        with explained_jvm(), ExitStack() as session, alone(connection):
-            supervisor.run(connection, session)
+        with explained_jvm(), ExitStack() as session, alone(context):
+            supervisor.run(context, session)
     except (JobError, RestartableError) as error:
         log.fail(str(error))
         return 1

@@ -20,7 +20,7 @@ from tests.faults.proof.lane import PARTITION_ROWS, PARTITIONS, Lane
 from tests.faults.proof.life import Life, unload_states, until
 from tests.faults.proof.points import WRITES, Point, classified, places
 from tests.faults.proof.variants import Variant
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream_tools.demo import scenario
 from ytstream_tools.demo.sample import Sample
 
@@ -52,7 +52,7 @@ class Scene:
 
     variant: Variant
     lane: Lane
-    connection: Connection
+    context: JobContext
     sample: Sample
     folder: Path
     lives: dict[str, Recorded] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Scene:
         """Put batches into the queues; return their rows."""
         sent = []
         for queue, batches in zip(
-            self.connection.settings.queues, self.rows(first, count), strict=True
+            self.context.settings.queues, self.rows(first, count), strict=True
         ):
             for rows in batches:
                 self.put(queue, rows)
@@ -100,7 +100,7 @@ class Scene:
 
     def put(self, queue: str, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows, dealt out over the partitions; of some kinds a few more than a batch."""
-        self.connection.client.insert_rows(
+        self.context.client.insert_rows(
             queue, [{**row, "$tablet_index": n % PARTITIONS} for n, row in enumerate(rows)]
         )
 
@@ -114,14 +114,14 @@ class Scene:
     def life(self) -> Life:
         """Return a new driver."""
         if self.variant.is_listing:
-            return listing.ListingLife(self.connection, self.lane.spark)
-        return Life(self.connection, self.lane.spark)
+            return listing.ListingLife(self.context, self.lane.spark)
+        return Life(self.context, self.lane.spark)
 
     def drained(self) -> Callable[[], bool]:
         """Return a function that is true once every row is in a batch."""
         if self.variant.is_listing:
-            return listing.drained(self.connection)
-        return scenario.drained(self.connection)
+            return listing.drained(self.context)
+        return scenario.drained(self.context)
 
     def state_after(self, life: Recorded, n: int) -> str:
         """Return the newest state of a recorded life that is not after its request ``n``."""
@@ -131,11 +131,11 @@ class Scene:
 
 def recorded(variant: Variant, lane: Lane) -> Scene:
     """Provision a variant, run it, and keep what each request has left."""
-    connection, sample = lane.provisioned(variant)
+    context, sample = lane.provisioned(variant)
     folder = lane.folder / variant.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    scene = Scene(variant, lane, connection, sample, folder)
+    scene = Scene(variant, lane, context, sample, folder)
     sent = scene.send(0, WAITING)
     _record(scene, "start", sent, _BATCHES)
     sent = [*sent, *scene.send(WAITING, MORE)]

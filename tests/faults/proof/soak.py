@@ -27,12 +27,12 @@ from yt.common import YtError
 
 from minicluster import testing
 from tests.faults.proof import history, oracle
-from tests.faults.proof.lane import PARTITIONS, connection_of
+from tests.faults.proof.lane import PARTITIONS, context_of
 from tests.faults.proof.twins import process
 from tests.faults.proof.variants import Variant, variant_of
 from tests.support.project import ROOT
 from tests.support.standalone import Standalone, standalone
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream_tools.demo.demo_tables import fill_reference
@@ -66,7 +66,7 @@ class Soak:
     """A run: the job, its driver, and what was done to it."""
 
     variant: Variant
-    connection: Connection
+    context: JobContext
     sample: Sample
     cluster: testing.Running
     machines: Standalone
@@ -93,9 +93,9 @@ class Soak:
     def put(self) -> None:
         """Append rows to each queue, a second of event time after those before."""
         start_us = self.sample.start_us + self._rounds * 1_000_000
-        for position, queue in enumerate(self.connection.settings.queues):
+        for position, queue in enumerate(self.context.settings.queues):
             rows = self.sample.make(ROWS, 1_000_000 + self._rounds * 10 + position, start_us)
-            self.connection.client.insert_rows(
+            self.context.client.insert_rows(
                 queue, [{**row, "$tablet_index": n % PARTITIONS} for n, row in enumerate(rows)]
             )
             self.sent += rows
@@ -132,13 +132,13 @@ class Soak:
         self.cluster.client.proxies.up(address)
 
     def _trim(self) -> None:
-        client, settings = self.connection.client, self.connection.settings
+        client, settings = self.context.client, self.context.settings
         for row in client.select_rows(f"* from [{settings.consumer}]"):
             client.trim_rows(row["queue_path"], row["partition_index"], int(row["offset"]))
 
     def _unmount(self) -> None:
-        client: Any = self.connection.client
-        path = self.connection.settings.output
+        client: Any = self.context.client
+        path = self.context.settings.output
         client.unmount_table(path, sync=True)
         time.sleep(2)
         client.mount_table(path, sync=True)
@@ -146,7 +146,7 @@ class Soak:
     def look(self, second: float) -> None:
         """Note the figures of this moment."""
         assert self.driver is not None
-        client, settings = self.connection.client, self.connection.settings
+        client, settings = self.context.client, self.context.settings
         with suppress(YtError):
             nodes = _nodes(client.get(settings.checkpoint))
             query = f'number from [{settings.ledger}] where kind = "batch"'
@@ -196,12 +196,12 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
         ExitStack() as drivers,
     ):
         os.environ["YTSTREAM_SUBMIT_ARGS"] = machines.submit_args
-        connection, sample = connection_of(variant, cluster.http)
+        context, sample = context_of(variant, cluster.http)
         job_objects.LOCAL_QUEUE_TABLETS = PARTITIONS
-        job_objects.provision(connection)
-        fill_reference(connection, sample)
+        job_objects.provision(context)
+        fill_reference(context, sample)
         source = random.Random(seed)
-        soak = Soak(variant, connection, sample, cluster, machines, drivers, source)
+        soak = Soak(variant, context, sample, cluster, machines, drivers, source)
         soak.start()
         began = time.monotonic()
         next_fault, batches = FAULT_SECONDS, 0
@@ -217,11 +217,11 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
                 soak.disturb()
                 next_fault = second + FAULT_SECONDS * (0.5 + soak.source.random())
             time.sleep(PERIOD_SECONDS)
-        is_drained, end = drained(connection), time.monotonic() + _DRAIN_SECONDS
-        for row in (None, *sample.closing(connection.job, soak.sent)):
+        is_drained, end = drained(context), time.monotonic() + _DRAIN_SECONDS
+        for row in (None, *sample.closing(context.job, soak.sent)):
             if row is not None:
-                queue = connection.settings.queues[0]
-                connection.client.insert_rows(queue, [{**row, "$tablet_index": 0}])
+                queue = context.settings.queues[0]
+                context.client.insert_rows(queue, [{**row, "$tablet_index": 0}])
                 soak.sent.append(row)
             while not is_drained():
                 if time.monotonic() > end:
@@ -231,7 +231,7 @@ def run(variant: Variant, minutes: float, seed: int) -> dict[str, Any]:
         # Rows that were trimmed cannot be looked up: "rejected" is counted by its number alone.
         verdict = oracle.compared(
             {"output": history.expected_of(variant, soak.sent)["output"]},
-            oracle.read(connection.client, variant.root, {"output": columns["output"]}),
+            oracle.read(context.client, variant.root, {"output": columns["output"]}),
         )
         return figures(soak, verdict, minutes, seed)
 

@@ -21,7 +21,7 @@ from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablet
 from tests.support.driver import offsets_text
 from ytstream.cluster.client import cluster_name
 from ytstream.connector.transform_plan import observed_name
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
@@ -70,7 +70,7 @@ class Query:
 class Driver:
     """A process of the job with the declaration and the configuration that it was started with."""
 
-    connection: Connection
+    context: JobContext
     client: InsideClient
     tablets: InsideTablets
     epoch: Epoch = field(default_factory=Epoch)
@@ -85,7 +85,7 @@ class Driver:
     @property
     def settings(self) -> Settings:
         """The settings that the process has read."""
-        return self.connection.settings
+        return self.context.settings
 
     @property
     def folder(self) -> str:
@@ -94,14 +94,14 @@ class Driver:
 
     @property
     def _in_transaction(self) -> bool:
-        return self.connection.guarantee.in_transaction
+        return self.context.guarantee.in_transaction
 
     def start(self) -> None:
         """Commit a start, as the supervisor does."""
         self.query, self.has_begun = None, False
         tablets: Any = self.tablets
-        self.epoch = before_start.claim(self.connection, tablets, self.epoch)
-        self.notes += before_start.start(self.connection, tablets, self.epoch).said
+        self.epoch = before_start.claim(self.context, tablets, self.epoch)
+        self.notes += before_start.start(self.context, tablets, self.epoch).said
         self.has_begun = True
 
     def batch(self) -> bool:
@@ -121,7 +121,7 @@ class Driver:
 
     def publish(self) -> None:
         """Publish as the thread that follows the query does."""
-        if self.query is not None and self.connection.job.static:
+        if self.query is not None and self.context.job.static:
             self.query.static_tables.publish(self._client, self.settings, math.inf)
 
     @property
@@ -133,7 +133,7 @@ class Driver:
     def _look(self) -> Query:
         """Start the query: SPYT looks at the consumer, Spark at its logs."""
         static_tables = StaticTables(self.epoch)
-        if self.connection.job.static:
+        if self.context.job.static:
             static_tables.settle(self._client, self.settings)
         offsets = spark_logs.numbers(self._client, f"{self.folder}/offsets")
         commits = spark_logs.numbers(self._client, f"{self.folder}/commits")
@@ -235,10 +235,10 @@ class Driver:
         transaction: InsideTransaction | None,
     ) -> None:
         """Do what query/batch.py does in a batch; Spark's part is played on plain rows."""
-        connection, client, settings = self.connection, self._client, self.settings
+        context, client, settings = self.context, self._client, self.settings
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
-        head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+        head = runtime.verify_head(context, select, self.epoch, cluster, number)
         name = batch_name(self.epoch.number, number)
         planned = runtime.ranges(
             name,
@@ -264,7 +264,7 @@ class Driver:
         state = self._next_state(number, rows)
         self._write_outputs(query, number, rows, state, transaction)
         self.publish()  # the other thread does so at any time
-        if connection.job.kind.is_stateful:
+        if context.job.kind.is_stateful:
             self._write(f"state/0/0/{number + 1}.delta", json.dumps(state))
         read = Counter(row.queue for row in rows)
         sums = Counter[str]()
@@ -275,7 +275,7 @@ class Driver:
             for path in settings.queues
         }
         runtime.audit(client, name, planned, metrics)
-        columns = connection.job.queue_columns
+        columns = context.job.queue_columns
         head = replace(head, layouts=runtime.verify_queues(client, name, head, planned, columns))
         pairs = {
             path: {partition: (span.first, span.end) for partition, span in found.items()}
@@ -289,7 +289,7 @@ class Driver:
             return
 
         def verify(select: Select) -> Head:
-            found: Head = runtime.verify_head(connection, select, self.epoch, cluster, number)
+            found: Head = runtime.verify_head(context, select, self.epoch, cluster, number)
             return found
 
         tablets, consumer = self.tablets, settings.consumer
@@ -309,7 +309,7 @@ class Driver:
         return [Row(path, partition, int(row["$row_index"]), int(row["id"])) for row in found]
 
     def _next_state(self, number: int, rows: Sequence[Row]) -> list[int]:
-        if not self.connection.job.kind.is_stateful or number == 0:
+        if not self.context.job.kind.is_stateful or number == 0:
             return [row.id for row in rows]
         text = self.client.read_file(f"{self.folder}/state/0/0/{number}.delta").read()
         return [*json.loads(text), *(row.id for row in rows)]
@@ -322,7 +322,7 @@ class Driver:
         state: Sequence[int],
         transaction: InsideTransaction | None,
     ) -> None:
-        job, settings = self.connection.job, self.settings
+        job, settings = self.context.job, self.settings
         good = [row for row in rows if not (job.reject and row.id % BAD == BAD_REST)]
         parts: dict[str, list[dict[str, Any]]] = {
             "output": [{"id": row.id} for row in good],
@@ -359,7 +359,7 @@ class Driver:
             return
         table = staging.Table(name, self.epoch.number, number)
         path = table.path_in(self.settings)
-        columns = self.connection.job.output_columns[name]
+        columns = self.context.job.output_columns[name]
         schema = table_schema(columns).to_yson_type()
         self.client.create("table", path, recursive=True, attributes={"schema": schema})
         self.client.write_table(path, rows)
@@ -378,6 +378,6 @@ class Driver:
     def _position(self, row: Row) -> dict[str, Any]:
         """Return the key of the row's place, with the queue where the table has it."""
         columns = {"queue_id": row.queue, "tablet_index": row.partition, "row_index": row.index}
-        name = "rejected" if self.connection.job.reject else "output"
-        key = key_of(self.connection.job.output_columns[name])
+        name = "rejected" if self.context.job.reject else "output"
+        key = key_of(self.context.job.output_columns[name])
         return {column: columns[column] for column in key}

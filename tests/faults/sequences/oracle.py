@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
 
 MIGRATE, GONE = "run `migrate`", "does not name any more"
@@ -216,22 +216,22 @@ class Oracle:
         part.at = part.at if begin is None else begin
         part.stretches.append(Stretch(part.at, guarantee, number))
 
-    def rewound(self, connection: Connection) -> str:
+    def rewound(self, context: JobContext) -> str:
         """Begin new stretches where `rewind` was told to; return what is wrong, or nothing."""
         assert self.is_rewound is not None
         (to, named), self.is_rewound = self.is_rewound, None
         ends = self._ends()
         self.is_lost = False
-        self.recreated -= set(connection.settings.queues)
-        if connection.job.processing == "aggregate":
-            self._totals, self._read = self._totals_of(connection), self._ids_of(connection, "read")
+        self.recreated -= set(context.settings.queues)
+        if context.job.processing == "aggregate":
+            self._totals, self._read = self._totals_of(context), self._ids_of(context, "read")
         for _, part in self.former:
             part.state_begin = part.at
             for stretch in part.stretches:
                 stretch.upto = min(stretch.upto, int(self.head["state"]["number"]))
         for (queue, partition), part in sorted(self.parts.items()):
             part.state_begin = part.at
-            if queue not in connection.settings.queues:
+            if queue not in context.settings.queues:
                 continue
             wanted = named.get((queue, partition), part.at)
             if to != "rows":
@@ -240,29 +240,29 @@ class Oracle:
             if at != wanted:
                 return f"rewound {queue}:{partition} to row {at} instead of {wanted}"
             if part.stretches:
-                self._close(part, connection.guarantee.name, wanted)
+                self._close(part, context.guarantee.name, wanted)
             else:
                 number = int(self.head["state"]["number"])
-                part.stretches.append(Stretch(wanted, connection.guarantee.name, number))
+                part.stretches.append(Stretch(wanted, context.guarantee.name, number))
             part.at = part.state_begin = wanted
             # What was trimmed unread is behind the job now, or named as lost by the next start.
             part.excused |= set(range(wanted, part.lower))
         return ""
 
-    def refusals(self, connection: Connection, *, is_command: bool = False) -> list[str]:
+    def refusals(self, context: JobContext, *, is_command: bool = False) -> list[str]:
         """Return the texts by which a start may be refused now; it has to be, if there is one."""
         if self.is_lost:
             return [LOST]
         if not self.has_begun:
             return []
-        marker, settings = self.head["state"]["marker"], connection.settings
+        marker, settings = self.head["state"]["marker"], context.settings
         known, named = self._named(), set(settings.queues)
         found = []
         # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
-        is_fixed = connection.job.kind.is_stateful and not self.keeps_state
+        is_fixed = context.job.kind.is_stateful and not self.keeps_state
         if is_fixed and known != named:
             found.append(STATE_OF)
-        is_other = marker["guarantee"] != connection.guarantee.name
+        is_other = marker["guarantee"] != context.guarantee.name
         if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
             found.append(MIGRATE)
         if known - named and not is_command and not is_fixed:
@@ -293,29 +293,29 @@ class Oracle:
 
     # -- the comparison --------------------------------------------------------------------------
 
-    def compare(self, connection: Connection) -> None:
+    def compare(self, context: JobContext) -> None:
         """Compare all that is on the cluster with what must be there. Raises AssertionError."""
         for part in self.parts.values():
             if part.stretches:
-                self._close(part, connection.guarantee.name)
+                self._close(part, context.guarantee.name)
                 part.stretches.pop()
         problems = [
-            *self._unread(connection),
-            *self._in_ledger(connection),
-            *self._in_outputs(connection),
-            *self._in_state(connection),
-            *self._in_totals(connection),
+            *self._unread(context),
+            *self._in_ledger(context),
+            *self._in_outputs(context),
+            *self._in_state(context),
+            *self._in_totals(context),
         ]
         assert not problems, "\n".join(problems)
 
-    def _unread(self, connection: Connection) -> Iterator[str]:
+    def _unread(self, context: JobContext) -> Iterator[str]:
         for (queue, partition), part in sorted(self.parts.items()):
-            if queue in connection.settings.queues and part.at != len(part.ids):
+            if queue in context.settings.queues and part.at != len(part.ids):
                 yield f"{queue}:{partition} was read up to row {part.at} of {len(part.ids)}"
 
-    def _in_ledger(self, connection: Connection) -> Iterator[str]:
+    def _in_ledger(self, context: JobContext) -> Iterator[str]:
         """Yield what the ledger's batch rows leave out or have twice, and skips that it lacks."""
-        path, skips = connection.settings.ledger, self._skips(connection)
+        path, skips = context.settings.ledger, self._skips(context)
         rows = sorted(
             self.client.select_rows(
                 f'number, queues, rows_read, rows_written from [{path}] where kind = "batch"'
@@ -346,9 +346,9 @@ class Oracle:
                         yield f"ledger: {queue}:{partition}, no row of a skip {at} to {first}"
                     at = end
 
-    def _skips(self, connection: Connection) -> Callable[[str, int, int], set[int]]:
+    def _skips(self, context: JobContext) -> Callable[[str, int, int], set[int]]:
         """Return a function: queue, partition and row -> the rows that skips lead from to it."""
-        query = f'queues from [{connection.settings.ledger}] where kind = "skip"'
+        query = f'queues from [{context.settings.ledger}] where kind = "skip"'
         moves = [
             (str(queue["path"]), int(partition), int(first), int(after))
             for row in self.client.select_rows(query)
@@ -365,8 +365,8 @@ class Oracle:
 
         return leading
 
-    def _in_outputs(self, connection: Connection) -> Iterator[str]:
-        job, settings = connection.job, connection.settings
+    def _in_outputs(self, context: JobContext) -> Iterator[str]:
+        job, settings = context.job, context.settings
         must: dict[str, Counter[int]] = {}
         may: dict[str, Counter[int]] = {}
         keyed: dict[tuple[tuple[str, int, int], int], bool] = {}
@@ -383,7 +383,7 @@ class Oracle:
                         continue
                     counts = may if is_excused else must
                     counts.setdefault(stretch.guarantee, Counter())[id] += 1
-        yield from self._ordered(connection, must, may)
+        yield from self._ordered(context, must, may)
         is_keyed = not self.is_static
         for name, is_bad in (("rejected", True), ("output", False)):
             if name == "rejected" and not job.reject:
@@ -422,12 +422,12 @@ class Oracle:
 
     def _ordered(
         self,
-        connection: Connection,
+        context: JobContext,
         must: Mapping[str, Counter[int]],
         may: Mapping[str, Counter[int]],
     ) -> Iterator[str]:
         """Yield what is missing, or too much, in outputs without a key."""
-        job, settings = connection.job, connection.settings
+        job, settings = context.job, context.settings
         name = "read" if job.processing == "aggregate" else "output"
         if self.is_static:
             every = Counter[int]()
@@ -436,10 +436,10 @@ class Oracle:
             perhaps = Counter[int]()
             for counts in may.values():
                 perhaps += counts
-            found = self._static_ids(connection)
+            found = self._static_ids(context)
             if self.is_forgotten:  # what the ledger cannot judge stays aside
                 perhaps += every
-                aside = self._ids_aside(connection)
+                aside = self._ids_aside(context)
                 every = Counter({id: count for id, count in every.items() if id not in aside})
             yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
             return
@@ -457,16 +457,16 @@ class Oracle:
                     exactly=guarantee == "transactional",
                 )
 
-    def _static_ids(self, connection: Connection) -> Counter[int]:
-        folder = connection.settings.outputs["output"]
+    def _static_ids(self, context: JobContext) -> Counter[int]:
+        folder = context.settings.outputs["output"]
         return Counter(
             int(row["id"])
             for name in self.client.list(folder)
             for row in self.client.read_table(f"{folder}/{name}")
         )
 
-    def _ids_aside(self, connection: Connection) -> set[int]:
-        folder = f"{connection.settings.aside}/output"
+    def _ids_aside(self, context: JobContext) -> set[int]:
+        folder = f"{context.settings.aside}/output"
         if not self.client.exists(folder):
             return set()
         return {
@@ -481,34 +481,34 @@ class Oracle:
         names = sorted(self.client.list(root))
         return [f"{root}/{n}" for n in names if n == prefix or n.startswith(f"{prefix}-")]
 
-    def _ids_of(self, connection: Connection, name: str) -> Counter[int]:
-        return self._ids_in(connection.settings.outputs[name])
+    def _ids_of(self, context: JobContext, name: str) -> Counter[int]:
+        return self._ids_in(context.settings.outputs[name])
 
     def _ids_in(self, path: str) -> Counter[int]:
         return Counter(int(row["id"]) for row in self.client.select_rows(f"id from [{path}]"))
 
-    def _totals_of(self, connection: Connection) -> dict[int, int]:
-        path = connection.settings.outputs["output"]
+    def _totals_of(self, context: JobContext) -> dict[int, int]:
+        path = context.settings.outputs["output"]
         return {
             int(row["k"]): int(row["total"]) for row in self.client.select_rows(f"* from [{path}]")
         }
 
-    def _in_totals(self, connection: Connection) -> Iterator[str]:
+    def _in_totals(self, context: JobContext) -> Iterator[str]:
         """Yield the totals that differ from the sums of the rows that were read."""
-        if connection.job.processing != "aggregate":
+        if context.job.processing != "aggregate":
             return
-        read = self._ids_of(connection, "read") - self._read
+        read = self._ids_of(context, "read") - self._read
         wanted = dict(self._totals)
         for k in range(KEYS):
             if of_key := [id * count for id, count in read.items() if id % KEYS == k]:
                 wanted[k] = sum(of_key)
-        found = self._totals_of(connection)
+        found = self._totals_of(context)
         if found != wanted:
             yield f"totals are {found} instead of {wanted}"
 
-    def _in_state(self, connection: Connection) -> Iterator[str]:
+    def _in_state(self, context: JobContext) -> Iterator[str]:
         """Yield what the state has not counted, or more than once."""
-        if not connection.job.kind.is_stateful:
+        if not context.job.kind.is_stateful:
             return
         batch, folder = int(self.head["batch"]), self.head["state"]["folder"]
         must, may = Counter[int](), Counter[int]()
@@ -517,7 +517,7 @@ class Oracle:
                 (may if index in part.excused else must)[part.ids[index]] += 1
         found = Counter[int]()
         if batch >= 0:
-            path = f"{connection.settings.checkpoint}/{folder}/state/0/0/{batch + 1}.delta"
+            path = f"{context.settings.checkpoint}/{folder}/state/0/0/{batch + 1}.delta"
             found = Counter(json.loads(self.client.read_file(path).read()))
         yield from _differences("state", found, must, may, exactly=True)
 

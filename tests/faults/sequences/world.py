@@ -16,7 +16,7 @@ from tests.faults.sequences.oracle import POSITIONS, Oracle
 from ytstream import Column, Job
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
 from ytstream.recovery import repositioning
@@ -160,10 +160,10 @@ class World:
             max_rows_per_partition=self.form.most_rows,
         )
 
-    def connected(self, client: Any) -> Connection:
+    def connected(self, client: Any) -> JobContext:
         """Return the job as a process that starts now sees it."""
         job = self.job
-        return Connection(client, self.settings, job, guarantee_of(job))
+        return JobContext(client, self.settings, job, guarantee_of(job))
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -330,9 +330,7 @@ class World:
     def migrate(self, n: int) -> None:
         """Call `migrate` with the job stopped; for a large ``n`` it dies at a request first."""
         self._end()
-        self._command(
-            lambda driver: repositioning.migrate(driver.connection, _any(driver.tablets)), n
-        )
+        self._command(lambda driver: repositioning.migrate(driver.context, _any(driver.tablets)), n)
 
     def rewind(self, n: int) -> None:
         """Call `rewind` with the job stopped; for a large ``n`` it dies at a request first."""
@@ -348,7 +346,7 @@ class World:
         options: dict[str, Any] = {}
 
         def rewound(driver: Driver) -> None:
-            repositioning.rewind(driver.connection, _any(driver.tablets), to, rows, **options)
+            repositioning.rewind(driver.context, _any(driver.tablets), to, rows, **options)
 
         self.oracle.rewinds(to, rows)
         self._command(rewound, n // 3)
@@ -450,10 +448,10 @@ class World:
 
     def _provision(self) -> None:
         """Make what is missing; a new output is split by the positions in all queues."""
-        connection = self.connected(self.client)
-        settings = replace(connection.settings, queues=QUEUES[: self.form.queues])
+        context = self.connected(self.client)
+        settings = replace(context.settings, queues=QUEUES[: self.form.queues])
         job_objects.LOCAL_QUEUE_TABLETS, before = 2, job_objects.LOCAL_QUEUE_TABLETS
-        job_objects.provision(replace(connection, settings=settings))
+        job_objects.provision(replace(context, settings=settings))
         job_objects.LOCAL_QUEUE_TABLETS = before
 
     # -- processes -------------------------------------------------------------------------------

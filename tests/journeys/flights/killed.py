@@ -20,7 +20,7 @@ from flights.job import JOB
 from minicluster import testing
 from tests.journeys.flights import reference
 from ytstream.cluster.client import Client, connect
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings, load
 from ytstream_tools.demo import kill
 from ytstream_tools.demo.sample import Sample, SampleRow
@@ -56,8 +56,8 @@ SAMPLE = Sample(
 def in_an_output(name: str) -> Callable[..., Any]:
     """Return what arms the kill at the second batch's first write into that output."""
 
-    def arm(faults: Any, connection: Connection, *, pgid: int) -> Any:
-        settings = connection.settings
+    def arm(faults: Any, context: JobContext, *, pgid: int) -> Any:
+        settings = context.settings
         rule = faults.add(
             method="ModifyRows",
             where={"path": settings.outputs[name]},

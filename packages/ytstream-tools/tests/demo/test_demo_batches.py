@@ -13,8 +13,8 @@ from rich.console import Console
 from yt import yson
 
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf
-from ytstream.job import Connection
+from tests.support.helpers import ContextOf
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream_tools.demo import demo_batches, demo_text
 from ytstream_tools.demo.demo_tables import Outcome, compare
@@ -24,14 +24,14 @@ START = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 @pytest.fixture
-def connection(provisioned_of: ConnectionOf) -> Connection:
+def context(provisioned_of: ContextOf) -> JobContext:
     """Connect a job that has only a ledger so far."""
     return provisioned_of("transactional", rejects=True)
 
 
-def fill(connection: Connection, batches: int) -> None:
+def fill(context: JobContext, batches: int) -> None:
     """Write the head, and batches that read 5, 6, ... rows and wrote one less each."""
-    queue = connection.settings.queues[0]
+    queue = context.settings.queues[0]
     rows = [head_row(Head(epoch=1, ids={queue: "1-2-3-4"}))]
     for number in range(batches):
         read = 5 + number
@@ -46,13 +46,13 @@ def fill(connection: Connection, batches: int) -> None:
         row.update(
             {name: yson.YsonUint64(row[name]) for name in ("started", "ended") if name in row}
         )
-    connection.client.insert_rows(connection.settings.ledger, rows)
+    context.client.insert_rows(context.settings.ledger, rows)
 
 
-def read(connection: Connection) -> demo_batches.History:
+def read(context: JobContext) -> demo_batches.History:
     """Read the ledger as the demo does."""
-    ledger, outputs = connection.settings.ledger, [*connection.job.outputs]
-    return demo_batches.read(connection.client, ledger, outputs)
+    ledger, outputs = context.settings.ledger, [*context.job.outputs]
+    return demo_batches.read(context.client, ledger, outputs)
 
 
 def shown(found: demo_batches.History) -> list[list[str]]:
@@ -63,9 +63,9 @@ def shown(found: demo_batches.History) -> list[list[str]]:
     return [line.replace("┃", "│").split("│")[1:-1] for line in lines if line[0] in "│┃"]
 
 
-def test_batches_are_shown_with_their_sums(connection: Connection) -> None:
-    fill(connection, 3)
-    found = read(connection)
+def test_batches_are_shown_with_their_sums(context: JobContext) -> None:
+    fill(context, 3)
+    found = read(context)
     assert (found.rows_read, found.rows_written) == (18, {"output": 15, "rejected": 3})
     cells = [[cell.strip() for cell in line] for line in shown(found)]
     assert cells == [
@@ -77,9 +77,9 @@ def test_batches_are_shown_with_their_sums(connection: Connection) -> None:
     ]
 
 
-def test_only_the_last_ones_are_shown_and_all_are_counted(connection: Connection) -> None:
-    fill(connection, 12)
-    found = read(connection)
+def test_only_the_last_ones_are_shown_and_all_are_counted(context: JobContext) -> None:
+    fill(context, 12)
+    found = read(context)
     cells = shown(found)
     assert len(cells) == demo_batches.SHOWN + 2
     assert cells[1][0].strip() == "3-2"
@@ -96,15 +96,15 @@ def test_only_the_last_ones_are_shown_and_all_are_counted(connection: Connection
     ],
 )
 def test_the_query_and_its_answer_are_shown(
-    connection: Connection,
+    context: JobContext,
     capsys: pytest.CaptureFixture[str],
     rows_in: int,
     written: int,
     processing: str,
     said: str,
 ) -> None:
-    fill(connection, 3)
-    found = read(connection)
+    fill(context, 3)
+    found = read(context)
     assert (found.rows_read, found.rows_written) == (18, {"output": 15, "rejected": 3})
     found = replace(found, rows_written={**found.rows_written, "output": written})
     nothing = compare(Counter(), Counter())
@@ -116,12 +116,10 @@ def test_the_query_and_its_answer_are_shown(
     assert lines[-2:] == [f"  {found.query}", f"  read = 18, output = {written}, rejected = 3"]
 
 
-def test_a_job_without_a_batch_has_read_nothing(connection: Connection) -> None:
-    fill(connection, 0)
+def test_a_job_without_a_batch_has_read_nothing(context: JobContext) -> None:
+    fill(context, 0)
     assert (
-        demo_batches.read(
-            connection.client, connection.settings.ledger, ["output", "rejected"]
-        ).rows_read
+        demo_batches.read(context.client, context.settings.ledger, ["output", "rejected"]).rows_read
         == 0
     )
 
@@ -146,8 +144,8 @@ def test_the_result_has_the_rows_of_every_output() -> None:
     assert demo_text.further(outcomes) == {"rejected": 2, "rows_alarms": 3}
 
 
-def test_the_progress_is_that_of_the_rows_read(connection: Connection) -> None:
-    client, ledger = connection.client, connection.settings.ledger
+def test_the_progress_is_that_of_the_rows_read(context: JobContext) -> None:
+    client, ledger = context.client, context.settings.ledger
     assert demo_batches.rows_read(client, ledger) == 0
-    fill(connection, 3)
+    fill(context, 3)
     assert demo_batches.rows_read(client, ledger) == 18

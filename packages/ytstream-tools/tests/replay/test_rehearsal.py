@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from minicluster import testing as minicluster
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from tests.support.ledger_steps import LAST, minutes, write_ledger
 from tests.support.rehearsal_steps import READS
 from tests.support.status_steps import invoke, send
 from ytstream.cluster.operation import Operation
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream_tools.commands import capture as capture_command
 from ytstream_tools.replay import rehearsal as rehearsal
@@ -59,7 +59,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Replayed:
     found: Replayed = []
 
     def note(
-        version: RehearsedVersion, given: Source, _connection: object, _folder: Path
+        version: RehearsedVersion, given: Source, _context: object, _folder: Path
     ) -> dict[str, Rows]:
         text = (version.root / "src/example_map/transform.py").read_text()
         found.append((version, text, given))
@@ -71,25 +71,25 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Replayed:
     return found
 
 
-def _connected(provisioned_of: ConnectionOf) -> Connection:
-    connection = provisioned_of("transactional")
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    return connection
+def _connected(provisioned_of: ContextOf) -> JobContext:
+    context = provisioned_of("transactional")
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    return context
 
 
-def _rehearsed(connection: Connection, root: Path, **more: Any) -> tuple[int, str]:
+def _rehearsed(context: JobContext, root: Path, **more: Any) -> tuple[int, str]:
     said: list[str] = []
     wanted = Wanted(root / "local.toml", **{"commit": "HEAD", **more})
-    code = rehearse(connection, wanted, said.append)
+    code = rehearse(context, wanted, said.append)
     return code, "\n".join(said)
 
 
 def test_both_versions_get_the_rows_of_the_last_batches(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed
 ) -> None:
-    connection = _connected(provisioned_of)
-    code, said = _rehearsed(connection, repository, batches=3)
+    context = _connected(provisioned_of)
+    code, said = _rehearsed(context, repository, batches=3)
     assert code == DIFFERS
     assert [text for _, text, _ in replayed] == ["BEFORE = 1\n", "AFTER = 1\n"]
     (_, _, before), (_, _, after) = replayed
@@ -113,16 +113,16 @@ def test_both_versions_get_the_rows_of_the_last_batches(
         "rejected: 0 rows before, 0 after: equal",
         "not equal",
     ]
-    assert _rehearsed(connection, repository, batches=1)[0] == 0
-    assert _rehearsed(connection, repository, batches=3, without=["price"])[0] == 0
+    assert _rehearsed(context, repository, batches=1)[0] == 0
+    assert _rehearsed(context, repository, batches=3, without=["price"])[0] == 0
 
 
 def test_production_is_only_read(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
 ) -> None:
-    connection = _connected(provisioned_of)
+    context = _connected(provisioned_of)
     cluster.client.journal.clear()
-    _rehearsed(connection, repository)
+    _rehearsed(context, repository)
     assert replayed
     asked = {entry.method for entry in cluster.client.journal()}
     assert "select_rows" in asked
@@ -130,47 +130,47 @@ def test_production_is_only_read(
 
 
 def test_batches_can_be_those_since_a_time(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed,
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    connection = _connected(provisioned_of)
-    with monkeypatch.context() as context:
-        context.setattr(rehearsal, "MOST_BATCHES", 19)
-        many = refusal(lambda: _rehearsed(connection, repository, since=minutes(1000)))
+    context = _connected(provisioned_of)
+    with monkeypatch.context() as patch:
+        patch.setattr(rehearsal, "MOST_BATCHES", 19)
+        many = refusal(lambda: _rehearsed(context, repository, since=minutes(1000)))
     assert "those are 20 batches" in many
-    _, said = _rehearsed(connection, repository, since=minutes(4.5))
+    _, said = _rehearsed(context, repository, since=minutes(4.5))
     assert "read 50 rows of 5 batches, 3-15 to 3-19" in said
-    _, said = _rehearsed(connection, repository, since=minutes(1000))
+    _, said = _rehearsed(context, repository, since=minutes(1000))
     assert "of 20 batches" in said
-    no = refusal(lambda: _rehearsed(connection, repository, since=LAST))
+    no = refusal(lambda: _rehearsed(context, repository, since=LAST))
     assert "the ledger has no batch of that time" in no
 
 
 def test_trimmed_rows_are_named(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed
 ) -> None:
-    connection = _connected(provisioned_of)
-    queue, client = connection.settings.queues[0], connection.client
+    context = _connected(provisioned_of)
+    queue, client = context.settings.queues[0], context.client
     client.trim_rows(queue, 0, 95)
-    _, said = _rehearsed(connection, repository, batches=2)
+    _, said = _rehearsed(context, repository, batches=2)
     assert f"not rehearsed: {queue}, partition 0: rows 90 to 94 are trimmed" in said
     assert "read 15 rows of 2 batches" in said
     for partition in range(4):
         client.trim_rows(queue, partition, 200)
-    no = refusal(lambda: _rehearsed(connection, repository, batches=2))
+    no = refusal(lambda: _rehearsed(context, repository, batches=2))
     assert "no row of 2 batches is left in the queues" in no
 
 
 def test_a_commit_that_is_none_is_refused(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed
 ) -> None:
-    connection = _connected(provisioned_of)
+    context = _connected(provisioned_of)
     for revision in ("1234abcd", "--output=x", "HEAD:nothing"):
-        said = refusal(partial(_rehearsed, connection, repository, commit=revision))
+        said = refusal(partial(_rehearsed, context, repository, commit=revision))
         assert "has no commit" in said
     _git(repository, "mv", "src", "source")
     _git(repository, "commit", "--quiet", "--message", "moved")
-    assert "has no src/example_map" in refusal(lambda: _rehearsed(connection, repository))
+    assert "has no src/example_map" in refusal(lambda: _rehearsed(context, repository))
     assert not replayed
 
 
@@ -183,28 +183,28 @@ def test_a_commit_that_is_none_is_refused(
     ],
 )
 def test_the_deployed_commit_is_the_one_that_submit_has_noted(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
     monkeypatch: pytest.MonkeyPatch,
     note: Mapping[str, str],
     said: str,
 ) -> None:
-    connection = provisioned_of("transactional")
-    assert "no operation or record of the job" in refusal(lambda: revisions.deployed(connection))
+    context = provisioned_of("transactional")
+    assert "no operation or record of the job" in refusal(lambda: revisions.deployed(context))
     found = Operation("1-2-3-4", "running", annotations={"ytstream": note})
     monkeypatch.setattr(stop_request, "of_job", lambda _: found)
     if note == {"commit": "abc"}:
-        assert revisions.deployed(connection) == said
+        assert revisions.deployed(context) == said
     else:
-        assert said in refusal(lambda: revisions.deployed(connection))
+        assert said in refusal(lambda: revisions.deployed(context))
 
 
 def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
-    provisioned_of: ConnectionOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
+    provisioned_of: ContextOf, repository: Path, replayed: Replayed, cluster: minicluster.Running
 ) -> None:
     """A version that was refused is not deployed; nor is one that failed."""
-    connection = _connected(provisioned_of)
+    context = _connected(provisioned_of)
     records, commit = (
-        Versions(connection.client, connection.settings),
+        Versions(context.client, context.settings),
         _git(repository, "rev-parse", "--short=12", "HEAD"),
     )
     for hour, (state, noted) in enumerate(
@@ -212,44 +212,44 @@ def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
     ):
         started = f"2026-11-23T1{hour}:00:00Z"
         records.write(Record(f"{hour}", state, {"commit": noted}, started=started))
-    _, said = _rehearsed(connection, repository, commit=None)
+    _, said = _rehearsed(context, repository, commit=None)
     assert f"commit {commit}: 20 batches" in said
     denied = {"code": 901, "message": "Access denied: no read permission for the records"}
     cluster.client.faults.add(method="exists", times=None, action="fail", error=denied)
-    no = refusal(lambda: revisions.deployed(connection))
+    no = refusal(lambda: revisions.deployed(context))
     cluster.client.faults.clear()
     assert "no operation or record of the job" in no
 
 
 def test_a_job_that_has_never_run_is_refused_by_the_command(
-    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    provisioned_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     repository: Path,
 ) -> None:  # fmt: skip
-    connection = provisioned_of("transactional")
-    assert invoke(connection, tmp_path, "--batches", "3", command="rehearse") == 1
+    context = provisioned_of("transactional")
+    assert invoke(context, tmp_path, "--batches", "3", command="rehearse") == 1
     assert "the job has never run: its ledger is empty" in capsys.readouterr().err
-    assert invoke(connection, tmp_path, "--since", "now", command="rehearse") == 1
+    assert invoke(context, tmp_path, "--since", "now", command="rehearse") == 1
     assert "cannot read the time 'now'" in capsys.readouterr().err
 
 
 def test_the_command_says_by_its_exit_code_whether_outputs_are_equal(
-    provisioned_of: ConnectionOf, tmp_path: Path, repository: Path, replayed: Replayed
+    provisioned_of: ContextOf, tmp_path: Path, repository: Path, replayed: Replayed
 ) -> None:
-    connection = _connected(provisioned_of)
+    context = _connected(provisioned_of)
     words = ("--commit", "HEAD", "--batches")
-    assert invoke(connection, tmp_path, *words, "3", command="rehearse") == DIFFERS
-    assert invoke(connection, tmp_path, *words, "1", command="rehearse") == 0
+    assert invoke(context, tmp_path, *words, "3", command="rehearse") == DIFFERS
+    assert invoke(context, tmp_path, *words, "1", command="rehearse") == 0
 
 
 def test_a_token_without_rights_is_told(
-    provisioned_of: ConnectionOf, tmp_path: Path, repository: Path, replayed: Replayed,
+    provisioned_of: ContextOf, tmp_path: Path, repository: Path, replayed: Replayed,
     cluster: minicluster.Running, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    connection = _connected(provisioned_of)
+    context = _connected(provisioned_of)
     denied = {"code": 901, "message": "Access denied: no read permission for //home/queue"}
     cluster.client.faults.add(method="select_rows", times=None, action="fail", error=denied)
     for words in (("rehearse", "--commit", "HEAD"), ("capture", "3-1"), ("complete-until",)):
-        assert invoke(connection, tmp_path, *words[1:], command=words[0]) == 1
+        assert invoke(context, tmp_path, *words[1:], command=words[0]) == 1
         said = capsys.readouterr().err
         assert "Access denied" in said
         assert "Traceback" not in said

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from tests.support.status_steps import head_of_batch, write_rows
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream_tools.replay import rejected_replay, reread
@@ -28,25 +28,25 @@ def _batch(queue: str, number: int, epoch: int, rows: tuple[int, int]) -> dict[s
     return batch_row(Head(epoch=epoch, batch=number - 1, number=number), done)
 
 
-def _moved_back(connection: Connection, to: int) -> str:
+def _moved_back(context: JobContext, to: int) -> str:
     """Write batches of rows 0 to 29, a rewind from row 30, and a batch that reads ten again."""
-    queue = connection.settings.queues[0]
+    queue = context.settings.queues[0]
     write_rows(
-        connection,
+        context,
         *(_batch(queue, n, 1, (10 * n - 10, 10 * n)) for n in (1, 2, 3)),
         ledger_rows.move_row(2, Move("rewind", {queue: {0: (30, to)}})),
         _batch(queue, 4, 2, (to, to + 10)),
-        head_row(head_of_batch(connection, 4, ends={queue: {0: to + 10}})),
+        head_row(head_of_batch(context, 4, ends={queue: {0: to + 10}})),
     )
     return queue
 
 
 def test_a_row_that_was_read_again_and_accepted_is_not_replayed(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("transactional")
-    queue = _moved_back(connection, 10)
-    readings = reread.read(connection)
+    context = provisioned_of("transactional")
+    queue = _moved_back(context, 10)
+    readings = reread.read(context)
     assert readings.of(queue, 0, 5, _time(0.5)) is Reading.REJECTED  # never read again
     assert readings.of(queue, 0, 15, _time(1.5)) is Reading.ACCEPTED
     assert readings.of(queue, 0, 15, _time(3.5)) is Reading.REJECTED  # rejected again
@@ -55,42 +55,42 @@ def test_a_row_that_was_read_again_and_accepted_is_not_replayed(
 
 
 def test_a_long_ledger_is_read_back_to_the_first_rewind(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reread, "_BATCHES", 1)
-    connection = provisioned_of("transactional")
-    queue = _moved_back(connection, 0)
-    assert reread.read(connection).of(queue, 0, 5, _time(0.5)) is Reading.ACCEPTED
+    context = provisioned_of("transactional")
+    queue = _moved_back(context, 0)
+    assert reread.read(context).of(queue, 0, 5, _time(0.5)) is Reading.ACCEPTED
 
 
 def test_without_a_rewind_no_batch_of_the_ledger_is_read(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("transactional")
-    queue = connection.settings.queues[0]
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
     skip = ledger_rows.move_row(2, Move("skip", {queue: {0: (10, 20)}}))
-    head = head_row(head_of_batch(connection, 1, ends={queue: {0: 20}}))
-    write_rows(connection, _batch(queue, 1, 1, (0, 10)), skip, head)
+    head = head_row(head_of_batch(context, 1, ends={queue: {0: 20}}))
+    write_rows(context, _batch(queue, 1, 1, (0, 10)), skip, head)
     monkeypatch.setattr(batch_history, "batches", None)
-    assert reread.read(connection).of(queue, 0, 5, _time(9)) is Reading.REJECTED
+    assert reread.read(context).of(queue, 0, 5, _time(9)) is Reading.REJECTED
 
 
 def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a row with more bytes is a chunk of its own."""
     monkeypatch.setattr(rejected_replay, "CHUNK_BYTES", 250)
-    connection = provisioned_of("transactional", "map", 1, rejects=True)
+    context = provisioned_of("transactional", "map", 1, rejects=True)
     sizes = [100, 100, 100, 1_000, 100, 100]
     rows = [
         {"tablet_index": 0, "row_index": n, "reason": "odd", "row": "x" * size, "time": _time(0)}
         for n, size in enumerate(sizes)
     ]
-    client = connection.client
-    client.insert_rows(connection.settings.outputs["rejected"], rows)
+    client = context.client
+    client.insert_rows(context.settings.outputs["rejected"], rows)
     found: list[list[int]] = []
     last: tuple[int, ...] = ()
-    while chunk := rejected_replay._read(connection, client.select_rows, last):
+    while chunk := rejected_replay._read(context, client.select_rows, last):
         found.append([row["row_index"] for row in chunk])
         last = (0, found[-1][-1])
     assert found == [[0, 1], [2], [3], [4, 5]]

@@ -14,10 +14,10 @@ import pytest
 
 from minicluster import testing as minicluster
 from tests.support import browser
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from tests.support.status_steps import head_of_batch, invoke, write_rows
 from ytstream import cli
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream_tools.report import html_page, period, series
@@ -66,12 +66,12 @@ class Parsed(HTMLParser):
 
 
 def _fill(
-    connection: Connection, count: int, *, seconds: float = 10.0,
+    context: JobContext, count: int, *, seconds: float = 10.0,
     epoch: Callable[[int], int] = lambda _: 1, rows: Callable[[int], int] = lambda _: 100,
     rejected: dict[str, int] | None = None, **more: Any,
 ) -> Head:  # fmt: skip
     """Write so many batches of 2.5 s, ``seconds`` apart; the last one ended at LAST."""
-    queue, written, row = connection.settings.queues[0], [], 0
+    queue, written, row = context.settings.queues[0], [], 0
     for number in range(1, count + 1):
         ended = LAST - timedelta(seconds=seconds * (count - number))
         ranges = {queue: {0: (row, row := row + rows(number))}}
@@ -82,20 +82,20 @@ def _fill(
         mine = Head(epoch=epoch(number), batch=number - 1, number=number)
         written.append(batch_row(mine, done))
         if len(written) == 10_000 or number == count:
-            write_rows(connection, *written)
+            write_rows(context, *written)
             written = []
-    head = replace(head_of_batch(connection, count, epoch(count)), ends={queue: {0: row}}, **more)
-    write_rows(connection, head_row(head))
+    head = replace(head_of_batch(context, count, epoch(count)), ends={queue: {0: row}}, **more)
+    write_rows(context, head_row(head))
     return head
 
 
-def _page(connection: Connection, hours: float = 24, now: datetime = LAST) -> Parsed:
-    found = period.read(connection, hours, now)
-    return Parsed(html_page.html(connection, found, "minicluster", now))
+def _page(context: JobContext, hours: float = 24, now: datetime = LAST) -> Parsed:
+    found = period.read(context, hours, now)
+    return Parsed(html_page.html(context, found, "minicluster", now))
 
 
 @pytest.fixture
-def job(provisioned_of: ConnectionOf) -> Connection:
+def job(provisioned_of: ContextOf) -> JobContext:
     """Connect a job without rows in its ledger."""
     return provisioned_of("transactional", rejects=True)
 
@@ -103,7 +103,7 @@ def job(provisioned_of: ConnectionOf) -> Connection:
 # -- what it shows
 
 
-def test_it_shows_figures_batches_epochs_and_moves(job: Connection) -> None:
+def test_it_shows_figures_batches_epochs_and_moves(job: JobContext) -> None:
     queue = job.settings.queues[0]
     totals = ledger_rows.Totals(6000, {"output": 5940}, {"no price": 60}, 0, 150.0)
     _fill(job, 60, epoch=lambda n: 1 if n < 30 else 4, rejected={"no price": 1}, totals=totals)
@@ -131,18 +131,18 @@ def test_it_shows_figures_batches_epochs_and_moves(job: Connection) -> None:
     assert len(found.of("rect", "c0")) == len(found.of("rect", "soft"))
 
 
-def test_a_job_with_state_shows_late_rows(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", "window")
-    now, queue = LAST, connection.settings.queues[0]
+def test_a_job_with_state_shows_late_rows(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", "window")
+    now, queue = LAST, context.settings.queues[0]
     done = BatchRow({queue: {0: (0, 9)}}, {"output": 3}, now - timedelta(0, 2), now, late=4)
-    mine = replace(head_of_batch(connection, 1, 1), ends={queue: {0: 9}})
-    write_rows(connection, batch_row(replace(mine, batch=0), done), head_row(mine))
-    found = _page(connection)
+    mine = replace(head_of_batch(context, 1, 1), ends={queue: {0: 9}})
+    write_rows(context, batch_row(replace(mine, batch=0), done), head_row(mine))
+    found = _page(context)
     assert "behind the watermark: 4" in " ".join(text for _, text in found.texts)
     assert found.cells()[-3:] == ["9", "3", "4"]
 
 
-def test_every_text_is_escaped_and_nothing_else_is_asked_for(job: Connection) -> None:
+def test_every_text_is_escaped_and_nothing_else_is_asked_for(job: JobContext) -> None:
     named = replace(job, job=replace(job.job, name=BAD), settings=replace(job.settings, proxy=BAD))
     _fill(named, 3, rejected={BAD: 1})
     write_rows(named, ledger_rows.end_row(1, "process", BAD))
@@ -246,7 +246,7 @@ def test_the_words_of_an_axis_are_inside_of_the_picture(seconds: float) -> None:
 
 @pytest.mark.parametrize("count", [4_000, pytest.param(100_000, marks=pytest.mark.journey)])
 def test_of_a_long_ledger_little_is_read(
-    job: Connection, cluster: minicluster.Running, count: int
+    job: JobContext, cluster: minicluster.Running, count: int
 ) -> None:
     """None of the requests sorts or groups, and the mark of an epoch is exact."""
     every, change = 86_400 / count, count * 7 // 9 + 1
@@ -267,7 +267,7 @@ def test_of_a_long_ledger_little_is_read(
     Parsed(text)
 
 
-def test_hours_are_those_before_the_last_batch(job: Connection) -> None:
+def test_hours_are_those_before_the_last_batch(job: JobContext) -> None:
     _fill(job, 1_000, seconds=60)
     assert len(period.read(job, 1, LAST).batches) == 60
     # A job that was stopped long ago is shown as it was.
@@ -276,7 +276,7 @@ def test_hours_are_those_before_the_last_batch(job: Connection) -> None:
     assert (late.batches[0].started, LAST + timedelta(hours=2)) == (late.begin, late.end)
 
 
-def test_batches_that_a_person_has_removed_are_not_missed(job: Connection) -> None:
+def test_batches_that_a_person_has_removed_are_not_missed(job: JobContext) -> None:
     _fill(job, 100)
     gone = [{"kind": "batch", "number": number} for number in range(1, 60)]
     job.client.delete_rows(job.settings.ledger, gone)
@@ -287,7 +287,7 @@ def test_batches_that_a_person_has_removed_are_not_missed(job: Connection) -> No
 
 
 def test_the_command_writes_one_file_and_nothing_else(
-    job: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    job: JobContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _fill(job, 3)
     target = tmp_path / "new" / "page.html"
@@ -299,14 +299,14 @@ def test_the_command_writes_one_file_and_nothing_else(
     Parsed(target.read_text(encoding="utf-8"))
 
 
-def test_it_needs_no_queue(job: Connection, tmp_path: Path) -> None:
+def test_it_needs_no_queue(job: JobContext, tmp_path: Path) -> None:
     _fill(job, 3)
     job.client.remove(job.settings.queues[0])
     target = tmp_path / "page.html"
     assert invoke(job, tmp_path, "--output", str(target), command="page") == 0
 
 
-def _refused(job: Connection, tmp_path: Path, target: Path, capsys: Any) -> str:
+def _refused(job: JobContext, tmp_path: Path, target: Path, capsys: Any) -> str:
     assert invoke(job, tmp_path, "--output", str(target), command="page") == 1
     said = str(capsys.readouterr().err)
     assert "Traceback" not in said
@@ -314,7 +314,7 @@ def _refused(job: Connection, tmp_path: Path, target: Path, capsys: Any) -> str:
 
 
 def test_what_cannot_be_drawn_or_written_is_refused(
-    job: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    job: JobContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "page.html"
     assert "has no batch, so there is nothing to draw" in _refused(job, tmp_path, target, capsys)
@@ -348,7 +348,7 @@ GROUND = {"light": ((255, 255, 255), (11, 99, 206)), "dark": ((20, 23, 28), (108
 
 @pytest.mark.journey
 @pytest.mark.parametrize("scheme", GROUND)
-def test_a_browser_shows_it_light_and_dark(job: Connection, tmp_path: Path, scheme: str) -> None:
+def test_a_browser_shows_it_light_and_dark(job: JobContext, tmp_path: Path, scheme: str) -> None:
     _fill(job, 60, epoch=lambda n: 1 if n < 30 else 2, rejected={"no price": 1})
     html_page.write(job, 24, target := tmp_path / "page.html", LAST)
     shown = tmp_path / "page.png"
@@ -368,7 +368,7 @@ def test_a_browser_shows_it_light_and_dark(job: Connection, tmp_path: Path, sche
 
 
 @pytest.mark.journey
-def test_a_browser_refuses_what_would_leave_the_file(job: Connection, tmp_path: Path) -> None:
+def test_a_browser_refuses_what_would_leave_the_file(job: JobContext, tmp_path: Path) -> None:
     """The policy in the page is in force, should a text ever become markup."""
     _fill(job, 3)
     html_page.write(job, 24, target := tmp_path / "page.html", LAST)

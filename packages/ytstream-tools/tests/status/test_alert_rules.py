@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 from tests.support.examples import example, settings_of
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
 from tests.support.promtool import Series, fires, series_name
 from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream import cli
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.recovery.lock import InstanceLock
@@ -58,10 +58,10 @@ def test_each_rule_has_its_line_on_the_page() -> None:
 
 
 def test_the_command_prints_the_rules(
-    connection_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    context_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without asking the cluster, whose token may be elsewhere."""
-    job, settings = connection_of("transactional").job, connection_of("transactional").settings
+    job, settings = context_of("transactional").job, context_of("transactional").settings
     lines = [
         'proxy = "127.0.0.1:9"',
         f'queues = ["{settings.queues[0]}"]',
@@ -82,7 +82,7 @@ def test_the_command_prints_the_rules(
 class Play:
     """An hour of a job, minute by minute."""
 
-    connection: Connection
+    context: JobContext
     monkeypatch: pytest.MonkeyPatch
     head: Head = field(default_factory=Head)
     minute: int = 0
@@ -91,12 +91,12 @@ class Play:
 
     def __post_init__(self) -> None:
         """Start the first process, which holds the lock."""
-        self.lock = InstanceLock(self.connection.client, self.connection.settings.consumer)
+        self.lock = InstanceLock(self.context.client, self.context.settings.consumer)
         self.lock.acquire(print)
         holder = next(owner for _, owner, _ in self.lock.holders())
         owner = f"{holder.rpartition(',')[0]}, 0123abcd"
-        self.head = replace(head_of_batch(self.connection, 0, 1), owner=owner, batch=-1)
-        write_rows(self.connection, head_row(self.head))
+        self.head = replace(head_of_batch(self.context, 0, 1), owner=owner, batch=-1)
+        write_rows(self.context, head_row(self.head))
 
     @property
     def now(self) -> datetime:
@@ -105,14 +105,14 @@ class Play:
 
     def batch(self, rows: int, *, rejected: int = 0, lost: int = 0) -> None:
         """Read so many rows of each partition."""
-        queue, ends = self.connection.settings.queues[0], self.head.ends
-        was = {p: ends.get(self.connection.settings.queues[0], {}).get(p, 0) for p in range(4)}
+        queue, ends = self.context.settings.queues[0], self.head.ends
+        was = {p: ends.get(self.context.settings.queues[0], {}).get(p, 0) for p in range(4)}
         ranges = {p: (first, first + rows) for p, first in was.items()}
         done = BatchRow(
             {queue: ranges},
             {"output": 4 * rows - rejected - lost, "rejected": rejected},
             self.now - timedelta(seconds=5), self.now,
-            rejected={next(iter(self.connection.job.reject)): rejected},
+            rejected={next(iter(self.context.job.reject)): rejected},
         )  # fmt: skip
         head = replace(
             self.head, number=self.head.number + 1, batch=self.head.batch + 1,
@@ -120,13 +120,13 @@ class Play:
             totals=ledger_rows.added(self.head.totals, done),
         )  # fmt: skip
         self.head = head
-        write_rows(self.connection, head_row(head), batch_row(head, done))
+        write_rows(self.context, head_row(head), batch_row(head, done))
 
     def standing(self) -> Standing:
         """Return where the job is, by the clock of the play; one look a minute."""
         if self.minute in self._seen:
             return self._seen[self.minute]
-        found = replace(job_status.read(self.connection), time=self.now)
+        found = replace(job_status.read(self.context), time=self.now)
         # The cluster stamps rows by a clock of its own: here 20 come to each partition a minute.
         partitions = [
             replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
@@ -137,20 +137,20 @@ class Play:
 
     def look(self) -> None:
         """Note what `metrics` gives now."""
-        for name, labels, value in prometheus.samples(self.connection, self.standing()):
-            self.series.note(self.minute, name, {"app": self.connection.job.name, **labels}, value)
+        for name, labels, value in prometheus.samples(self.context, self.standing()):
+            self.series.note(self.minute, name, {"app": self.context.job.name, **labels}, value)
 
     def ask_the_agent(self) -> None:
         """Note what the cluster's queue agent exports: its consumer is where the ledger is."""
         found = self.standing()
-        labels = {"consumer_path": self.connection.settings.consumer, "partition_index": ""}
+        labels = {"consumer_path": self.context.settings.consumer, "partition_index": ""}
         for name, value in (("rows_sum", found.lag), ("time_max", found.lag_seconds or 0.0)):
             name = f"yt_queue_agent_consumer_partition_lag_{name}"
             self.series.note(self.minute, name, labels, value)
 
 
 def _healthy(play: Play) -> None:
-    send(play.connection, 80)
+    send(play.context, 80)
     play.batch(20, rejected=1)
     play.look()
 
@@ -161,27 +161,27 @@ def _killed(play: Play) -> None:
         play.lock.release()
     if play.minute < 20:
         return _healthy(play)
-    send(play.connection, 80)
+    send(play.context, 80)
     return play.look()
 
 
 def _hung(play: Play) -> None:
     if play.minute < 20:
         return _healthy(play)
-    send(play.connection, 80)
+    send(play.context, 80)
     return play.look()
 
 
 def _slow(play: Play) -> None:
     """Rows come twice as fast as they are read; a batch takes minutes."""
-    send(play.connection, 80)
+    send(play.context, 80)
     if play.minute % 8 == 0:
         play.batch(40, rejected=1)
     play.look()
 
 
 def _rejecting(play: Play) -> None:
-    send(play.connection, 80)
+    send(play.context, 80)
     play.batch(20, rejected=20 if play.minute >= 20 else 0)
     play.look()
 
@@ -193,7 +193,7 @@ def _restarting(play: Play) -> None:
 
 
 def _losing(play: Play) -> None:
-    send(play.connection, 80)
+    send(play.context, 80)
     play.batch(20, lost=1 if play.minute == 20 else 0)
     play.look()
 
@@ -201,7 +201,7 @@ def _losing(play: Play) -> None:
 def _unreadable(play: Play) -> None:
     if play.minute < 20:
         return _healthy(play)
-    return play.series.note(play.minute, "ytstream_up", {"app": play.connection.job.name}, 0)
+    return play.series.note(play.minute, "ytstream_up", {"app": play.context.job.name}, 0)
 
 
 def _gone(play: Play) -> None:
@@ -240,17 +240,17 @@ PLAYS: Mapping[Callable[[Play], None], set[str]] = {
 @pytest.mark.journey
 @pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__.lstrip("_"))
 def test_a_fault_fires_its_rules_alone(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     play: Callable[[Play], None],
 ) -> None:  # fmt: skip
-    connection = provisioned_of("transactional", rejects=True)
-    played = Play(connection, monkeypatch)
+    context = provisioned_of("transactional", rejects=True)
+    played = Play(context, monkeypatch)
     for played.minute in range(MINUTES):
         played.lock.keep()
         play(played)
         if play is not _agentless:
             played.ask_the_agent()
-    text = alert_rules.text(connection.job, connection.settings)
+    text = alert_rules.text(context.job, context.settings)
     fires(tmp_path, text, played.series.values(MINUTES), PLAYS[play], MINUTES - 1)
 
 

@@ -17,7 +17,7 @@ import pytest
 from yt.yson import YsonUint64
 
 from minicluster import testing as minicluster
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
 from tests.support.status_steps import (
     NOW,
@@ -30,7 +30,7 @@ from tests.support.status_steps import (
 )
 from ytstream import cli
 from ytstream.cluster.operation import Operation
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, connector_row, head_row
 from ytstream.recovery.epoch import Epoch
@@ -51,109 +51,109 @@ from ytstream_tools.status.thresholds import Lag
 from ytstream_tools.submitting.version_history import DeployedVersion
 
 
-def _lines(connection: Connection) -> list[list[str]]:
-    return [line.split() for line in status(connection).splitlines()]
+def _lines(context: JobContext) -> list[list[str]]:
+    return [line.split() for line in status(context).splitlines()]
 
 
-def _partitions(connection: Connection) -> list[list[str]]:
+def _partitions(context: JobContext) -> list[list[str]]:
     """Return the table of partitions without the seconds, which the clock decides."""
-    return [line[:7] for line in _lines(connection)]
+    return [line[:7] for line in _lines(context)]
 
 
 # -- the tables
 
 
-def test_status_before_the_first_start_shows_the_consumer(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("at_least_once", "map", 2)
-    send(connection, 80)
-    lines, queues = _partitions(connection), connection.settings.queues
+def test_status_before_the_first_start_shows_the_consumer(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("at_least_once", "map", 2)
+    send(context, 80)
+    lines, queues = _partitions(context), context.settings.queues
     assert [queues[0], "3", "0", "20", "0", "0", "20"] in lines
     assert [queues[1], "3", "0", "0", "0", "0", "0"] in lines
-    text = status(connection)
+    text = status(context)
     assert "lag: 80 rows" in text
     assert "the job has not started yet" in text
 
 
 def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("transactional", "window", 2)
-    first, second = connection.settings.queues
-    send(connection, 80)
+    context = provisioned_of("transactional", "window", 2)
+    first, second = context.settings.queues
+    send(context, 80)
     head = Head(7, "process 1 on host", 7, 41, 42, {first: {3: 15}}, {first: "1-2-3-4"})
-    write_rows(connection, head_row(head))
-    lines = _partitions(connection)
+    write_rows(context, head_row(head))
+    lines = _partitions(context)
     assert [first, "3", "0", "20", "0", "15", "5"] in lines
     assert [second, "3", "0", "0", "0", "0", "0"] in lines
-    text = status(connection)
+    text = status(context)
     assert "lag: 65 rows" in text
     assert "epoch 7 of process 1 on host: it was killed" in text
     assert "it has not said that it ended; 42 batches until now" in text
-    tell_end(connection, Epoch(7, "process 1 on host"), "stopped")
-    assert "epoch 7 of process 1 on host: stopped; 42 batches" in status(connection)
+    tell_end(context, Epoch(7, "process 1 on host"), "stopped")
+    assert "epoch 7 of process 1 on host: stopped; 42 batches" in status(context)
     gone = replace(head, ids={first: "1-2-3-4", "//home/x": "1-2"}, removed=frozenset({"//home/x"}))
-    write_rows(connection, head_row(gone))
-    assert "//home/x is not read any more" in status(connection)
+    write_rows(context, head_row(gone))
+    assert "//home/x is not read any more" in status(context)
     one = head_row(replace(head, number=1, ends={first: {0: 20, 1: 20, 2: 19, 3: 20}}))
-    write_rows(connection, one)
-    text = status(connection)
+    write_rows(context, one)
+    text = status(context)
     assert "lag: 1 row, the first for " in text
     assert "stopped; 1 batch until now" in text
 
 
-def test_status_shows_what_the_last_batches_did_and_how_fast(provisioned_of: ConnectionOf) -> None:
+def test_status_shows_what_the_last_batches_did_and_how_fast(provisioned_of: ContextOf) -> None:
     """Batches of 2.5 s, one each ten seconds; an older one knows of no rejected rows."""
-    connection = provisioned_of("transactional", rejects=True)
+    context = provisioned_of("transactional", rejects=True)
     start = datetime(2024, 2, 3, 23, 59, 50, tzinfo=UTC)
-    assert "rows/s" not in status(connection)
-    write_rows(connection, head_row(head_of_batch(connection, RECENT + 2)))
+    assert "rows/s" not in status(context)
+    write_rows(context, head_row(head_of_batch(context, RECENT + 2)))
     for number in range(1, RECENT + 3):
         written = {"output": 99, "rejected": 1} if number > 3 else {"output": 100}
         begun = start + timedelta(0, 10 * number)
-        queue = connection.settings.queues[0]
+        queue = context.settings.queues[0]
         done = BatchRow({queue: {0: (0, 100)}}, written, begun, begun + timedelta(0, 2.5))
         row = batch_row(Head(epoch=3, batch=number - 1, number=number), done)
-        write_rows(connection, row | {name: YsonUint64(row[name]) for name in ("started", "ended")})
-    lines = _lines(connection)
+        write_rows(context, row | {name: YsonUint64(row[name]) for name in ("started", "ended")})
+    lines = _lines(context)
     header = ["batch", "ended", "(UTC)", "rows", "read", "output", "rejected", "seconds"]
     first = lines.index(header) + 2
     assert lines[first] == ["3-2", "2024-02-04", "00:00:22", "100", "100", "0", "2.5"]
     assert lines[first + 1] == ["3-3", "2024-02-04", "00:00:32", "100", "99", "1", "2.5"]
     assert lines[first + RECENT - 1][0] == f"3-{RECENT + 1}"
     said = "the last 10 batches: 1000 rows in 25.0 s of work (40 rows/s), 92.5 s with the pauses"
-    assert f"{said} (11 rows/s)" in status(connection)
+    assert f"{said} (11 rows/s)" in status(context)
 
 
-def test_rejected_rows_are_shown_by_reason(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", rejects=True)
-    write_rows(connection, head_row(head_of_batch(connection, 12)))
-    write_batches(connection, range(1, 13), rejected={"too old": 2, "no price": 1, "never": 0})
+def test_rejected_rows_are_shown_by_reason(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", rejects=True)
+    write_rows(context, head_row(head_of_batch(context, 12)))
+    write_batches(context, range(1, 13), rejected={"too old": 2, "no price": 1, "never": 0})
     said = "rejected in the last 12 batches: 0 never, 12 no price, 24 too old"
-    assert said in status(connection)
+    assert said in status(context)
 
 
-def test_status_says_whether_the_process_runs(provisioned_of: ConnectionOf) -> None:
+def test_status_says_whether_the_process_runs(provisioned_of: ContextOf) -> None:
     """The lock names its process anew, so the last word of both names differs."""
-    connection = provisioned_of("transactional")
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    context = provisioned_of("transactional")
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     holder = next(owner for _, owner, _ in lock.holders())
-    head = replace(head_of_batch(connection, 1), owner=f"{holder.rpartition(',')[0]}, 0123abcd")
-    write_rows(connection, head_row(head))
-    assert f"{head.owner}: it runs; 1 batch until now" in status(connection)
-    write_rows(connection, head_row(replace(head, owner="process 9 on node, abc")))
-    text = status(connection)
+    head = replace(head_of_batch(context, 1), owner=f"{holder.rpartition(',')[0]}, 0123abcd")
+    write_rows(context, head_row(head))
+    assert f"{head.owner}: it runs; 1 batch until now" in status(context)
+    write_rows(context, head_row(replace(head, owner="process 9 on node, abc")))
+    text = status(context)
     assert "process 9 on node, abc: it was killed" in text
     assert f"the lock is held by {holder}" in text
     lock.release()
-    assert "the lock is held" not in status(connection)
+    assert "the lock is held" not in status(context)
 
 
-def test_state_and_watermark_are_shown(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", "window")
-    client, folder = connection.client, f"{connection.settings.checkpoint}/3"
-    write_rows(connection, head_row(replace(head_of_batch(connection, 1), state_rows=1234)))
-    assert "state: 1234 rows, 0.0 MiB in the checkpoint; watermark: none yet" in status(connection)
+def test_state_and_watermark_are_shown(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", "window")
+    client, folder = context.client, f"{context.settings.checkpoint}/3"
+    write_rows(context, head_row(replace(head_of_batch(context, 1), state_rows=1234)))
+    assert "state: 1234 rows, 0.0 MiB in the checkpoint; watermark: none yet" in status(context)
     client.create("map_node", f"{folder}/commits", recursive=True)
     client.create("map_node", f"{folder}/state", recursive=True)
     mark = int(datetime(2026, 11, 23, 12, tzinfo=UTC).timestamp() * 1000)
@@ -163,52 +163,52 @@ def test_state_and_watermark_are_shown(provisioned_of: ConnectionOf) -> None:
     client.create("file", f"{folder}/state/1.delta")
     client.write_file(f"{folder}/state/1.delta", b"x" * 3 * 1024**2)
     assert "1234 rows, 3.0 MiB in the checkpoint; watermark: 2026-11-23 12:00:00 UTC" in status(
-        connection
+        context
     )
 
 
-def test_status_refuses_a_damaged_ledger(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    write_rows(connection, {**head_row(replace(Head(), epoch=1)), "queues": 5})
-    assert "is not as the job writes it" in refusal(lambda: status(connection))
+def test_status_refuses_a_damaged_ledger(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    write_rows(context, {**head_row(replace(Head(), epoch=1)), "queues": 5})
+    assert "is not as the job writes it" in refusal(lambda: status(context))
 
 
 # -- lag in seconds
 
 
-def test_a_row_that_waits_tells_for_how_long(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 4)
-    found = job_status.read(connection)
+def test_a_row_that_waits_tells_for_how_long(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    send(context, 4)
+    found = job_status.read(context)
     assert found.lag == 4
     assert all(one.seconds is not None for one in found.partitions)
-    queue = connection.settings.queues[0]
-    write_rows(connection, head_row(head_of_batch(connection, 1, ends={queue: {0: 1, 1: 1, 2: 1}})))
-    seconds = [one.seconds is None for one in job_status.read(connection).partitions]
+    queue = context.settings.queues[0]
+    write_rows(context, head_row(head_of_batch(context, 1, ends={queue: {0: 1, 1: 1, 2: 1}})))
+    seconds = [one.seconds is None for one in job_status.read(context).partitions]
     assert seconds == [True, True, True, False]
 
 
 def test_without_times_of_rows_the_last_batch_that_left_none_tells(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("transactional")
-    without_times(connection)
-    send(connection, 4 * 300)
-    queue = connection.settings.queues[0]
-    settings = replace(connection.settings, max_rows_per_partition=100)
-    connection = replace(connection, settings=settings)
+    context = provisioned_of("transactional")
+    without_times(context)
+    send(context, 4 * 300)
+    queue = context.settings.queues[0]
+    settings = replace(context.settings, max_rows_per_partition=100)
+    context = replace(context, settings=settings)
     write_rows(
-        connection,
-        head_row(head_of_batch(connection, 4, ends={queue: {0: 300, 1: 299, 2: 0, 3: 0}})),
+        context,
+        head_row(head_of_batch(context, 4, ends={queue: {0: 300, 1: 299, 2: 0, 3: 0}})),
     )
-    assert job_status.read(connection).lag_seconds is None
+    assert job_status.read(context).lag_seconds is None
     rows = []
     for number, ranges in enumerate(({1: (0, 99)}, {1: (99, 199)}, {0: (0, 9), 1: (199, 299)}), 1):
         ended = NOW - timedelta(seconds=100 * (4 - number))
         done = BatchRow({queue: ranges}, {}, ended, ended)
         rows.append(batch_row(Head(epoch=3, batch=number - 1, number=number), done))
-    write_rows(connection, *rows)
-    found = job_status.read(connection)
+    write_rows(context, *rows)
+    found = job_status.read(context)
     seconds = [p.seconds for p in found.partitions]
     since = [(found.time - batch.started).total_seconds() for batch in found.batches]
     assert seconds[0] is None  # no row waits
@@ -228,15 +228,15 @@ def test_durations_are_in_the_unit_that_fits(seconds: float, text: str) -> None:
 
 
 @pytest.fixture
-def long(provisioned_of: ConnectionOf) -> Connection:
+def long(provisioned_of: ContextOf) -> JobContext:
     """Connect a job with 3,000 batches, one a minute; every thousand of them have an epoch."""
-    connection = provisioned_of("transactional")
-    write_batches(connection, range(1, 3001), lambda number: 1 + number // 1000, 60.0)
-    write_rows(connection, head_row(head_of_batch(connection, 3000, 5)))
-    return connection
+    context = provisioned_of("transactional")
+    write_batches(context, range(1, 3001), lambda number: 1 + number // 1000, 60.0)
+    write_rows(context, head_row(head_of_batch(context, 3000, 5)))
+    return context
 
 
-def test_the_batch_at_a_time_is_found(long: Connection) -> None:
+def test_the_batch_at_a_time_is_found(long: JobContext) -> None:
     path, head = long.settings.ledger, head_of_batch(long, 3000)
     for number in (1, 2, 64, 65, 1500, 2999, 3000):
         time = NOW - timedelta(minutes=3000 - number)
@@ -253,7 +253,7 @@ def test_the_batch_at_a_time_is_found(long: Connection) -> None:
     assert row["number"] == 999
 
 
-def test_new_epochs_of_a_day_are_counted(long: Connection) -> None:
+def test_new_epochs_of_a_day_are_counted(long: JobContext) -> None:
     """Of 3,000 minutes the last 1,440 begin in epoch 2; two later starts had no batch yet."""
     assert job_status.read(long).epochs == 5 - 2
     path, head = long.settings.ledger, head_of_batch(long, 3000, 5)
@@ -261,7 +261,7 @@ def test_new_epochs_of_a_day_are_counted(long: Connection) -> None:
 
 
 def test_status_asks_for_few_rows_of_a_long_ledger(
-    long: Connection, cluster: minicluster.Running
+    long: JobContext, cluster: minicluster.Running
 ) -> None:
     """A query that sorts would read all of them."""
     since = len(cluster.client.journal())
@@ -301,23 +301,23 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 _NOTE = {"version": "1.2", "commit": "c", "files": "f", "configuration": "g"}
 
 
-def _documents(connection_of: ConnectionOf) -> Iterator[dict[str, Any]]:
+def _documents(context_of: ContextOf) -> Iterator[dict[str, Any]]:
     """Yield what the page has to describe: a new job, one with state, one with all the rest."""
-    new = connection_of("transactional", "window")
+    new = context_of("transactional", "window")
     yield status_json.document(new, job_status.read(new))
     write_rows(new, head_row(replace(head_of_batch(new, 1), state_rows=3)))
     yield status_json.document(new, job_status.read(new))
 
 
-def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
+def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     listed = {name: set(types.split(", ")) for name, types in FIELD.findall(PAGE)}
-    connection = provisioned_of("transactional", rejects=True)
-    send(connection, 80)
-    write_batches(connection, range(1, 13), rejected={"too old": 2})
+    context = provisioned_of("transactional", rejects=True)
+    send(context, 80)
+    write_batches(context, range(1, 13), rejected={"too old": 2})
     totals = ledger_rows.Totals(1200, {"output": 1188}, {"too old": 24}, 0, 30.0)
-    head = replace(head_of_batch(connection, 12), totals=totals, removed=frozenset({"//home/x"}))
-    write_rows(connection, head_row(replace(head, ids={**head.ids, "//home/x": "1-2"})))
-    found = job_status.read(connection)
+    head = replace(head_of_batch(context, 12), totals=totals, removed=frozenset({"//home/x"}))
+    write_rows(context, head_row(replace(head, ids={**head.ids, "//home/x": "1-2"})))
+    found = job_status.read(context)
     seen = replace(
         found,
         state=job_status.State(3, 10, 1_700_000_000_000),
@@ -331,8 +331,8 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
         ],
     )
     fields: dict[str, set[str]] = {}
-    text = json.loads(status_json.text(connection, seen))
-    for name, kind in (*_fields(text), *_fields(json.loads(status_json.text(connection, found)))):
+    text = json.loads(status_json.text(context, seen))
+    for name, kind in (*_fields(text), *_fields(json.loads(status_json.text(context, found)))):
         fields.setdefault(name, set()).add(kind)
     assert text["version"] == status_json.VERSION
     assert fields.keys() - listed.keys() == set()
@@ -342,31 +342,31 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ConnectionOf) -> None:
     assert {name for name in listed if name not in fields} == set()
 
 
-def test_status_says_which_connector_the_process_runs_on(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    write_rows(connection, head_row(head_of_batch(connection, 1)))
-    mine = Epoch(head_of_batch(connection, 1).epoch)
-    assert job_status.read(connection).connector == ""
-    write_rows(connection, connector_row(mine.number, "connector: spyt, since this and that"))
-    found = job_status.read(connection)
-    assert "connector: spyt, since this and that" in status_text.text(connection, found)
-    write_rows(connection, connector_row(mine.number - 1, "connector: own"))
-    assert job_status.read(connection).connector == ""  # of a former process
+def test_status_says_which_connector_the_process_runs_on(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    write_rows(context, head_row(head_of_batch(context, 1)))
+    mine = Epoch(head_of_batch(context, 1).epoch)
+    assert job_status.read(context).connector == ""
+    write_rows(context, connector_row(mine.number, "connector: spyt, since this and that"))
+    found = job_status.read(context)
+    assert "connector: spyt, since this and that" in status_text.text(context, found)
+    write_rows(context, connector_row(mine.number - 1, "connector: own"))
+    assert job_status.read(context).connector == ""  # of a former process
 
 
-def test_json_of_a_new_job_is_of_the_page_too(provisioned_of: ConnectionOf) -> None:
+def test_json_of_a_new_job_is_of_the_page_too(provisioned_of: ContextOf) -> None:
     listed: dict[str, str] = dict(FIELD.findall(PAGE))
     for one in _documents(provisioned_of):
         for name, kind in _fields(one):
             assert kind in listed[name].split(", "), name
 
 
-def test_figures_of_json_are_those_of_the_ledger(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", rejects=True)
-    send(connection, 80)
-    write_batches(connection, range(1, 13), rejected={"too old": 2})
-    write_rows(connection, head_row(head_of_batch(connection, 12)))
-    found = json.loads(status_json.text(connection, job_status.read(connection)))
+def test_figures_of_json_are_those_of_the_ledger(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", rejects=True)
+    send(context, 80)
+    write_batches(context, range(1, 13), rejected={"too old": 2})
+    write_rows(context, head_row(head_of_batch(context, 12)))
+    found = json.loads(status_json.text(context, job_status.read(context)))
     assert found["lag"]["rows"] == 80
     assert [one["lag_rows"] for one in found["partitions"]] == [20, 20, 20, 20]
     assert found["rows_per_second"] == 40.0
@@ -406,13 +406,13 @@ def test_another_limit_is_refused(limit: str) -> None:
     ],
 )
 def test_a_limit_that_is_exceeded_is_said(
-    provisioned_of: ConnectionOf, most: Lag | None, oldest: float | None, said: list[str]
+    provisioned_of: ContextOf, most: Lag | None, oldest: float | None, said: list[str]
 ) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 80)
-    write_batches(connection, range(1, 2))
-    write_rows(connection, head_row(head_of_batch(connection, 1)))
-    found = job_status.read(connection)
+    context = provisioned_of("transactional")
+    send(context, 80)
+    write_batches(context, range(1, 2))
+    write_rows(context, head_row(head_of_batch(context, 1)))
+    found = job_status.read(context)
     found = replace(found, time=found.batches[-1].ended + timedelta(minutes=10))
     partitions = [replace(one, seconds=45.0) for one in found.partitions]
     found = replace(found, partitions=partitions)
@@ -420,11 +420,11 @@ def test_a_limit_that_is_exceeded_is_said(
 
 
 def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 80)
-    found = job_status.read(connection)
+    context = provisioned_of("transactional")
+    send(context, 80)
+    found = job_status.read(context)
     unknown = replace(found, partitions=[replace(one, seconds=None) for one in found.partitions])
     (line,) = thresholds.exceeded(unknown, Lag(seconds=1e9), None)
     assert line == "lag: 80 rows wait, and nothing says for how long"
@@ -434,53 +434,53 @@ def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
 # -- the live view
 
 
-def _view(connection: Connection, found: Standing, before: Standing | None = None) -> list[str]:
-    return status_watch.view(connection, found, before)
+def _view(context: JobContext, found: Standing, before: Standing | None = None) -> list[str]:
+    return status_watch.view(context, found, before)
 
 
-def test_the_view_fits_eighty_columns_and_a_screen(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", "map", 2, rejects=True)
-    send(connection, 80)
-    write_batches(connection, range(1, 13), rejected={"a reason " * 12: 2})
-    write_rows(connection, head_row(head_of_batch(connection, 12)))
-    found = job_status.read(connection)
+def test_the_view_fits_eighty_columns_and_a_screen(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", "map", 2, rejects=True)
+    send(context, 80)
+    write_batches(context, range(1, 13), rejected={"a reason " * 12: 2})
+    write_rows(context, head_row(head_of_batch(context, 12)))
+    found = job_status.read(context)
     path = "//home/" + "a-long-folder/" * 8 + "queue"
     partitions = [
         replace(one, queue=path, number=n, end=10**12 + n)
         for n in range(60)
         for one in found.partitions[:1]
     ]
-    lines = _view(connection, replace(found, partitions=partitions))
+    lines = _view(context, replace(found, partitions=partitions))
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
     assert any("55 partitions with less" in line for line in lines)
     assert any("/queue" in line and line.startswith("...") for line in lines)
 
 
-def test_the_view_counts_what_arrives_between_two_looks(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    write_batches(connection, range(1, 13))
-    write_rows(connection, head_row(head_of_batch(connection, 12)))
-    before = job_status.read(connection)
-    send(connection, 80)
-    found = replace(job_status.read(connection), time=before.time + timedelta(seconds=4))
+def test_the_view_counts_what_arrives_between_two_looks(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    write_batches(context, range(1, 13))
+    write_rows(context, head_row(head_of_batch(context, 12)))
+    before = job_status.read(context)
+    send(context, 80)
+    found = replace(job_status.read(context), time=before.time + timedelta(seconds=4))
     lag = "lag 80 rows, 45 s | reads 40 rows/s | arriving 20 rows/s | caught up in 4 s"
     partitions = [replace(one, seconds=45.0) for one in found.partitions]
     found = replace(found, partitions=partitions)
-    assert lag in _view(connection, found, before)
+    assert lag in _view(context, found, before)
     faster = replace(found, time=before.time + timedelta(seconds=1))
-    assert any(line.endswith("does not catch up") for line in _view(connection, faster, before))
+    assert any(line.endswith("does not catch up") for line in _view(context, faster, before))
 
 
 def test_the_view_outlives_an_outage(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("transactional")
+    context = provisioned_of("transactional")
     looks: Iterator[Standing | BaseException] = iter(
-        [job_status.read(connection), OSError("down"), KeyboardInterrupt()]
+        [job_status.read(context), OSError("down"), KeyboardInterrupt()]
     )
 
-    def read(_: Connection) -> Standing:
+    def read(_: JobContext) -> Standing:
         found = next(looks)
         if isinstance(found, BaseException):
             raise found
@@ -488,7 +488,7 @@ def test_the_view_outlives_an_outage(
 
     monkeypatch.setattr(job_status, "read", read)
     shown = io.StringIO()
-    status_watch.watch(connection, 0.0, shown)
+    status_watch.watch(context, 0.0, shown)
     assert shown.getvalue().count("never started") == 2
     assert shown.getvalue().count("no answer: down") == 1
 
@@ -496,10 +496,10 @@ def test_the_view_outlives_an_outage(
 # -- what the page shows
 
 
-def _scene(connection: Connection) -> Standing:
+def _scene(context: JobContext) -> Standing:
     """Return a job that was killed with 80 rows before it; what depends on clocks is given."""
-    send(connection, 80)
-    queue, reasons = connection.settings.queues[0], [*connection.job.reject]
+    send(context, 80)
+    queue, reasons = context.settings.queues[0], [*context.job.reject]
     rows, end = [], datetime(2026, 11, 23, 21, 14, 9, tzinfo=UTC)
     for number in range(1, 13):
         ended = end - timedelta(seconds=5 * (12 - number))
@@ -509,9 +509,9 @@ def _scene(connection: Connection) -> Standing:
         begun = ended - timedelta(seconds=2 + number / 10)
         done = BatchRow({queue: ranges}, written, begun, ended, rejected=rejected)
         rows.append(batch_row(Head(epoch=1 + number // 6, batch=number, number=number), done))
-    head = replace(head_of_batch(connection, 12), owner="process 1293 on node-7, 512e23b0")
-    write_rows(connection, *rows, head_row(head))
-    found = job_status.read(connection)
+    head = replace(head_of_batch(context, 12), owner="process 1293 on node-7, 512e23b0")
+    write_rows(context, *rows, head_row(head))
+    found = job_status.read(context)
     partitions = [
         replace(p, first=12_000, end=12_020, consumer=12_000, next=12_000, seconds=45.0)
         for p in found.partitions
@@ -519,10 +519,10 @@ def _scene(connection: Connection) -> Standing:
     return replace(found, time=end + timedelta(seconds=50), partitions=partitions, epochs=2)
 
 
-def _shown(connection: Connection, text: str) -> str:
+def _shown(context: JobContext, text: str) -> str:
     """Return the text with names as in a generated project, on lines without their ends' blanks."""
-    text = text.replace(connection.settings.queues[0], "//home/ytstream/bids")
-    return text.replace(connection.settings.proxy, "127.0.0.1:18080")
+    text = text.replace(context.settings.queues[0], "//home/ytstream/bids")
+    return text.replace(context.settings.proxy, "127.0.0.1:18080")
 
 
 def _squeezed(text: str) -> str:
@@ -530,17 +530,17 @@ def _squeezed(text: str) -> str:
     return re.sub(r" +|-{3,}", " ", text)
 
 
-def test_the_page_shows_what_status_prints(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", rejects=True)
-    found = _scene(connection)
+def test_the_page_shows_what_status_prints(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", rejects=True)
+    found = _scene(context)
     page = _squeezed((ROOT / "docs/status.md").read_text(encoding="utf-8"))
-    assert _squeezed(_shown(connection, status_text.text(connection, found))) in page
+    assert _squeezed(_shown(context, status_text.text(context, found))) in page
     before = replace(
         found,
         time=found.time - timedelta(seconds=2),
         partitions=[replace(p, end=p.end - 10) for p in found.partitions],
     )
-    lines = status_watch.view(connection, found, before)
+    lines = status_watch.view(context, found, before)
     for line in lines[:4]:
         assert _squeezed(line).strip() in page
     assert _squeezed("\n".join(lines[-10:])) in page
@@ -550,14 +550,14 @@ def test_the_page_shows_what_status_prints(provisioned_of: ConnectionOf) -> None
 
 
 def test_the_exit_code_says_whether_a_limit_is_exceeded(
-    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    provisioned_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 80)
-    assert invoke(connection, tmp_path, "--max-lag", "80") == 0
-    assert invoke(connection, tmp_path, "--max-lag", "79") == thresholds.EXCEEDED
+    context = provisioned_of("transactional")
+    send(context, 80)
+    assert invoke(context, tmp_path, "--max-lag", "80") == 0
+    assert invoke(context, tmp_path, "--max-lag", "79") == thresholds.EXCEEDED
     assert "lag: 80 rows, allowed are 79" in capsys.readouterr().err
-    assert invoke(connection, tmp_path, "--json", "--max-age", "60") == thresholds.EXCEEDED
+    assert invoke(context, tmp_path, "--json", "--max-age", "60") == thresholds.EXCEEDED
     said = capsys.readouterr()
     assert json.loads(said.out)["lag"]["rows"] == 80
     assert "no batch has ended yet" in said.err
@@ -574,12 +574,12 @@ def test_a_limit_that_cannot_be_read_is_wrong_usage(words: list[str]) -> None:
 
 
 def test_a_replay_beside_a_static_output_is_refused_before_sparks_start(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("transactional", rejects=True)
-    job = replace(connection.job, static=("output",))
+    context = provisioned_of("transactional", rejects=True)
+    job = replace(context.job, static=("output",))
     monkeypatch.setattr("ytstream.spark.session.opened", lambda _: pytest.fail("Spark was started"))
     command = replay_rejected.COMMAND.run
     assert command is not None
-    text = refusal(lambda: command(replace(connection, job=job), Namespace()))
+    text = refusal(lambda: command(replace(context, job=job), Namespace()))
     assert "the outputs output are static" in text

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
 from tests.support.promtool import promtool
 from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Totals, head_row
 from ytstream_tools.status import job_status, prometheus
 
@@ -39,16 +39,16 @@ def _figures(text: str) -> dict[tuple[str, ...], float]:
 
 
 @pytest.fixture
-def running(provisioned_of: ConnectionOf) -> Connection:
+def running(provisioned_of: ContextOf) -> JobContext:
     """Connect a map that has done 12 batches and has 80 rows before it."""
-    connection = provisioned_of("transactional", rejects=True)
-    send(connection, 80)
-    write_batches(connection, range(1, 13), rejected={"too old": 2})
-    write_rows(connection, head_row(head_of_batch(connection, 12, totals=TOTALS)))
-    return connection
+    context = provisioned_of("transactional", rejects=True)
+    send(context, 80)
+    write_batches(context, range(1, 13), rejected={"too old": 2})
+    write_rows(context, head_row(head_of_batch(context, 12, totals=TOTALS)))
+    return context
 
 
-def test_figures_are_those_of_ledger_and_queues(running: Connection) -> None:
+def test_figures_are_those_of_ledger_and_queues(running: JobContext) -> None:
     found, queue = _figures(prometheus.once(running)), running.settings.queues[0]
     wanted: Mapping[tuple[str, ...], float] = {
         ("ytstream_up",): 1,
@@ -71,26 +71,26 @@ def test_figures_are_those_of_ledger_and_queues(running: Connection) -> None:
         assert found["ytstream_rows_rejected_total", reason] == 0
 
 
-def test_a_job_that_has_never_run_has_its_lag(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", "window", 2)
-    found = _figures(prometheus.once(connection))
+def test_a_job_that_has_never_run_has_its_lag(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", "window", 2)
+    found = _figures(prometheus.once(context))
     assert found["ytstream_process_state", "never started"] == 1
     assert ("ytstream_epoch",) not in found
 
 
-def _of_everything(connection: Connection) -> dict[str, Any]:
+def _of_everything(context: JobContext) -> dict[str, Any]:
     """Return the families of a job that has all that there is."""
     found = replace(
-        job_status.read(connection),
+        job_status.read(context),
         state=job_status.State(3, 10, 1_700_000_000_000),
         static=job_status.Static(1, []),
     )
     late: list[prometheus.Sample] = [("ytstream_rows_late_total", {}, 1.0)]
-    made = prometheus.metrics_of("job", [*prometheus.samples(connection, found), *late])
+    made = prometheus.metrics_of("job", [*prometheus.samples(context, found), *late])
     return {family.name: family for family in made}
 
 
-def test_each_metric_has_its_line_on_the_page(running: Connection) -> None:
+def test_each_metric_has_its_line_on_the_page(running: JobContext) -> None:
     named = dict(re.findall(r"^\| `(ytstream_\w+)` \| [^|]* \| ([^|]+) \|$", PAGE, re.MULTILINE))
     assert named == dict(prometheus.HELP)
     made = _of_everything(running).values()
@@ -98,7 +98,7 @@ def test_each_metric_has_its_line_on_the_page(running: Connection) -> None:
     assert given == set(prometheus.HELP)
 
 
-def test_names_and_units_follow_the_conventions(running: Connection) -> None:
+def test_names_and_units_follow_the_conventions(running: JobContext) -> None:
     for name, family in _of_everything(running).items():
         assert re.fullmatch(r"ytstream_[a-z_]+", name)
         assert family.type in ("counter", "gauge")
@@ -107,7 +107,7 @@ def test_names_and_units_follow_the_conventions(running: Connection) -> None:
 
 
 @pytest.mark.journey
-def test_promtool_finds_nothing_to_say(running: Connection) -> None:
+def test_promtool_finds_nothing_to_say(running: JobContext) -> None:
     done = subprocess.run(
         [promtool(), "check", "metrics"], input=prometheus.once(running),
         capture_output=True, text=True, check=False,
@@ -119,7 +119,7 @@ def test_promtool_finds_nothing_to_say(running: Connection) -> None:
 
 
 def test_the_server_answers_and_outlives_an_outage(
-    running: Connection, monkeypatch: pytest.MonkeyPatch
+    running: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library, down = prometheus._library(), threading.Event()
     registry = library.CollectorRegistry()
@@ -147,7 +147,7 @@ def test_the_server_answers_and_outlives_an_outage(
         server.shutdown()
 
 
-def test_a_port_in_use_is_refused_in_one_line(running: Connection) -> None:
+def test_a_port_in_use_is_refused_in_one_line(running: JobContext) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -157,14 +157,14 @@ def test_a_port_in_use_is_refused_in_one_line(running: Connection) -> None:
 
 
 def test_metrics_once_prints_and_ends(
-    running: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    running: JobContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert invoke(running, tmp_path, "--once", command="metrics") == 0
     assert "# HELP ytstream_lag_rows Rows of the partition" in capsys.readouterr().out
 
 
 def test_without_the_library_the_command_says_what_to_install(
-    running: Connection, monkeypatch: pytest.MonkeyPatch
+    running: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     said = refusal(lambda: prometheus.once(running))

@@ -16,10 +16,10 @@ import pytest
 from tests.support import released
 from tests.support.driver import offsets_text, write
 from tests.support.helpers import refusal
-from tests.support.operation_steps import _of_the_template, connection, ended, plan_of, running
+from tests.support.operation_steps import _of_the_template, context, ended, plan_of, running
 from ytstream.cluster import operation
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.provisioning import job_objects
@@ -54,7 +54,7 @@ from ytstream_tools.submitting.version_history import (
     Versions,
 )
 
-__all__ = ["_of_the_template", "connection", "running"]
+__all__ = ["_of_the_template", "context", "running"]
 
 #: As SPYT does: starts the driver's operation with the parameters of ours, and writes its id.
 SPARK_SUBMIT = """
@@ -82,7 +82,7 @@ class KilledError(BaseException):
 class Site:
     """A repository whose next submit does ``what``, under the name of a commit."""
 
-    connection: Connection
+    context: JobContext
     folder: Path
     what: str = "works"
     commit: str = "c1"
@@ -90,15 +90,15 @@ class Site:
 
     @property
     def versions(self) -> Versions:
-        return Versions(self.connection.client, self.connection.settings)
+        return Versions(self.context.client, self.context.settings)
 
     def at(self, commit: str, what: str) -> Site:
         self.commit, self.what = commit, what
         (self.folder / "main.py").write_text(f"{commit} {what}")
         return self
 
-    def planned(self, connection: Connection, config: Path, words: Any) -> LaunchPlan:
-        made = plan_of(connection, self.folder, *words)
+    def planned(self, context: JobContext, config: Path, words: Any) -> LaunchPlan:
+        made = plan_of(context, self.folder, *words)
         return replace(made, commit=self.commit)
 
     def build(self, made: LaunchPlan, config: Path) -> None:
@@ -121,16 +121,16 @@ class Site:
     def submit(self) -> str:
         record = version_history.Kept(self.versions)
         return submission.submit(
-            self.connection, Path("c.toml"), (), self.said.append, launch_checks.LOOKS, record
+            self.context, Path("c.toml"), (), self.said.append, launch_checks.LOOKS, record
         )
 
     def replace(self, *, force: bool = False) -> int:
         self.said.clear()
-        return replacement.run(self.connection, Path("c.toml"), (), self.said.append, force=force)
+        return replacement.run(self.context, Path("c.toml"), (), self.said.append, force=force)
 
     def runs(self) -> operation.Operation:
         """Return the operation that runs."""
-        found = operation.get(self.connection.client, alias=self.connection.settings.alias)
+        found = operation.get(self.context.client, alias=self.context.settings.alias)
         assert found is not None
         assert not found.is_final, found
         return found
@@ -141,10 +141,10 @@ class Site:
 
 
 @pytest.fixture
-def site(connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(context: JobContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     """Give a repository for a job that has run before, without Spark."""
-    submit_part = replace(connection.settings.submit, replace_seconds=6.0)
-    made = replace(connection, settings=replace(connection.settings, submit=submit_part))
+    submit_part = replace(context.settings.submit, replace_seconds=6.0)
+    made = replace(context, settings=replace(context.settings, submit=submit_part))
     here = Site(made, tmp_path)
     monkeypatch.setattr(launch_plan, "plan_of", here.planned)
     monkeypatch.setattr(launch_plan, "build", here.build)
@@ -233,16 +233,16 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     assert site.runs().id == first.id
     assert site.at("c2", "works").replace() == 0
     second = site.runs()
-    assert ended(site.connection, first.id).state == "completed"  # asked, not aborted
+    assert ended(site.context, first.id).state == "completed"  # asked, not aborted
     assert site.said[-1] == "this version runs: commit c2"
     assert "s between two batches, by part: the former version's end" in site.said[-2]
     assert site.states() == [("c1", WORKS), ("c2", WORKS)]
     assert site.versions.all()[1].how == "replaced by commit c2"
     assert site.versions.replacing() is None
-    shown = status_text.status(site.connection)
+    shown = status_text.status(site.context)
     assert f"operation {second.id}: running" in shown
     assert "replaced by commit c2" in shown
-    listed = status_json.document(site.connection, job_status.read(site.connection))["versions"]
+    listed = status_json.document(site.context, job_status.read(site.context))["versions"]
     assert [(one["commit"], one["state"]) for one in listed] == [("c2", WORKS), ("c1", WORKS)]
 
 
@@ -284,7 +284,7 @@ def test_a_version_without_a_batch_is_given_up_after_replace_seconds(site: Site)
 def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     assert site.replace() == 0
     assert site.states() == [("c1", WORKS)]
-    site.connection.client.abort_operation(site.runs().id, message="a person")
+    site.context.client.abort_operation(site.runs().id, message="a person")
     text = refusal(site.at("c2", "fails").replace)
     assert "the driver did not come to its first batch" in text
     assert site.states()[-1] == ("c2", FAILED)  # there was nothing to come back to
@@ -303,54 +303,52 @@ def test_a_secret_is_exchanged_by_a_forced_replacement(site: Site) -> None:
 # What is refused before anything is stopped
 
 
-def _new_queue(site: Site) -> Connection:
-    settings, new = site.connection.settings, f"{site.connection.settings.queues[0]}-more"
-    more = replace(site.connection, settings=replace(settings, queues=(*settings.queues, new)))
+def _new_queue(site: Site) -> JobContext:
+    settings, new = site.context.settings, f"{site.context.settings.queues[0]}-more"
+    more = replace(site.context, settings=replace(settings, queues=(*settings.queues, new)))
     job_objects.provision(more)
     return more
 
 
-def _other_output(site: Site) -> Connection:
-    settings = site.connection.settings
+def _other_output(site: Site) -> JobContext:
+    settings = site.context.settings
     outputs = {name: f"{path}-2" for name, path in settings.outputs.items()}
-    other = replace(site.connection, settings=replace(settings, outputs=outputs))
+    other = replace(site.context, settings=replace(settings, outputs=outputs))
     job_objects.provision(other)
     return other
 
 
-def _other_checkpoint(site: Site) -> Connection:
-    settings = site.connection.settings
-    return replace(
-        site.connection, settings=replace(settings, checkpoint=f"{settings.checkpoint}2")
-    )
+def _other_checkpoint(site: Site) -> JobContext:
+    settings = site.context.settings
+    return replace(site.context, settings=replace(settings, checkpoint=f"{settings.checkpoint}2"))
 
 
-def _other_key(site: Site) -> Connection:
-    job = site.connection.job
+def _other_key(site: Site) -> JobContext:
+    job = site.context.job
     first, *others = job.output_columns["output"]
     keyed = [replace(first, key=True, required=True), *others]
-    return replace(site.connection, job=replace(job, outputs={**job.outputs, "output": keyed}))
+    return replace(site.context, job=replace(job, outputs={**job.outputs, "output": keyed}))
 
 
-def _missing_table(site: Site) -> Connection:
-    settings, job = site.connection.settings, site.connection.job
+def _missing_table(site: Site) -> JobContext:
+    settings, job = site.context.settings, site.context.job
     outputs = {**job.outputs, "totals": job.outputs["output"]}
     paths = {**settings.outputs, "totals": f"{settings.output}-totals"}
     settings = replace(settings, outputs=paths)
-    return replace(site.connection, settings=settings, job=replace(job, outputs=outputs))
+    return replace(site.context, settings=settings, job=replace(job, outputs=outputs))
 
 
-def _other_partitions(site: Site) -> Connection:
+def _other_partitions(site: Site) -> JobContext:
     """The state of the running version is in two partitions, as its last batch was planned."""
-    settings, job = site.connection.settings, site.connection.job
+    settings, job = site.context.settings, site.context.job
     planned = offsets_text([{0: 7}], job.shuffle_partitions)
-    write(site.connection.client, f"{settings.checkpoint}/1/offsets/0", planned)
-    return replace(site.connection, job=replace(job, shuffle_partitions=3))
+    write(site.context.client, f"{settings.checkpoint}/1/offsets/0", planned)
+    return replace(site.context, job=replace(job, shuffle_partitions=3))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("connection", "change", "said"),
+    ("context", "change", "said"),
     [
         ("map", _new_queue, "would be new to the job: the running version could not come back"),
         ("map", _other_output, "stop the job, run `migrate`"),
@@ -359,14 +357,14 @@ def _other_partitions(site: Site) -> Connection:
         ("map", _missing_table, "-totals: missing"),
         ("window", _other_partitions, "the job's shuffle_partitions is 3"),
     ],
-    indirect=["connection"],
+    indirect=["context"],
 )
 def test_a_version_that_the_former_could_not_follow_is_refused_first(
-    site: Site, change: Callable[[Site], Connection], said: str
+    site: Site, change: Callable[[Site], JobContext], said: str
 ) -> None:
     site.submit()
     first = site.runs()
-    site.at("c2", "works").connection = change(site)
+    site.at("c2", "works").context = change(site)
     text = refusal(site.replace)
     assert "nothing was started" in text
     assert said in text
@@ -375,7 +373,7 @@ def test_a_version_that_the_former_could_not_follow_is_refused_first(
 
 
 def ended_already(site: Site, id_: str) -> bool:
-    found = operation.get(site.connection.client, id_)
+    found = operation.get(site.context.client, id_)
     return found is None or found.is_final
 
 
@@ -383,7 +381,7 @@ def ended_already(site: Site, id_: str) -> bool:
 def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> None:
     site.submit()
     first = site.runs()
-    site.connection.client.remove("//tmp/main.py")
+    site.context.client.remove("//tmp/main.py")
     text = refusal(site.at("c2", "works").replace)
     assert "could not come back: its file //tmp/main.py is gone" in text
     assert site.runs().id == first.id
@@ -393,7 +391,7 @@ def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> Non
 def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
     from ytstream.recovery.lock import InstanceLock
 
-    lock = InstanceLock(site.connection.client, site.connection.settings.consumer)
+    lock = InstanceLock(site.context.client, site.context.settings.consumer)
     lock.acquire(print)
     try:
         assert "the job runs already: process" in refusal(site.replace)
@@ -403,7 +401,7 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
 
 @pytest.mark.slow
 def test_two_replacements_at_once_are_one(site: Site) -> None:
-    with replacement._only(site.connection):
+    with replacement._only(site.context):
         text = refusal(site.replace)
     assert text.startswith("another `submit --replace` of this job is at work: ")
 
@@ -470,7 +468,7 @@ def _killed_and_repeated(
     kept = [
         one
         for one in site.versions.all()
-        if not version_history.now(site.connection.client, one).ended
+        if not version_history.now(site.context.client, one).ended
     ]
     assert [one.operation for one in kept] == [site.runs().id]
     assert kept[0].state == WORKS

@@ -27,7 +27,7 @@ from tests.support.helpers import refusal, unconnected
 from tests.support.operation_steps import (
     ME,
     _of_the_template,
-    connection,
+    context,
     ended,
     eventually,
     plan_of,
@@ -36,7 +36,7 @@ from tests.support.operation_steps import (
 from ytstream.cluster import abort_own_operation, operation
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import JobError, SupersededError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.provisioning import permissions
@@ -51,40 +51,40 @@ from ytstream_tools.submitting import submission as submitting
 from ytstream_tools.submitting.first_batch import Wait
 from ytstream_tools.submitting.launch_plan import LaunchPlan
 
-__all__ = ["_of_the_template", "connection", "running"]
+__all__ = ["_of_the_template", "context", "running"]
 
 MODULE = launch_plan.ATTEMPT.with_name("attempt.py")
 
 
-def start(connection: Connection, script: str, *, executors: str | None = None, **spec: Any) -> str:
+def start(context: JobContext, script: str, *, executors: str | None = None, **spec: Any) -> str:
     """Start an operation as SPYT would, with this shell script as the driver."""
-    note = {operation.NOTE: {"ledger": connection.settings.ledger, "version": "1", "commit": "c"}}
+    note = {operation.NOTE: {"ledger": context.settings.ledger, "version": "1", "commit": "c"}}
     if executors is not None:
         note["description"] = {"Executors operation ID": executors}
     given = {
         "tasks": {"driver": {"command": script, "job_count": 1}},
-        "alias": connection.settings.alias,
+        "alias": context.settings.alias,
         "annotations": note,
         "max_failed_job_count": 10_000,
         **spec,
     }
     parameters = {"operation_type": "vanilla", "spec": given}
     answer = make_formatted_request(
-        "start_operation", parameters, format=None, client=connection.client
+        "start_operation", parameters, format=None, client=context.client
     )
     return str(answer["operation_id"])
 
 
-def waiting(connection: Connection, id_: str, **given: Any) -> tuple[Wait, list[str]]:
+def waiting(context: JobContext, id_: str, **given: Any) -> tuple[Wait, list[str]]:
     """Return a wait for the first batch, and what it says."""
     said: list[str] = []
-    wait = Wait(connection, id_, 0, said.append, **given)
+    wait = Wait(context, id_, 0, said.append, **given)
     return wait, said
 
 
-def problems(connection: Connection, folder: Path) -> str:
+def problems(context: JobContext, folder: Path) -> str:
     """Return everything that a look finds, except what is of this test's repository."""
-    return refusal(lambda: preflight.look(plan_of(connection, folder), launch_checks.LOOKS))
+    return refusal(lambda: preflight.look(plan_of(context, folder), launch_checks.LOOKS))
 
 
 # The command
@@ -236,8 +236,8 @@ def test_the_shipped_configuration_is_resolved(
     own.write_text('extends = "production.toml"\npool = "b"\n[submit]\nexecutor_memory = "8g"\n')
     assert toml_file.read(own).origins["submit.executors"] == base
     assert toml_file.read(own).origins["pool"] == own
-    made = replace(made, connection=replace(
-        made.connection, settings=replace(made.settings, proxy="127.0.0.1:5")))  # fmt: skip
+    made = replace(made, context=replace(
+        made.context, settings=replace(made.settings, proxy="127.0.0.1:5")))  # fmt: skip
     launch_plan.build(made, own)
     from ytstream.settings.job_settings import load
 
@@ -272,9 +272,9 @@ def test_imports_are_left_to_the_nodes_where_the_job_brings_packages() -> None:
 
 
 def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
-    connection: Connection, tmp_path: Path
+    context: JobContext, tmp_path: Path
 ) -> None:
-    preflight.look(plan_of(connection, tmp_path), launch_checks.LOOKS)
+    preflight.look(plan_of(context, tmp_path), launch_checks.LOOKS)
 
 
 def _remove(path: str) -> Callable[[Any], None]:
@@ -291,34 +291,32 @@ def _remove(path: str) -> Callable[[Any], None]:
     ],
 )
 def test_what_the_cluster_lacks_is_named_before_anything_is_uploaded(
-    connection: Connection, tmp_path: Path, change: Callable[[Any], None], said: str
+    context: JobContext, tmp_path: Path, change: Callable[[Any], None], said: str
 ) -> None:
     """Row 9."""
-    change(connection.client)
-    assert said in problems(connection, tmp_path)
+    change(context.client)
+    assert said in problems(context, tmp_path)
 
 
-def test_all_problems_come_at_once(connection: Connection, tmp_path: Path) -> None:
-    client: Any = connection.client
+def test_all_problems_come_at_once(context: JobContext, tmp_path: Path) -> None:
+    client: Any = context.client
     client.remove(f"{ME}/conf/global")
-    client.remove(connection.settings.output)
+    client.remove(context.settings.output)
     submit = Submit(python="python3.9", archive="gone.tar.gz", stderr_table="//home/none")
-    text = problems(
-        replace(connection, settings=replace(connection.settings, submit=submit)), tmp_path
-    )
+    text = problems(replace(context, settings=replace(context.settings, submit=submit)), tmp_path)
     assert "since 5 things must be corrected first" in text
     for said in ("conf/global is missing", "'python3.9' is too old", "gone.tar.gz is not there",
                  "output: missing", "yt create table //home/none"):  # fmt: skip
-        assert said in text.replace(connection.settings.output, "output") or said in text
+        assert said in text.replace(context.settings.output, "output") or said in text
 
 
-def test_each_right_that_is_missing_is_named(connection: Connection, tmp_path: Path) -> None:
+def test_each_right_that_is_missing_is_named(context: JobContext, tmp_path: Path) -> None:
     """The list is that of `check --permissions`, and what a submit needs besides."""
-    client: Any = connection.client
+    client: Any = context.client
     settings = replace(
-        connection.settings,
+        context.settings,
         account="default",
-        submit=Submit(stderr_table=f"{connection.settings.ledger}-stderr"),
+        submit=Submit(stderr_table=f"{context.settings.ledger}-stderr"),
     )
     client.create("table", settings.submit.stderr_table)
     answer = type(client).check_permission
@@ -337,9 +335,9 @@ def test_each_right_that_is_missing_is_named(connection: Connection, tmp_path: P
             return answer(client, user, permission, at)
 
     denying: Any = Denying()
-    made = plan_of(replace(connection, client=denying, settings=settings), tmp_path)
-    wanted = permissions.of_submit(connection.job, settings)
-    assert {*permissions.rights(permissions.JOB, connection.job, settings)} < {*wanted}
+    made = plan_of(replace(context, client=denying, settings=settings), tmp_path)
+    wanted = permissions.of_submit(context.job, settings)
+    assert {*permissions.rights(permissions.JOB, context.job, settings)} < {*wanted}
     assert {"//home/spark/conf/global", settings.submit.stderr_table} <= {
         one.path for one in wanted
     }
@@ -352,75 +350,74 @@ def test_each_right_that_is_missing_is_named(connection: Connection, tmp_path: P
 
 
 def test_a_token_that_is_refused_is_named_before_anything_is_looked_at(
-    connection: Connection, running: minicluster.Running
+    context: JobContext, running: minicluster.Running
 ) -> None:
     error = {"code": 900, "message": "Token is expired"}
     running.client.faults.add(method="get", times=None, action="fail", error=error)
-    text = refusal(lambda: connect(connection.settings))
+    text = refusal(lambda: connect(context.settings))
     assert (
-        text
-        == f"{connection.settings.proxy} refuses the token: Token is expired\n  -> renew YT_TOKEN"
+        text == f"{context.settings.proxy} refuses the token: Token is expired\n  -> renew YT_TOKEN"
     )
 
 
-def test_a_pool_is_looked_for(connection: Connection, tmp_path: Path) -> None:
-    client: Any = connection.client
+def test_a_pool_is_looked_for(context: JobContext, tmp_path: Path) -> None:
+    client: Any = context.client
     client.create("map_node", "//sys/pool_trees/default/team/research", recursive=True,
                   ignore_existing=True)  # fmt: skip
     client.set("//sys/pool_trees/@default_tree", "default")
     client.set("//sys/pool_trees/default/team/research/@resource_limits", {"cpu": 2})
-    at = replace(connection, settings=replace(connection.settings, pool="reserch"))
+    at = replace(context, settings=replace(context.settings, pool="reserch"))
     assert "there is no pool 'reserch'\n  -> did you mean research?" in problems(at, tmp_path)
-    at = replace(connection, settings=replace(connection.settings, pool="research"))
+    at = replace(context, settings=replace(context.settings, pool="research"))
     assert "'research' has 2 cores, and the job takes 3" in problems(at, tmp_path)
 
 
-def test_a_full_quota_is_named(connection: Connection, tmp_path: Path) -> None:
-    client: Any = connection.client
+def test_a_full_quota_is_named(context: JobContext, tmp_path: Path) -> None:
+    client: Any = context.client
     client.create("account", attributes={
         "name": "full", "resource_limits": {"node_count": 0},
     })  # fmt: skip
-    at = replace(connection, settings=replace(connection.settings, account="full"))
+    at = replace(context, settings=replace(context.settings, account="full"))
     assert "the quota of the account 'full' is full: 1 of 0 node_count" in problems(at, tmp_path)
 
 
-def test_a_job_that_runs_is_not_started_again(connection: Connection, tmp_path: Path) -> None:
-    id_ = start(connection, "sleep 100")
-    text = problems(replace(connection, config=Path("config/staging.toml")), tmp_path)
+def test_a_job_that_runs_is_not_started_again(context: JobContext, tmp_path: Path) -> None:
+    id_ = start(context, "sleep 100")
+    text = problems(replace(context, config=Path("config/staging.toml")), tmp_path)
     assert f"the job runs already: operation {id_}, version 1, commit c" in text
     # Without it, make would ask the cluster of config/local.toml.
     assert "`make stop CONFIG=config/staging.toml` first; it waits for the end" in text
 
 
-def test_an_alias_of_another_job_is_named(connection: Connection, tmp_path: Path) -> None:
-    id_ = start(connection, "sleep 100", annotations={})
+def test_an_alias_of_another_job_is_named(context: JobContext, tmp_path: Path) -> None:
+    id_ = start(context, "sleep 100", annotations={})
     assert f"belongs to operation {id_} of root, which is another job's" in problems(
-        connection, tmp_path
+        context, tmp_path
     )
 
 
 def test_a_job_that_runs_elsewhere_is_found_by_its_lock(
-    connection: Connection, tmp_path: Path
+    context: JobContext, tmp_path: Path
 ) -> None:
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     try:
-        assert "the job runs already: process" in problems(connection, tmp_path)
+        assert "the job runs already: process" in problems(context, tmp_path)
     finally:
         lock.release()
 
 
 def test_the_lock_of_an_operation_that_has_ended_keeps_nothing_from_starting(
-    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver leaves it behind whose executors' operation was completed; it expires."""
-    id_ = start(connection, "exit 1", max_failed_job_count=1)
-    ended(connection, id_)
+    id_ = start(context, "exit 1", max_failed_job_count=1)
+    ended(context, id_)
     monkeypatch.setenv("YT_OPERATION_ID", id_)
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     try:
-        preflight.look(plan_of(connection, tmp_path), launch_checks.LOOKS)
+        preflight.look(plan_of(context, tmp_path), launch_checks.LOOKS)
     finally:
         lock.release()
 
@@ -428,56 +425,56 @@ def test_the_lock_of_an_operation_that_has_ended_keeps_nothing_from_starting(
 # Waiting
 
 
-def _batch(connection: Connection, kind: str) -> None:
+def _batch(context: JobContext, kind: str) -> None:
     row = ledger_rows.look_row(1)
     if kind == "batch":
         row = {**row, "kind": "batch", "number": 1, "batch": 0, "rows_read": 7, "started": 1}
-    connection.client.insert_rows(connection.settings.ledger, [row])
+    context.client.insert_rows(context.settings.ledger, [row])
 
 
-def test_a_submit_returns_with_the_first_batch(connection: Connection) -> None:
-    id_ = start(connection, "sleep 100")
-    wait, said = waiting(connection, id_, pause=lambda _: _batch(connection, "batch"))
+def test_a_submit_returns_with_the_first_batch(context: JobContext) -> None:
+    id_ = start(context, "sleep 100")
+    wait, said = waiting(context, id_, pause=lambda _: _batch(context, "batch"))
     assert wait.first_batch() == "the first batch is in the ledger: 1-0, 7 rows read"
     assert said  # progress
 
 
-def test_a_batch_of_a_former_epoch_is_none(connection: Connection) -> None:
-    _batch(connection, "batch")
-    wait, _ = waiting(connection, start(connection, "sleep 100"))
+def test_a_batch_of_a_former_epoch_is_none(context: JobContext) -> None:
+    _batch(context, "batch")
+    wait, _ = waiting(context, start(context, "sleep 100"))
     wait = replace(wait, epoch=1, clock=iter([0.0, *[1e6] * 9]).__next__)
     with pytest.raises(JobError, match="no batch within"):
         wait.first_batch()
 
 
-def test_a_first_look_counts_once_an_executor_runs(connection: Connection) -> None:
-    _batch(connection, "look")
-    id_ = start(connection, "sleep 100")
-    wait, said = waiting(connection, id_, clock=iter([0.0, *[1e6] * 9]).__next__)
+def test_a_first_look_counts_once_an_executor_runs(context: JobContext) -> None:
+    _batch(context, "look")
+    id_ = start(context, "sleep 100")
+    wait, said = waiting(context, id_, clock=iter([0.0, *[1e6] * 9]).__next__)
     with pytest.raises(JobError, match="no batch within"):
         wait.first_batch()
-    connection.client.abort_operation(id_, message="next")
-    executors = start(connection, "sleep 100", alias="*executors")
-    id_ = start(connection, "sleep 100", executors=executors)
-    wait, said = waiting(connection, id_)
+    context.client.abort_operation(id_, message="next")
+    executors = start(context, "sleep 100", alias="*executors")
+    id_ = start(context, "sleep 100", executors=executors)
+    wait, said = waiting(context, id_)
     assert wait.first_batch() == "the job runs, and there is nothing to read yet"
     assert said == [] or "wait" in said[-1]
 
 
-def test_a_driver_that_fails_first_ends_the_submit_with_its_stderr(connection: Connection) -> None:
+def test_a_driver_that_fails_first_ends_the_submit_with_its_stderr(context: JobContext) -> None:
     """An import that fails on the node, for example."""
-    id_ = start(connection, "echo 'ModuleNotFoundError: no rich' >&2; exit 1")
-    wait, _ = waiting(connection, id_)
+    id_ = start(context, "echo 'ModuleNotFoundError: no rich' >&2; exit 1")
+    wait, _ = waiting(context, id_)
     text = refusal(wait.first_batch)
     assert "the driver did not come to its first batch: " in text
     assert "ModuleNotFoundError: no rich" in text
 
 
-def test_a_job_that_ends_itself_gives_its_reason(connection: Connection) -> None:
-    id_ = start(connection, "sleep 100")
-    token = {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
+def test_a_job_that_ends_itself_gives_its_reason(context: JobContext) -> None:
+    id_ = start(context, "sleep 100")
+    token = {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": context.settings.proxy}
     abort_own_operation.end(JobError("this processing needs pandas"), None, token)
-    wait, _ = waiting(connection, id_)
+    wait, _ = waiting(context, id_)
     first = refusal(wait.first_batch).splitlines()[0]
     assert first.endswith(
         "its operation is aborted: the job has ended itself: this processing needs pandas"
@@ -485,17 +482,17 @@ def test_a_job_that_ends_itself_gives_its_reason(connection: Connection) -> None
 
 
 def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
-    connection: Connection, running: minicluster.Running
+    context: JobContext, running: minicluster.Running
 ) -> None:
-    id_ = start(connection, "sleep 100")
+    id_ = start(context, "sleep 100")
     fault = running.client.faults.add(method="get_operation", times=None, action="fail",
                                       error={"code": 105, "message": "away"})  # fmt: skip
 
     def back(_: float) -> None:
         running.client.faults.remove(fault)
-        _batch(connection, "batch")
+        _batch(context, "batch")
 
-    wait, said = waiting(connection, id_, pause=back)
+    wait, said = waiting(context, id_, pause=back)
     assert "the first batch" in wait.first_batch()
     assert "does not answer" in said[0]
 
@@ -516,8 +513,8 @@ def _fake(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let every plan be one of a repository in this folder."""
 
-    def planned(connection: Connection, config: Path, words: Any) -> LaunchPlan:
-        return plan_of(connection, tmp_path, *words)
+    def planned(context: JobContext, config: Path, words: Any) -> LaunchPlan:
+        return plan_of(context, tmp_path, *words)
 
     def build(made: LaunchPlan, config: Path) -> None:
         made.config.touch()
@@ -529,40 +526,40 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_driver_that_fails_leaves_nothing_running(
-    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executors = start(connection, "sleep 100", alias="*executors")
-    id_ = start(connection, "exit 1", executors=executors, alias="*other")
+    executors = start(context, "sleep 100", alias="*executors")
+    id_ = start(context, "exit 1", executors=executors, alias="*other")
     _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
     said: list[str] = []
     text = refusal(
-        lambda: submitting.submit(connection, Path("c.toml"), (), said.append, launch_checks.LOOKS)
+        lambda: submitting.submit(context, Path("c.toml"), (), said.append, launch_checks.LOOKS)
     )
     assert f"ended: the driver's operation {id_}" in text
     states = {found["id"]: found["state"]
-              for found in connection.client.list_operations(limit=100)["operations"]}  # fmt: skip
+              for found in context.client.list_operations(limit=100)["operations"]}  # fmt: skip
     assert (states[id_], states[executors]) == ("aborted", "aborted")
     assert any(id_ in line for line in said)
 
 
 def test_executors_that_never_come_end_the_submit(
-    connection: Connection,
+    context: JobContext,
     running: minicluster.Running,
     repository: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A pool without resources: the driver got the last of them."""
-    client: Any = connection.client
-    id_ = start(connection, "sleep 100", alias="*other", annotations={})
+    client: Any = context.client
+    id_ = start(context, "sleep 100", alias="*other", annotations={})
     eventually(lambda: [run.state for run in operation.runs(client, id_)] == ["running"])
     running.client.operations.set_start_delay(1_000)
     try:
-        executors = start(connection, "sleep 100", alias="*executors", annotations={})
+        executors = start(context, "sleep 100", alias="*executors", annotations={})
         description = {"Executors operation ID": executors}
         client.update_operation_parameters(id_, {"annotations": {"description": description}})
         _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
-        submit = replace(connection.settings.submit, wait_seconds=0.2)
-        hasty = replace(connection, settings=replace(connection.settings, submit=submit))
+        submit = replace(context.settings.submit, wait_seconds=0.2)
+        hasty = replace(context, settings=replace(context.settings, submit=submit))
         said: list[str] = []
         text = refusal(
             lambda: submitting.submit(hasty, Path("c.toml"), (), said.append, launch_checks.LOOKS)
@@ -577,12 +574,12 @@ def test_executors_that_never_come_end_the_submit(
         f"ended: the driver's operation {id_}",
         f"ended: the executors's operation {executors}",
     ]
-    assert ended(connection, id_).is_final
-    assert ended(connection, executors).is_final
+    assert ended(context, id_).is_final
+    assert ended(context, executors).is_final
 
 
 def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
-    connection: Connection,
+    context: JobContext,
     running: minicluster.Running,
     repository: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -600,35 +597,35 @@ def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
 
     monkeypatch.setattr(submitting, "_hand_over", away)
     text = refusal(
-        lambda: submitting.submit(connection, Path("c.toml"), (), print, launch_checks.LOOKS)
+        lambda: submitting.submit(context, Path("c.toml"), (), print, launch_checks.LOOKS)
     )
     faults.clear()
     first, second, *_ = text.splitlines()
     assert first == "spark-submit failed: java.io.IOException: Connection refused"
     assert second.startswith("what may have been started could not be ended: cannot reach the ")
     assert "end it by `make stop CONFIG=" in second
-    running_now = connection.client.list_operations(limit=100)["operations"]
+    running_now = context.client.list_operations(limit=100)["operations"]
     assert [one["id"] for one in running_now if one["state"] not in operation.FINAL] == []
 
 
 @pytest.mark.spark
 def test_spark_submit_itself_says_that_a_proxy_went_away_while_it_uploads(
-    connection: Connection, running: minicluster.Running, repository: Path
+    context: JobContext, running: minicluster.Running, repository: Path
 ) -> None:
     running.client.faults.add(method="WriteFile", times=None, action="hang_up")
     text = refusal(
-        lambda: submitting.submit(connection, Path("c.toml"), (), print, launch_checks.LOOKS)
+        lambda: submitting.submit(context, Path("c.toml"), (), print, launch_checks.LOOKS)
     )
     first, second = text.splitlines()
     assert first.startswith("spark-submit failed: ")
     assert "no reason" not in first
     assert "the whole log is" in second
-    found = connection.client.list_operations(limit=100)["operations"]
+    found = context.client.list_operations(limit=100)["operations"]
     assert [one["id"] for one in found if one["state"] not in operation.FINAL] == []
 
 
 def test_a_spec_that_the_cluster_refuses_is_one_line(
-    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = (
         "26/11/23 WARN x\nException in thread main java.util.concurrent.CompletionException: "
@@ -637,16 +634,16 @@ def test_a_spec_that_the_cluster_refuses_is_one_line(
     )
     _fake(monkeypatch, f"import sys; sys.stderr.write({trace!r}); sys.exit(1)")
     text = refusal(
-        lambda: submitting.submit(connection, Path("c.toml"), (), print, launch_checks.LOOKS)
+        lambda: submitting.submit(context, Path("c.toml"), (), print, launch_checks.LOOKS)
     )
     assert text.splitlines()[0] == 'spark-submit failed: Pool "a" is forbidden'
-    assert not connection.client.list_operations(limit=100)["operations"] or "ended" not in text
+    assert not context.client.list_operations(limit=100)["operations"] or "ended" not in text
 
 
 def test_an_interrupted_submit_says_what_runs(
-    connection: Connection, repository: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = start(connection, "sleep 100", alias="*other")
+    id_ = start(context, "sleep 100", alias="*other")
     _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
 
     def interrupt(_: Wait) -> str:
@@ -654,7 +651,7 @@ def test_an_interrupted_submit_says_what_runs(
 
     monkeypatch.setattr(Wait, "first_batch", interrupt)
     said: list[str] = []
-    named = replace(connection, config=Path("config/production.toml"))
+    named = replace(context, config=Path("config/production.toml"))
     with pytest.raises(KeyboardInterrupt):
         submitting.submit(named, Path("c.toml"), (), said.append, launch_checks.LOOKS)
     assert said[-1].startswith(f"interrupted: operation {id_} runs on")
@@ -664,12 +661,12 @@ def test_an_interrupted_submit_says_what_runs(
 # Logs, status, stop
 
 
-def test_logs_show_the_newest_attempt_and_the_executors(connection: Connection) -> None:
-    executors = start(connection, "echo executed >&2; sleep 100", alias="*executors")
-    id_ = start(connection, "echo drove >&2; sleep 100", executors=executors)
+def test_logs_show_the_newest_attempt_and_the_executors(context: JobContext) -> None:
+    executors = start(context, "echo executed >&2; sleep 100", alias="*executors")
+    id_ = start(context, "echo drove >&2; sleep 100", executors=executors)
     text = eventually(
         lambda: (
-            (said := "\n".join(operation_logs.logs(connection)))
+            (said := "\n".join(operation_logs.logs(context)))
             and "drove" in said
             and "executed" in said
             and said
@@ -677,16 +674,16 @@ def test_logs_show_the_newest_attempt_and_the_executors(connection: Connection) 
     )
     assert "=== driver, job " in text
     assert "=== executor 0, job " in text
-    connection.client.abort_operation(id_, message="enough")
-    lines = list(operation_logs.follow(connection))
+    context.client.abort_operation(id_, message="enough")
+    lines = list(operation_logs.follow(context))
     assert lines[-1] == f"=== operation {id_} is aborted: enough"
 
 
-def test_followed_logs_are_of_executors_too(connection: Connection) -> None:
+def test_followed_logs_are_of_executors_too(context: JobContext) -> None:
     """Also of an executor that came later, and no line twice."""
-    executors = start(connection, "echo e1 >&2; sleep 100", alias="*executors")
-    id_ = start(connection, "echo d1 >&2; sleep 100", executors=executors)
-    client: Any = connection.client
+    executors = start(context, "echo e1 >&2; sleep 100", alias="*executors")
+    id_ = start(context, "echo d1 >&2; sleep 100", executors=executors)
+    client: Any = context.client
     said: list[str] = []
 
     def lines_of(*wanted: str) -> bool:
@@ -700,7 +697,7 @@ def test_followed_logs_are_of_executors_too(connection: Connection) -> None:
         elif said.count("e1") == 2:
             client.abort_operation(id_, message="enough")
 
-    for line in operation_logs.follow(connection, pause):
+    for line in operation_logs.follow(context, pause):
         said.append(line)
     assert [line for line in said if not line.startswith("===")].count("d1") == 1
     assert said.count("e1") == 2
@@ -716,75 +713,75 @@ def test_added_lines_survive_a_cut_in_the_middle() -> None:
     assert operation_logs.added("a\nb\n", "x\nb\nc\n") == ["c"]  # YTsaurus has dropped lines
 
 
-def test_the_operation_is_found_by_the_ledgers_owner(connection: Connection) -> None:
-    id_ = start(connection, "sleep 100", alias="*by hand", annotations={})
+def test_the_operation_is_found_by_the_ledgers_owner(context: JobContext) -> None:
+    id_ = start(context, "sleep 100", alias="*by hand", annotations={})
     head = Head(1, f"process 1 on node, operation {id_}, abc", None)
-    connection.client.insert_rows(connection.settings.ledger, [ledger_rows.head_row(head)])
-    assert operation_logs.job_operation(connection).id == id_
+    context.client.insert_rows(context.settings.ledger, [ledger_rows.head_row(head)])
+    assert operation_logs.job_operation(context).id == id_
 
 
-def test_without_an_operation_logs_say_so(connection: Connection) -> None:
-    assert "no operation of this job" in refusal(lambda: operation_logs.job_operation(connection))
+def test_without_an_operation_logs_say_so(context: JobContext) -> None:
+    assert "no operation of this job" in refusal(lambda: operation_logs.job_operation(context))
 
 
-def test_status_shows_the_operation(connection: Connection) -> None:
-    id_ = start(connection, "sleep 100")
-    text = status_text.status(connection)
+def test_status_shows_the_operation(context: JobContext) -> None:
+    id_ = start(context, "sleep 100")
+    text = status_text.status(context)
     assert re.search(
         rf"^operation {id_}: running since \S+ \S+ UTC; 1 attempt, 0 failed$", text, re.M
     )
     assert re.search(r"^alias \*\S+, version 1, commit c$", text, re.M)
 
 
-def test_stop_ends_an_operation_between_two_attempts(connection: Connection) -> None:
+def test_stop_ends_an_operation_between_two_attempts(context: JobContext) -> None:
     """No process holds the lock, and YTsaurus would start the next one."""
-    id_ = start(connection, "sleep 100")
-    assert f"ended: the driver's operation {id_}" in stop_request.stop(connection, print)
-    found = operation.get(connection.client, id_)
+    id_ = start(context, "sleep 100")
+    assert f"ended: the driver's operation {id_}" in stop_request.stop(context, print)
+    found = operation.get(context.client, id_)
     assert found is not None
     assert (found.state, found.error) == ("aborted", "`stop` was called")
 
 
-def test_only_what_runs_is_ended(connection: Connection) -> None:
+def test_only_what_runs_is_ended(context: JobContext) -> None:
     """A job that has ended itself is not said to be ended by the submit."""
-    found = ended(connection, start(connection, "exit 1", max_failed_job_count=1))
-    assert [*operation.abort(connection.client, found, "a test")] == []
+    found = ended(context, start(context, "exit 1", max_failed_job_count=1))
+    assert [*operation.abort(context.client, found, "a test")] == []
 
 
 # A job that ends its own operation
 
 
-def _environment(connection: Connection, id_: str) -> dict[str, str]:
-    return {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": connection.settings.proxy}
+def _environment(context: JobContext, id_: str) -> dict[str, str]:
+    return {"YT_OPERATION_ID": id_, "YTSTREAM_PROXY": context.settings.proxy}
 
 
-def test_a_superseded_driver_ends_its_own_operation(connection: Connection) -> None:
+def test_a_superseded_driver_ends_its_own_operation(context: JobContext) -> None:
     """Row 4: its exit code 3 is lost, and YTsaurus would start it again."""
-    id_ = start(connection, "sleep 100")
+    id_ = start(context, "sleep 100")
     by = "process 2 on b, operation 1-2-3-4, abc"
-    abort_own_operation.end(SupersededError("another", "", by), None, _environment(connection, id_))
-    found = operation.get(connection.client, id_)
+    abort_own_operation.end(SupersededError("another", "", by), None, _environment(context, id_))
+    found = operation.get(context.client, id_)
     assert found is not None
     assert found.is_final
 
 
-def test_an_attempt_that_a_later_one_has_superseded_leaves_it_alone(connection: Connection) -> None:
+def test_an_attempt_that_a_later_one_has_superseded_leaves_it_alone(context: JobContext) -> None:
     """Of a node that was cut off: the later one is of the same operation."""
-    id_ = start(connection, "sleep 100")
+    id_ = start(context, "sleep 100")
     by = f"process 2 on b, operation {id_}, abc"
-    abort_own_operation.end(SupersededError("another", "", by), None, _environment(connection, id_))
-    found = operation.get(connection.client, id_)
+    abort_own_operation.end(SupersededError("another", "", by), None, _environment(context, id_))
+    found = operation.get(context.client, id_)
     assert found is not None
     assert not found.is_final
 
 
 def test_an_attempt_takes_the_lock_from_the_one_before(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one may live on a node that is cut off, and ping for ever."""
     monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
-    first = InstanceLock(connection.client, connection.settings.consumer)
-    second = InstanceLock(connection.client, connection.settings.consumer)
+    first = InstanceLock(context.client, context.settings.consumer)
+    second = InstanceLock(context.client, context.settings.consumer)
     first.acquire(print)
     said: list[str] = []
     second.acquire(said.append)
@@ -798,12 +795,12 @@ def test_an_attempt_takes_the_lock_from_the_one_before(
 # The pause before an attempt
 
 
-def _attempt(connection: Connection, tmp_path: Path, **environment: str) -> str:
+def _attempt(context: JobContext, tmp_path: Path, **environment: str) -> str:
     """Return the command of a driver whose first bash reads attempt.sh."""
     (tmp_path / "attempt.sh").write_text(launch_plan.ATTEMPT.read_text())
     with ZipFile(tmp_path / "attempt.zip", "w") as package:
         package.write(MODULE, f"{launch_plan.ATTEMPT_MODULE}/attempt.py")
-    given = {"BASH_ENV": "./attempt.sh", "YTSTREAM_PROXY": connection.settings.proxy,
+    given = {"BASH_ENV": "./attempt.sh", "YTSTREAM_PROXY": context.settings.proxy,
              "YTSTREAM_PYTHON": sys.executable, "YT_SECURE_VAULT_YT_TOKEN": "t",
              "YTSTREAM_ATTEMPT": f"./attempt.zip/{launch_plan.ATTEMPT_MODULE}",
              **environment}  # fmt: skip
@@ -812,24 +809,22 @@ def _attempt(connection: Connection, tmp_path: Path, **environment: str) -> str:
     return f"cp {shlex.quote(str(tmp_path))}/attempt.* . && {inner} >&2"
 
 
-def _said(connection: Connection, id_: str) -> str:
-    ended(connection, id_)
-    (run,) = operation.runs(connection.client, id_)
-    return operation.stderr(connection.client, id_, run.id)
+def _said(context: JobContext, id_: str) -> str:
+    ended(context, id_)
+    (run,) = operation.runs(context.client, id_)
+    return operation.stderr(context.client, id_, run.id)
 
 
-def test_a_first_attempt_begins_at_once(connection: Connection, tmp_path: Path) -> None:
-    id_ = start(connection, _attempt(connection, tmp_path))
-    assert _said(connection, id_) == "begun\ninner\n"
+def test_a_first_attempt_begins_at_once(context: JobContext, tmp_path: Path) -> None:
+    id_ = start(context, _attempt(context, tmp_path))
+    assert _said(context, id_) == "begun\ninner\n"
 
 
-def test_a_python_that_is_not_there_ends_the_operation(
-    connection: Connection, tmp_path: Path
-) -> None:
+def test_a_python_that_is_not_there_ends_the_operation(context: JobContext, tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    driver = _attempt(connection, tmp_path, YTSTREAM_PYTHON="python3.99", PATH=path)
-    id_ = start(connection, driver)
-    found = ended(connection, id_)
+    driver = _attempt(context, tmp_path, YTSTREAM_PYTHON="python3.99", PATH=path)
+    id_ = start(context, driver)
+    found = ended(context, id_)
     assert "there is no python3.99 on this node" in found.error
 
 
@@ -912,40 +907,40 @@ def test_the_pause_is_for_any_python_that_a_node_may_have() -> None:
     ],
 )
 def test_words_that_cannot_be_are_refused_by_name(
-    connection: Connection, tmp_path: Path, words: tuple[str, ...], said: str
+    context: JobContext, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     def call() -> None:
-        spark_submit.command(plan_of(connection, tmp_path, *words), tmp_path / "id")
+        spark_submit.command(plan_of(context, tmp_path, *words), tmp_path / "id")
 
     assert said in refusal(call)
 
 
-def test_a_size_under_spark_is_looked_at_as_one_under_submit(connection: Connection) -> None:
-    settings = replace(connection.settings, spark={"spark.executor.instances": "0"})
+def test_a_size_under_spark_is_looked_at_as_one_under_submit(context: JobContext) -> None:
+    settings = replace(context.settings, spark={"spark.executor.instances": "0"})
     said = "[spark] spark.executor.instances = '0': wanted a whole number from 1"
     assert said in refusal(lambda: sizes_of(settings))
 
 
 def test_a_second_submit_of_a_repository_is_refused(
-    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = plan_of(connection, tmp_path)
+    made = plan_of(context, tmp_path)
     monkeypatch.setattr(launch_plan, "plan_of", lambda *_: made)
 
     def second() -> None:
-        submitting.submit(connection, tmp_path / "production.toml", (), print, launch_checks.LOOKS)
+        submitting.submit(context, tmp_path / "production.toml", (), print, launch_checks.LOOKS)
 
     with submitting._alone(made.folder):
         assert "another submit of this repository runs" in refusal(second)
 
 
 def test_an_interrupt_says_when_the_cluster_cannot_be_asked(
-    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: Any, **__: Any) -> None:
         raise OSError("connection refused")
 
-    made = plan_of(connection, tmp_path)
+    made = plan_of(context, tmp_path)
     assert submitting._interrupted(made, None) == "interrupted: nothing was started"
     monkeypatch.setattr(operation, "get", away)
     assert "whether anything was started is not known" in submitting._interrupted(made, None)
@@ -953,9 +948,9 @@ def test_an_interrupt_says_when_the_cluster_cannot_be_asked(
     assert undone.startswith("what may have been started could not be ended: ")
 
 
-def test_a_full_disk_is_not_taken_for_the_cluster(connection: Connection) -> None:
+def test_a_full_disk_is_not_taken_for_the_cluster(context: JobContext) -> None:
     def full() -> None:
-        with explained(connection.settings):
+        with explained(context.settings):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     assert "a file could not be written here: No space left on device" in refusal(full)

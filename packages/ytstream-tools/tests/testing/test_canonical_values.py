@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession, types
 
 from tests.support import all_types
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from ytstream import Column
 from ytstream.schema.columns import resolved
 from ytstream_tools.demo import demo_tables
@@ -26,13 +26,13 @@ from ytstream_tools.testing.unit_frames import counted_rows, events_frame
 
 @pytest.mark.spark
 def test_values_of_every_type_go_to_spark_and_back(
-    connection_of: ConnectionOf, spark: SparkSession
+    context_of: ContextOf, spark: SparkSession
 ) -> None:
     job = all_types.job("map")
-    connection = replace(connection_of("transactional", "map"), job=job)
+    context = replace(context_of("transactional", "map"), job=job)
     rows = [{**row, "at": all_types.START} for row in all_types.rows()]
-    result = events_frame(spark, connection, rows)
-    assert counted_rows(connection, result) == counted(rows, job.output_columns["output"])
+    result = events_frame(spark, context, rows)
+    assert counted_rows(context, result) == counted(rows, job.output_columns["output"])
 
 
 def test_a_local_time_keeps_which_of_two_equal_ones_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

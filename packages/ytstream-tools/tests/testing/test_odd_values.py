@@ -37,12 +37,12 @@ def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
     stream_of: StreamOf, tmp_path: Path
 ) -> None:
     stream = stream_of("transactional", "deduplicate")
-    job = stream.connection.job
+    job = stream.context.job
     optional = [replace(column, required=False) for column in job.output_columns["output"]]
     stream.redeclare(outputs={**job.outputs, "output": optional})
     row, other = stream.sample.make(2, seed=5)
     rows = [{**row, "event_id": None}] * 3 + [other] * 3
-    frames = stream_outputs(stream.spark, stream.connection, tmp_path, rows[:5], rows[5:])
+    frames = stream_outputs(stream.spark, stream.context, tmp_path, rows[:5], rows[5:])
     found = [row.event_id for row in frames["output"].collect()]
     assert (found.count(None), found.count(other["event_id"]), len(found)) == (3, 1, 4)
 
@@ -52,11 +52,11 @@ def test_the_hour_that_comes_twice_is_compared_exactly(
     stream_of: StreamOf, tmp_path: Path, in_berlin: None, processing: str
 ) -> None:
     stream = stream_of("transactional", processing)
-    connection, sample = stream.connection, stream.sample
+    context, sample = stream.context, stream.sample
     rows = sample.make(4_000, start_us=1_698_537_600_000_000)  # 2023-10-29, 2:00 for the first time
-    rows += sample.closing(connection.job, rows)[:1]
-    frames = stream_outputs(stream.spark, connection, tmp_path, rows)
-    assert_outputs(connection, sample, rows, frames)
+    rows += sample.closing(context.job, rows)[:1]
+    frames = stream_outputs(stream.spark, context, tmp_path, rows)
+    assert_outputs(context, sample, rows, frames)
 
 
 def test_a_null_key_joins_no_row_of_the_reference(stream_of: StreamOf, spark: SparkSession) -> None:
@@ -65,9 +65,9 @@ def test_a_null_key_joins_no_row_of_the_reference(stream_of: StreamOf, spark: Sp
     known = dict(stream.sample.reference[0])
     reference = [known, {**known, "auction": None, "category": "no auction's"}]
     bids = [{**row, "auction": None}, {**row, "auction": known["auction"]}]
-    result = stream.connection.job.transform(
-        events_frame(spark, stream.connection, bids),
-        reference_frame(spark, stream.connection, reference),
+    result = stream.context.job.transform(
+        events_frame(spark, stream.context, bids),
+        reference_frame(spark, stream.context, reference),
     )
     found = {row.auction: row.category for row in result.collect()}
     assert found == {None: None, known["auction"]: known["category"]}
@@ -77,10 +77,10 @@ def test_a_time_that_python_has_no_datetime_for_is_said(
     stream_of: StreamOf, spark: SparkSession
 ) -> None:
     stream = stream_of("transactional", "map")
-    connection, rows = stream.connection, stream.sample.make(2, seed=5)
-    result = connection.job.transform(events_frame(spark, connection, rows))
+    context, rows = stream.context, stream.sample.make(2, seed=5)
+    result = context.job.transform(events_frame(spark, context, rows))
     early = result.withColumn("date_time", F.expr("timestamp '0000-01-01 00:00:00'"))
-    wanted = stream.sample.wanted(connection.job, rows)
-    said = refusal(lambda: assert_rows(connection, early, wanted))
+    wanted = stream.sample.wanted(context.job, rows)
+    said = refusal(lambda: assert_rows(context, early, wanted))
     assert "'output' has a date or time that Python cannot show: year 0" in said
     assert "between 1970 and 2105" in said

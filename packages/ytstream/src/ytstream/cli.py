@@ -19,7 +19,7 @@ from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
 from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
-from .job import Connection, Job
+from .job import Job, JobContext
 from .provisioning import job_objects
 from .settings import environment
 from .settings.job_settings import DEFAULT_CONFIG, Settings, load
@@ -96,19 +96,19 @@ def _run(command: Command, job: Job, settings: Settings, given: argparse.Namespa
     if settings.accept:
         print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
     if command.without_cluster is not None:
-        unconnected = Connection(cast("Client", None), settings, job, guarantee_of(job))
+        unconnected = JobContext(cast("Client", None), settings, job, guarantee_of(job))
         code = command.without_cluster(unconnected, given)
         if code is not None:
             return code
     with explained(settings):
         client = connect(settings)
-        connection = Connection(client, settings, job, guarantee_of(job), given.config)
+        context = JobContext(client, settings, job, guarantee_of(job), given.config)
         if command.before is not None:
-            command.before(connection)
+            command.before(context)
         if command.tables is not Tables.NONE:
-            job_objects.require(connection, declared=command.tables is Tables.DECLARED)
+            job_objects.require(context, declared=command.tables is Tables.DECLARED)
         assert command.run is not None
-        return command.run(connection, given) or 0
+        return command.run(context, given) or 0
 
 
 def parser(package: str, known: Registry | None = None) -> argparse.ArgumentParser:

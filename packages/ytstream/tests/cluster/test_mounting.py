@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from minicluster.testing import Running
-from tests.support.helpers import ConnectionOf, StreamOf
+from tests.support.helpers import ContextOf, StreamOf
 from tests.support.supervised import supervised
 from ytstream import RestartableError, cli
 from ytstream.cluster.client import explained
@@ -20,7 +20,7 @@ from ytstream.commands import run
 from ytstream.commands.registry import Registry
 from ytstream.connector.tablet_transactions import Tablets, is_outage, is_unmounted
 from ytstream.errors import OutageError, UnmountedError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.log import RUNNING
 from ytstream.query import supervisor
@@ -95,72 +95,72 @@ def test_codes_of_other_failures(code: int) -> None:
 
 @pytest.mark.spark
 def test_a_mistake_in_a_call_of_the_client_is_counted_and_not_waited_for(
-    provisioned_of: ConnectionOf, tablets: Tablets
+    provisioned_of: ContextOf, tablets: Tablets
 ) -> None:
-    connection = provisioned_of("transactional")
-    own = replace(tablets, settings=connection.settings)
+    context = provisioned_of("transactional")
+    own = replace(tablets, settings=context.settings)
     wrong = [{"kind": 5}]
     with pytest.raises(RestartableError, match="Illegal value 5") as caught, own.transaction() as t:
-        t.modify(connection.settings.ledger, ledger_rows.COLUMNS, wrong)
+        t.modify(context.settings.ledger, ledger_rows.COLUMNS, wrong)
     assert not isinstance(caught.value, OutageError)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("code", CODES)
 def test_a_tablet_that_is_not_mounted_is_told_by_both_clients(
-    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, code: int
+    provisioned_of: ContextOf, tablets: Tablets, cluster: Running, code: int
 ) -> None:
-    connection = provisioned_of("transactional")
-    own = replace(tablets, settings=connection.settings)
+    context = provisioned_of("transactional")
+    own = replace(tablets, settings=context.settings)
     error = {"code": 1, "message": "outer", "inner_errors": [{"code": code, "message": "inner"}]}
     for method in ("SelectRows", "select_rows"):
         cluster.client.faults.add(method=method, times=None, action="fail", error=error)
-    path = connection.settings.ledger
+    path = context.settings.ledger
     with pytest.raises(UnmountedError, match="inner"), own.transaction() as transaction:
         transaction.select(f"* from [{path}]")
-    with pytest.raises(UnmountedError, match="inner"), explained(connection.settings):
-        list(connection.client.select_rows(f"* from [{path}]"))
+    with pytest.raises(UnmountedError, match="inner"), explained(context.settings):
+        list(context.client.select_rows(f"* from [{path}]"))
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["queue", "ledger", "consumer", "output"])
 def test_a_start_waits_and_raises_no_epoch(
-    provisioned_of: ConnectionOf, tablets: Tablets, name: str
+    provisioned_of: ContextOf, tablets: Tablets, name: str
 ) -> None:
-    connection = provisioned_of("transactional")
-    own = replace(tablets, settings=connection.settings)
-    epoch, _ = start.prepare(connection, own, Epoch())
-    path = _path(connection, name)
-    client: Any = connection.client
+    context = provisioned_of("transactional")
+    own = replace(tablets, settings=context.settings)
+    epoch, _ = start.prepare(context, own, Epoch())
+    path = _path(context, name)
+    client: Any = context.client
     client.unmount_table(path, sync=True)
-    runner = QueryRunner(connection, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
+    runner = QueryRunner(context, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
     with pytest.raises(UnmountedError, match=f"{path} is unmounted, run: yt mount-table {path}"):
         runner.run()
     assert runner.epoch == epoch
     client.mount_table(path, sync=True)
 
 
-def _path(connection: Connection, name: str) -> str:
-    settings = connection.settings
+def _path(context: JobContext, name: str) -> str:
+    settings = context.settings
     return settings.queues[0] if name == "queue" else str(getattr(settings, name))
 
 
 @pytest.mark.parametrize("is_operation", [True, False])
 def test_a_driver_that_ytsaurus_starts_again_waits_and_a_person_is_told_at_once(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
     is_operation: bool,
 ) -> None:
-    connection = provisioned_of("transactional")
-    client: Any = connection.client
-    path = connection.settings.ledger
-    ran: list[Connection] = []
+    context = provisioned_of("transactional")
+    client: Any = context.client
+    path = context.settings.ledger
+    ran: list[JobContext] = []
     monkeypatch.delenv("YT_OPERATION_ID", raising=False)
     if is_operation:
         monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
-    monkeypatch.setattr(cli, "load", lambda _: connection.settings)
+    monkeypatch.setattr(cli, "load", lambda _: context.settings)
     monkeypatch.setattr(cli, "connect", lambda _: client)
     command = replace(run.COMMAND, run=lambda found, _: ran.append(found))
     monkeypatch.setattr(cli, "registry", lambda: Registry({"run": command}, {}))
@@ -170,7 +170,7 @@ def test_a_driver_that_ytsaurus_starts_again_waits_and_a_person_is_told_at_once(
 
     monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     client.unmount_table(path, sync=True)
-    code = cli.run("bids", lambda: connection.job, ["run"])
+    code = cli.run("bids", lambda: context.job, ["run"])
     assert (code, len(ran)) == ((0, 1) if is_operation else (1, 0))
     assert ("is unmounted, run: yt mount-table" in caplog.text) == is_operation
     assert ("is unmounted\n  -> run `provision`" in capsys.readouterr().err) != is_operation
@@ -186,9 +186,9 @@ def test_a_running_job_outlives_the_unmount_of_a_table(
 ) -> None:
     caplog.set_level("INFO", logger="job")
     stream = stream_of(guarantee)
-    connection = stream.connection
+    context = stream.context
     client: Any = stream.client
-    path = _path(connection, name)
+    path = _path(context, name)
     with supervised(stream) as wait:
         wait(lambda: RUNNING in caplog.text)
         client.unmount_table(path, sync=True)
@@ -196,6 +196,6 @@ def test_a_running_job_outlives_the_unmount_of_a_table(
         said = f"{path} is unmounted, run: yt mount-table {path} --sync"
         wait(lambda: said in caplog.text)
         client.mount_table(path, sync=True)
-        wait(drained(connection))
+        wait(drained(context))
     assert "failure 1 of" not in caplog.text
     assert stream.is_exact() or guarantee == "at_least_once"

@@ -13,7 +13,7 @@ import pytest
 from yt import yson
 
 from minicluster.testing import Running
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from ytstream.cluster import resharding
 from ytstream.cluster.client import Client
 from ytstream.schema.columns import Column, resolved
@@ -71,10 +71,10 @@ def _run(command: str) -> None:
 
 @pytest.mark.slow
 def test_pasted_into_a_shell_the_commands_cut_at_these_very_keys(
-    client: Client, cluster: Running, connection_of: ConnectionOf, root: str
+    client: Client, cluster: Running, context_of: ContextOf, root: str
 ) -> None:
     """Quotes, bytes that are no text, numbers with a sign and without, and nulls."""
-    settings = connection_of("transactional").settings
+    settings = context_of("transactional").settings
     path = f"{root}/sorted"
     schema = table_schema(COLUMNS).to_yson_type()
     client.create("table", path, recursive=True, attributes={"dynamic": True, "schema": schema})
@@ -88,8 +88,8 @@ def test_pasted_into_a_shell_the_commands_cut_at_these_very_keys(
     assert client.get(f"{path}/@tablet_balancer_config") == config
 
 
-def test_an_ordered_table_is_cut_by_a_number(connection_of: ConnectionOf) -> None:
-    settings = connection_of("transactional").settings
+def test_an_ordered_table_is_cut_by_a_number(context_of: ContextOf) -> None:
+    settings = context_of("transactional").settings
     lines = resharding.by_count(settings, "//home/a table", 12).splitlines()
     assert [line.endswith(" &&") for line in lines] == [True, True, False]
     assert [shlex.split(line.removesuffix(" &&"))[3:] for line in lines] == [

@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from minicluster.testing import Running
 from tests.support import all_types
 from tests.support.examples import example, settings_of
-from tests.support.helpers import ON_STRIKE, ConnectionOf, StreamOf, adopt, another_process
+from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another_process
 from ytstream.connector import compiled, own
 from ytstream.connector.java import class_name, each
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.schema.string_values import canonical, is_string
 from ytstream.settings.job_settings import OWN, SPYT
@@ -44,7 +44,7 @@ def test_a_job_reads_with_the_connector_of_its_configuration(
     stream = stream_of("transactional")
     stream.send(100)
     with stream.running() as query:
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         leaves = each(query._jsq.streamingQuery().lastExecution().logical().collectLeaves())
         readers = {class_name(leaf.rdd()) for leaf in leaves if leaf.isStreaming()}
     assert readers == {"Ranges" if connector == OWN else "YtQueueRDD"}
@@ -52,11 +52,11 @@ def test_a_job_reads_with_the_connector_of_its_configuration(
 
 
 def test_both_write_equal_tables_of_random_values(
-    connection_of: ConnectionOf, spark: SparkSession, root: str
+    context_of: ContextOf, spark: SparkSession, root: str
 ) -> None:
     sent = _random_rows(random.Random(20_260_101), ROWS)
     tables = [
-        _through(connection_of("transactional"), spark, root, connector, sent)
+        _through(context_of("transactional"), spark, root, connector, sent)
         for connector in (OWN, SPYT)
     ]
     assert len(tables[0]) == ROWS
@@ -65,7 +65,7 @@ def test_both_write_equal_tables_of_random_values(
 
 
 def _through(
-    connection: Connection,
+    context: JobContext,
     spark: SparkSession,
     root: str,
     connector: str,
@@ -73,18 +73,18 @@ def _through(
 ) -> list[dict[str, Any]]:
     """Return the output of a job that passes on the rows, through that connector."""
     job = all_types.job("map")
-    settings = settings_of(job, f"{root}/{connector}", proxy=connection.settings.proxy)
+    settings = settings_of(job, f"{root}/{connector}", proxy=context.settings.proxy)
     settings = replace(settings, connector=connector)
-    connection = replace(connection, settings=settings, job=job)
-    job_objects.provision(connection)
-    adopt(spark, connection)
-    stream = Stream(connection, example("transactional", "map").sample, spark)
+    context = replace(context, settings=settings, job=job)
+    job_objects.provision(context)
+    adopt(spark, context)
+    stream = Stream(context, example("transactional", "map").sample, spark)
     stream.recover()
     with stream.running() as query:
         stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in rows]
-        connection.client.insert_rows(settings.queues[0], stamped)
-        wait(drained(connection), query)
-    found: list[dict[str, Any]] = list(connection.client.select_rows(f"* from [{settings.output}]"))
+        context.client.insert_rows(settings.queues[0], stamped)
+        wait(drained(context), query)
+    found: list[dict[str, Any]] = list(context.client.select_rows(f"* from [{settings.output}]"))
     return found
 
 
@@ -206,7 +206,7 @@ def test_a_write_that_fails_is_repeated_without_a_new_start(
         error=ON_STRIKE,
     )  # fmt: skip
     with stream.running() as query:
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
     assert cluster.client.faults.get(written).hits
     assert stream.is_exact()
 

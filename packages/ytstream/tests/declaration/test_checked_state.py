@@ -172,7 +172,7 @@ def replace_function(stream: Stream, monkeypatch: pytest.MonkeyPatch, body: str)
     made: dict[str, Any] = {"pd": pd, "random": random, "sys": sys}
     code = f"def sessions(key, frames, state):\n    {body}\n"
     exec(compile(code, "/job/src/bids/transform.py", "exec"), made)
-    users = stream.connection.job.transform.__globals__
+    users = stream.context.job.transform.__globals__
     monkeypatch.setitem(users, "sessions", made["sessions"])
 
 
@@ -200,7 +200,7 @@ def test_a_state_function_that_nothing_checks_is_refused(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = stream_of("transactional", "sessions")
-    users = stream.connection.job.transform.__globals__
+    users = stream.context.job.transform.__globals__
     monkeypatch.setitem(users, "checked_state", lambda function: function)
     said = refusal(stream.flow)
     assert "applyInPandasWithState() gets sessions as it is" in said

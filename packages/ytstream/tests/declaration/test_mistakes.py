@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 
 from minicluster.testing import Running
 from tests.support.examples import TEMPLATES
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from ytstream import JobError, cli
 from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline, supervisor
@@ -446,12 +446,12 @@ def test_a_changed_guarantee_is_refused_before_spark_starts(
     _edited_everywhere(project, TOML, "mistakes", "changed")
     assert run("provision") == 0
     settings, job = load(Path(TOML)), import_module("bids.job").JOB
-    connection = Connection(connect(settings), settings, job, guarantee_of(job))
+    context = JobContext(connect(settings), settings, job, guarantee_of(job))
     (queue,) = settings.queues
-    ids = {queue: connection.client.get(f"{queue}/@id")}
-    marker = {**marker_of(connection), "guarantee": "at_least_once"}
+    ids = {queue: context.client.get(f"{queue}/@id")}
+    marker = {**marker_of(context), "guarantee": "at_least_once"}
     head = Head(1, "process 1 on host", 1, 0, 1, {queue: {}}, ids, marker)
-    connection.client.insert_rows(settings.ledger, [head_row(head)])
+    context.client.insert_rows(settings.ledger, [head_row(head)])
     monkeypatch.setattr(supervisor, "open_session", lambda _: pytest.fail("Spark was started"))
     assert run("run") == 1
     said = capsys.readouterr().err
@@ -514,7 +514,7 @@ def test_a_job_is_stopped_though_a_queue_is_not_mounted(
 def test_check_says_that_it_starts_spark(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: Connection) -> None:
+    def refuse(_: JobContext) -> None:
         raise JobError("no Spark")
 
     assert run("provision") == 0
@@ -551,7 +551,7 @@ def test_a_mistake_in_expected_gets_one_message(
 @pytest.mark.parametrize(("old", "new", "message", "remedy"), WRONG_TRANSFORM)
 def test_a_mistake_in_transform_gets_one_message(
     project: Path,
-    connection_of: ConnectionOf,
+    context_of: ContextOf,
     spark: SparkSession,
     old: str,
     new: str,
@@ -560,15 +560,13 @@ def test_a_mistake_in_transform_gets_one_message(
 ) -> None:
     _edited(project, TRANSFORM, old, new)
     forget()
-    connection = replace(
-        connection_of("at_least_once", rejects=True), job=import_module("bids.job").JOB
-    )
-    job_objects.provision(connection)
-    tablets = Tablets(spark._jvm, connection.settings)
+    context = replace(context_of("at_least_once", rejects=True), job=import_module("bids.job").JOB)
+    job_objects.provision(context)
+    tablets = Tablets(spark._jvm, context.settings)
 
     def start() -> None:
         with explained_spark():
-            flow = pipeline.flow_of(spark, connection)
-            pipeline.start(flow, connection, tablets, Epoch(1))[0].stop()
+            flow = pipeline.flow_of(spark, context)
+            pipeline.start(flow, context, tablets, Epoch(1))[0].stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"

@@ -137,7 +137,7 @@ def test_a_batch_without_rows_whose_transaction_is_lost(
     stream.send(300)
     if not cured:
         mutants.write_the_head_apart(monkeypatch, stream)
-    later, *_ = stream.sample.closing(stream.connection.job, stream.sent) or [stream.sent[-1]]
+    later, *_ = stream.sample.closing(stream.context.job, stream.sent) or [stream.sent[-1]]
     stream.publish([later])
     die_between_the_logs(stream, cluster, after=1)
     # Only windows had something to write in that batch.
@@ -184,7 +184,7 @@ def test_an_at_least_once_batch_that_runs_again_counts_nothing_twice(
     """
     stream = stream_of("at_least_once", processing)
     stream.configure(dyn_batch_size=50)
-    adopt(stream.spark, stream.connection)
+    adopt(stream.spark, stream.context)
     stream.send(3_000)
     stream.drain()
     stream.send(3_000)

@@ -83,7 +83,7 @@ def test_the_job_was_at_least_once_before(stream_of: StreamOf) -> None:
         stream.drain()
     stream.send(200)
     assert "run `migrate`" in refusal(stream.recover)
-    assert migrate(stream.connection, stream.tablets)
+    assert migrate(stream.context, stream.tablets)
     another_process(stream).drain()
     assert stream.is_exact()
 
@@ -96,7 +96,7 @@ def test_a_job_that_died_in_a_transaction_can_be_migrated(
     stream.send(200)
     die_between_the_logs(stream, cluster)
     with _declared(stream, "at_least_once"):
-        assert migrate(stream.connection, stream.tablets)
+        assert migrate(stream.context, stream.tablets)
         another_process(stream).drain()
         assert stream.is_exact()
 
@@ -106,7 +106,7 @@ def test_a_rewound_job_reads_again_from_there(stream_of: StreamOf) -> None:
     stream.send(400)
     stream.drain()
     queue = stream.settings.queues[0]
-    rewind(stream.connection, stream.tablets, "rows", [f"{queue}:0=50"])
+    rewind(stream.context, stream.tablets, "rows", [f"{queue}:0=50"])
     another_process(stream).drain()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 50)
@@ -115,12 +115,12 @@ def test_a_rewound_job_reads_again_from_there(stream_of: StreamOf) -> None:
 @contextmanager
 def _declared(stream: Stream, guarantee: str) -> Iterator[None]:
     """Give the stream another guarantee, as an edit of job.py would."""
-    before = stream.connection
+    before = stream.context
     job = replace(before.job, guarantee=guarantee)
-    stream.connection = replace(before, job=job, guarantee=guarantee_of(job))
-    adopt(stream.spark, stream.connection)
+    stream.context = replace(before, job=job, guarantee=guarantee_of(job))
+    adopt(stream.spark, stream.context)
     try:
         yield
     finally:
-        stream.connection = before
+        stream.context = before
         adopt(stream.spark, before)

@@ -144,8 +144,8 @@ def test_a_broken_file_of_the_package_is_named(
 
 
 def test_sample_rows_stay_out_of_other_clusters() -> None:
-    connection = unconnected("transactional")
-    settings = replace(connection.settings, proxy="cluster.example.net")
+    context = unconnected("transactional")
+    settings = replace(context.settings, proxy="cluster.example.net")
     sample = example("transactional", "map").sample
-    elsewhere = replace(connection, settings=settings)
+    elsewhere = replace(context, settings=settings)
     assert "is not this machine" in refusal(lambda: demo_tables.fill(elsewhere, sample, 1))

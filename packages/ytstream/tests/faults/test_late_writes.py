@@ -44,13 +44,13 @@ def _totals(stream_of: StreamOf, guarantee: str) -> Stream:
 
 def _declare(stream: Stream, guarantee: str) -> None:
     stream.redeclare(guarantee=guarantee)
-    stream.connection = replace(stream.connection, guarantee=GUARANTEES[guarantee])
-    adopt(stream.spark, stream.connection)
+    stream.context = replace(stream.context, guarantee=GUARANTEES[guarantee])
+    adopt(stream.spark, stream.context)
 
 
 def _hold_a_task(stream: Stream, cluster: Running) -> Fault:
     """Let no reply come to the task that has made the first write, or to the one beside it."""
-    faults, name = cluster.client.faults, stream.connection.guarantee.name
+    faults, name = cluster.client.faults, stream.context.guarantee.name
     where = {"path": stream.settings.output}
     written = faults.add(method="ModifyRows", where=where, when="after", action="delay", seconds=0)
     return faults.add(method=_NEXT[name], armed_by=written, action="hold")
@@ -68,9 +68,9 @@ def test_a_paused_driver_continues_between_two_writes(
         cluster.client.faults.wait(held)
         successor = another_process(stream)
         with successor.running() as newer:
-            wait(drained(successor.connection), newer)
+            wait(drained(successor.context), newer)
             successor.send(1_000)
-            wait(drained(successor.connection), newer)
+            wait(drained(successor.context), newer)
             assert successor.is_exact()
             before = cluster.client.journal()[-1].n
             cluster.client.faults.release(held)
@@ -100,9 +100,9 @@ def test_a_task_of_a_batch_that_has_failed_continues(
         cluster.client.faults.wait(held)
         query.stop()
         with stream.running() as newer:
-            wait(drained(stream.connection), newer)
+            wait(drained(stream.context), newer)
             stream.send(1_000)
-            wait(drained(stream.connection), newer)
+            wait(drained(stream.context), newer)
             assert stream.is_exact()
             (late,) = cluster.client.faults.release(held)
             if guarantee == "transactional":

@@ -35,10 +35,10 @@ def test_old_entries_are_listed_while_a_new_one_is_renamed(
     stream = stream_of("transactional", "deduplicate")
     with stream.running() as query:
         stream.send(50)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         while head_of(stream).batch < ENOUGH:
             stream.send(50)
-            wait(drained(stream.connection), query)
+            wait(drained(stream.context), query)
     # A new query knows of no removal before: its first one has many entries to remove.
     stream.spark.conf.set(RETAINED, "1")
     assert stream.spark.conf.get(PURGE) == "false"
@@ -60,7 +60,7 @@ def test_old_entries_are_listed_while_a_new_one_is_renamed(
         with stream.running() as query:
             faults.wait(listing)
             faults.remove(listing)
-            wait(drained(stream.connection), query)
+            wait(drained(stream.context), query)
         # Who writes a file asks for it once.
         pattern = re.compile(rf"{commits}/\..*\.tmp/@")
         paths = [str(call.args["path"]) for call in cluster.client.journal("ExistsNode")]

@@ -74,7 +74,7 @@ def test_a_commit_is_applied_after_recovery(
             faults.wait(opening)
         (entry,) = faults.release(late)
         faults.clear()
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
     assert entry.error is not None
     assert entry.error["code"] == TABLET_LOCK_CONFLICT
     stream.close()

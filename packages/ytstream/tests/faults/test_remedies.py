@@ -46,12 +46,12 @@ def yt(cluster: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 def _start(driver: Driver) -> list[str]:
     """Start the job in another process, as `run` does."""
-    job_objects.require(driver.connection)
+    job_objects.require(driver.context)
     return driver.start(anew=True)
 
 
 def _provision(driver: Driver) -> None:
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
 
 
 def _ends(driver: Driver) -> dict[int, int]:
@@ -184,7 +184,7 @@ def _one_more_queue(driver: Driver) -> None:
     (queue,) = driver.settings.queues
     more = queue.replace("queue-0", "queue-")
     driver.configure(queues=(more, queue))
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.send(3, more)
 
 
@@ -526,18 +526,18 @@ def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
 ) -> None:
     monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
     driver = driver_of("transactional")
-    connection = driver.connection
+    context = driver.context
     started = threading.Event()
 
     def run_until_stopped() -> None:
-        with alone(connection):
+        with alone(context):
             driver.run(3)
             started.set()
             deadline = time.monotonic() + 60
             while _stopped(driver) != driver.epoch.number:
                 assert time.monotonic() < deadline, "`stop` has asked for nothing"
                 time.sleep(0.05)
-            stop_request.tell_end(connection, driver.epoch, "stopped")
+            stop_request.tell_end(context, driver.epoch, "stopped")
 
     job = threading.Thread(target=run_until_stopped)
     job.start()
@@ -545,9 +545,9 @@ def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
     text = refusal(lambda: _alone(driver))
     assert "another instance of this job is running" in text
     assert text.endswith("stop it first (`make stop`, or SIGTERM); nothing was started")
-    assert stop_request.stop(connection, print) == "the job has ended: stopped"
+    assert stop_request.stop(context, print) == "the job has ended: stopped"
     job.join()
-    with alone(connection):
+    with alone(context):
         _start(driver)
         driver.send(3)
         driver.batch()
@@ -561,7 +561,7 @@ def _stopped(driver: Driver) -> int:
 
 
 def _alone(driver: Driver) -> None:
-    with alone(driver.connection):
+    with alone(driver.context):
         pytest.fail("two instances run")
 
 
@@ -577,7 +577,7 @@ def test_a_start_works_once_the_transaction_that_locks_the_folder_was_ended(
     (locked,) = re.findall(r"locked: transaction (\S+) \(exclusive\)", text)
     assert text.endswith("have that transaction ended (yt abort-tx), then start again")
     yt("abort-tx", locked)
-    with alone(driver.connection):
+    with alone(driver.context):
         _start(driver)
         driver.send(3)
         driver.batch()
@@ -606,15 +606,15 @@ def test_a_new_output_is_provisioned_migrated_and_filled(stream_of: StreamOf) ->
     stream.send(100)
     stream.drain()
     stream.configure(outputs={"output": f"{stream.settings.output}-2"})
-    text = refusal(lambda: job_objects.require(stream.connection))
+    text = refusal(lambda: job_objects.require(stream.context))
     assert f"output {stream.settings.output}: missing\n  -> " in text
     assert text.endswith(
         "new one under this very path run `provision`"
     )  # the former one is like it
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     text = refusal(another_process(stream).recover)
     assert text.endswith(ANOTHER_OUTPUT)
-    assert repositioning.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
+    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
     stream.sent.clear()  # they are in the former output
     after = another_process(stream)
     after.send(100)

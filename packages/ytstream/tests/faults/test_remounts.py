@@ -73,18 +73,18 @@ def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
     monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
     stream = stream_of(guarantee)
     stream.configure(dyn_batch_size=WRITE)
-    adopt(stream.spark, stream.connection)
+    adopt(stream.spark, stream.context)
     faults = cluster.client.faults
     with supervised(stream) as wait:
         stream.send(ROWS)
-        wait(drained(stream.connection))
+        wait(drained(stream.context))
         commit = _hold_a_commit(stream, cluster, name)
         stream.send(ROWS)
         wait(lambda: faults.get(commit).hits > 0)
         _mount_anew(stream, name, is_cut=how == "reshard")
         (entry,) = faults.release(commit)
         stream.send(ROWS)
-        wait(drained(stream.connection))
+        wait(drained(stream.context))
     assert (entry.error is None) == (name == "queue")
     assert entry.error is None or entry.error["code"] in REFUSED
     heard = [words for words in (WAITS, COUNTED) if words in caplog.text]

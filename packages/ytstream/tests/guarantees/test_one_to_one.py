@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support.helpers import (
-    ConnectionOf,
+    ContextOf,
     StreamOf,
     fail_in_the_middle_of_a_batch,
     refusal,
 )
 from ytstream import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.outputs.audit import uncounted
 from ytstream.spark.source import events
 
@@ -276,13 +276,13 @@ PASSES_ON_SPARK_4: dict[str, tuple[Change, tuple[str, ...]]] = {
 }
 
 
-def _rows(spark: SparkSession, connection: Connection) -> DataFrame:
-    return connection.job.transform(events(spark, connection))
+def _rows(spark: SparkSession, context: JobContext) -> DataFrame:
+    return context.job.transform(events(spark, context))
 
 
-def _admit(connection: Connection, rows: DataFrame, *accept: str) -> None:
-    settings = replace(connection.settings, accept=accept)
-    connection.guarantee.admit(rows, settings)
+def _admit(context: JobContext, rows: DataFrame, *accept: str) -> None:
+    settings = replace(context.settings, accept=accept)
+    context.guarantee.admit(rows, settings)
 
 
 @pytest.mark.parametrize(
@@ -294,87 +294,87 @@ def _admit(connection: Connection, rows: DataFrame, *accept: str) -> None:
     ],
 )
 def test_a_plan_that_is_not_one_to_one_is_refused(
-    provisioned_of: ConnectionOf, spark: SparkSession, queues: int, kind: str
+    provisioned_of: ContextOf, spark: SparkSession, queues: int, kind: str
 ) -> None:
-    connection = provisioned_of("idempotent", "map", queues)
+    context = provisioned_of("idempotent", "map", queues)
     change, said = (BREAKS | BREAKS_OF_SEVERAL)[kind]
-    rows = change(_rows(spark, connection))
-    assert said in refusal(partial(_admit, connection, rows, JOIN, SUBQUERY))
+    rows = change(_rows(spark, context))
+    assert said in refusal(partial(_admit, context, rows, JOIN, SUBQUERY))
 
 
 @pytest.mark.parametrize("queues", [1, 2])
 def test_a_plan_that_is_one_to_one_passes(
-    provisioned_of: ConnectionOf, spark: SparkSession, queues: int
+    provisioned_of: ContextOf, spark: SparkSession, queues: int
 ) -> None:
-    connection = provisioned_of("idempotent", "map", queues)
-    rows = _rows(spark, connection)
+    context = provisioned_of("idempotent", "map", queues)
+    rows = _rows(spark, context)
     for change in PASSES.values():
-        _admit(connection, change(rows))
+        _admit(context, change(rows))
 
 
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 has neither")
-def test_what_spark_4_has_added_passes(provisioned_of: ConnectionOf, spark: SparkSession) -> None:
-    connection = provisioned_of("idempotent", "map", 2)
+def test_what_spark_4_has_added_passes(provisioned_of: ContextOf, spark: SparkSession) -> None:
+    context = provisioned_of("idempotent", "map", 2)
     for change, accept in PASSES_ON_SPARK_4.values():
-        _admit(connection, change(_rows(spark, connection)), *accept)
+        _admit(context, change(_rows(spark, context)), *accept)
 
 
 def test_a_refusal_that_can_be_accepted_says_how(
-    provisioned_of: ConnectionOf, spark: SparkSession
+    provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
-    connection = provisioned_of("idempotent", "map", 2)
+    context = provisioned_of("idempotent", "map", 2)
     for kind, (change, entry) in ACCEPTABLE.items():
-        rows = change(_rows(spark, connection))
+        rows = change(_rows(spark, context))
         (other,) = {JOIN, SUBQUERY} - {entry}
-        said = refusal(partial(_admit, connection, rows, other))
+        said = refusal(partial(_admit, context, rows, other))
         assert f'or accept = ["{entry}"]' in said, kind
         # The refusal alone, and nothing of the other side.
         assert len(said.splitlines()) == 3, said
-        _admit(connection, rows, entry)
+        _admit(context, rows, entry)
 
 
 def test_other_joins_are_refused_whatever_is_accepted(
-    provisioned_of: ConnectionOf, spark: SparkSession
+    provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
-    connection = provisioned_of("idempotent")
+    context = provisioned_of("idempotent")
     for kind, (change, said) in NEVER.items():
-        rows = change(_rows(spark, connection))
-        text = refusal(partial(_admit, connection, rows, JOIN, SUBQUERY))
+        rows = change(_rows(spark, context))
+        text = refusal(partial(_admit, context, rows, JOIN, SUBQUERY))
         assert said in text, kind
 
 
-def _labelled(spark: SparkSession, connection: Connection, labels: Mapping[str, str]) -> DataFrame:
+def _labelled(spark: SparkSession, context: JobContext, labels: Mapping[str, str]) -> DataFrame:
     """Return the rows of some queues, each with a literal ``queue_id``."""
     parts = []
     for queue, label in labels.items():
-        alone = replace(connection, settings=replace(connection.settings, queues=(queue,)))
+        alone = replace(context, settings=replace(context.settings, queues=(queue,)))
         parts.append(events(spark, alone).withColumn("queue_id", F.lit(label)))
-    return connection.job.transform(reduce(DataFrame.unionByName, parts))
+    return context.job.transform(reduce(DataFrame.unionByName, parts))
 
 
 def test_the_literal_of_a_queue_counts_on_its_own_source_alone(
-    provisioned_of: ConnectionOf, spark: SparkSession
+    provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
-    connection = provisioned_of("idempotent", "map", 2)
-    east, west = connection.settings.queues
-    _admit(connection, _labelled(spark, connection, {east: east, west: west}))
-    both = _rows(spark, connection)
+    context = provisioned_of("idempotent", "map", 2)
+    east, west = context.settings.queues
+    _admit(context, _labelled(spark, context, {east: east, west: west}))
+    both = _rows(spark, context)
     for rows in (
         *(
-            _labelled(spark, connection, {east: first, west: second})
+            _labelled(spark, context, {east: first, west: second})
             for first, second in ((west, east), (east, east), (east, "bids"))
         ),
         *(both.withColumn("queue_id", F.lit(queue)) for queue in (east, west)),
     ):
-        assert "queue_id is computed" in refusal(partial(_admit, connection, rows))
+        assert "queue_id is computed" in refusal(partial(_admit, context, rows))
 
 
-def test_each_queue_is_read_once(provisioned_of: ConnectionOf, spark: SparkSession) -> None:
-    connection = provisioned_of("idempotent", "map", 2)
-    east, west = connection.settings.queues
-    said = refusal(lambda: _admit(connection, _labelled(spark, connection, {east: east})))
+def test_each_queue_is_read_once(provisioned_of: ContextOf, spark: SparkSession) -> None:
+    context = provisioned_of("idempotent", "map", 2)
+    east, west = context.settings.queues
+    said = refusal(lambda: _admit(context, _labelled(spark, context, {east: east})))
     assert f"queue {west} is left out" in said
-    both = _rows(spark, connection)
+    both = _rows(spark, context)
     assert uncounted(both, (east, west)) == set()
     assert uncounted(both.union(both), (east, west)) == {east, west}
     # The plan defines such a CTE once, but Spark reads it as often as it is used.
@@ -383,16 +383,16 @@ def test_each_queue_is_read_once(provisioned_of: ConnectionOf, spark: SparkSessi
 
 
 def test_a_subquery_over_a_stream_is_refused(
-    provisioned_of: ConnectionOf, spark: SparkSession
+    provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
     """Spark 4 refuses it by itself."""
-    connection = provisioned_of("idempotent")
+    context = provisioned_of("idempotent")
     change = _sql("select * from {rows} where channel in (select channel from {rows})")
     with pytest.raises(
         (JobError, AnalysisException),
         match=r"Subquery over a stream: has other rows in a replay|STREAMING_QUERY",
     ):
-        _admit(connection, change(_rows(spark, connection)), JOIN, SUBQUERY)
+        _admit(context, change(_rows(spark, context)), JOIN, SUBQUERY)
 
 
 #: Changes that leave the output's columns as they are, and what they need accepted.
@@ -424,7 +424,7 @@ def test_an_accepted_plan_writes_each_row_once(
     queues, change, accept = WHOLE[kind]
     stream = stream_of("idempotent", "map", queues)
     stream.configure(max_rows_per_partition=100, accept=accept)
-    transform = stream.connection.job.transform
+    transform = stream.context.job.transform
     stream.redeclare(transform=lambda rows: change(transform(rows)))
     stream.send(600)
     fail_in_the_middle_of_a_batch(stream, cluster, skip=1)

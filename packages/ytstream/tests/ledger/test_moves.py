@@ -66,7 +66,7 @@ def _rewind(world: World, to: str, *rows: str) -> None:
     driver = world._new()
     tablets: Any = driver.tablets
     world.oracle.rewinds(to, [*rows])
-    repositioning.rewind(driver.connection, tablets, to, rows)
+    repositioning.rewind(driver.context, tablets, to, rows)
     world.oracle.look(world.settings, world.guarantee)
     assert not world.oracle.rewound(world.connected(world.client))
     world._end()
@@ -78,7 +78,7 @@ def _migrate(world: World, guarantee: str) -> None:
     world._provision()
     driver = world._new()
     tablets: Any = driver.tablets
-    repositioning.migrate(driver.connection, tablets)
+    repositioning.migrate(driver.context, tablets)
     world._look()
     world._end()
 

@@ -111,12 +111,12 @@ def _decided(
     migrating: bool = False,
 ) -> StartPlan:
     nothing_there = SimpleNamespace(select_rows=lambda _: iter(()))
-    connection = replace(unconnected(*kind), client=cast(Client, nothing_there))
+    context = replace(unconnected(*kind), client=cast(Client, nothing_there))
     layouts = {QUEUE: known} if known else {}
     head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts=layouts)
-    head = replace(head, marker=marker_of(connection))
+    head = replace(head, marker=marker_of(context))
     queue = Queue(QUEUE, ID, (0,) * len(upper), tuple(upper), READ, now)
-    return decide(connection, Snapshot((queue,), head, None), migrating=migrating)
+    return decide(context, Snapshot((queue,), head, None), migrating=migrating)
 
 
 @for_all
@@ -189,14 +189,14 @@ def test_rows_of_a_removed_tablet_have_the_positions_of_rows_of_a_new_one(
     now: Layout, upper: list[int], retired: dict[int, int], reused: bool
 ) -> None:
     """Positions are the keys of `idempotent` and of `rejected`: such outputs need new paths."""
-    connection = unconnected("idempotent")
+    context = unconnected("idempotent")
     head = Head(3, "p", 3, ends={QUEUE: READ}, ids={QUEUE: ID}, layouts={QUEUE: FOUR})
-    head = replace(head, marker=marker_of(connection), retired={QUEUE: retired})
+    head = replace(head, marker=marker_of(context), retired={QUEUE: retired})
     queue = Queue(QUEUE, ID, (0,) * len(upper), tuple(upper), READ, now)
-    output = connection.settings.output
-    marks = {output: {"ledger": connection.settings.ledger, "queues": {QUEUE: ID}}}
+    output = context.settings.output
+    marks = {output: {"ledger": context.settings.ledger, "queues": {QUEUE: ID}}}
     found = Snapshot((queue,), head, None, None, marks)
-    assert replaceable(connection, found) == ([output] if reused else [])
+    assert replaceable(context, found) == ([output] if reused else [])
     keyless = unconnected("transactional")
     assert replaceable(keyless, found) == []
 

@@ -53,21 +53,21 @@ def _with_outputs(
 
     ``expected`` says what must be in them, and in "output" if it is changed, too.
     """
-    job, settings = stream.connection.job, stream.settings
+    job, settings = stream.context.job, stream.settings
     root = settings.ledger.rpartition("/")[0]
     job = replace(job, outputs={**job.outputs, **outputs}, split=split)
     settings = replace(settings, outputs={name: f"{root}/{name}" for name in job.outputs})
-    stream.connection = replace(stream.connection, job=job, settings=settings)
+    stream.context = replace(stream.context, job=job, settings=settings)
     first = expected.pop("output", stream.sample.expected)
     others = {**stream.sample.others, **expected}
     stream.sample = replace(stream.sample, expected=first, others=others)
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     return stream
 
 
 def _three(stream: Stream) -> Stream:
     """Split the bids: a row goes to none, one or two of three outputs."""
-    key = [c for c in stream.connection.job.output_columns["output"] if c.key]
+    key = [c for c in stream.context.job.output_columns["output"] if c.key]
     names = [c.name for c in key]
 
     def split(rows: DataFrame) -> dict[str, DataFrame]:
@@ -105,12 +105,12 @@ def _rows_of(stream: Stream, output: str) -> int:
 
 
 def _refused_job(stream: Stream, **changes: Any) -> str:
-    return refusal(lambda: verify(replace(stream.connection.job, **changes)))
+    return refusal(lambda: verify(replace(stream.context.job, **changes)))
 
 
 def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", rejects=True)
-    job = stream.connection.job
+    job = stream.context.job
     more = {**job.outputs, "more": [Column("n", "int64")]}
     assert "nothing fills the outputs more: give Job split=outputs" in _refused_job(
         stream, outputs=more
@@ -128,12 +128,10 @@ def test_a_job_says_who_fills_its_outputs(stream_of: StreamOf) -> None:
 
 def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", queues=2, rejects=True)
-    job: Job = stream.connection.job
+    job: Job = stream.context.job
     outputs = {**job.outputs, REJECTED: job.output_columns[REJECTED][1:]}
     wrong = replace(job, outputs=outputs)
-    said = refusal(
-        lambda: verify_configuration(wrong, stream.settings, stream.connection.guarantee)
-    )
+    said = refusal(lambda: verify_configuration(wrong, stream.settings, stream.context.guarantee))
     assert "OUTPUTS['rejected'] needs, with 2 queues, the columns\n" in said
     assert """Column("queue_id", "utf8", key=True)\n""" in said
 
@@ -354,7 +352,7 @@ def test_latest_lets_a_key_through_of_which_nothing_tells_what_is_latest(
 
 def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "aggregate")
-    job = stream.connection.job
+    job = stream.context.job
 
     def transform(events: DataFrame) -> DataFrame:
         totals = events.groupBy("auction", "channel").agg(
@@ -450,7 +448,7 @@ def test_an_operator_that_needs_state_is_refused_without_it(
 ) -> None:
     """In a micro-batch alone it would find the repeats of that batch only."""
     stream = stream_of("transactional", rejects=rejects)
-    made = stream.connection.job.transform
+    made = stream.context.job.transform
     stream.redeclare(transform=lambda events: made(events.dropDuplicates(["event_id"])))
     assert "an operator that needs state (Deduplicate)" in refusal(stream.flow)
 
@@ -459,7 +457,7 @@ def test_an_operator_that_needs_state_is_refused_without_it(
 
 
 def _replayed(stream: Stream) -> str:
-    return replay(stream.spark, stream.connection, stream.flow(), print)
+    return replay(stream.spark, stream.context, stream.flow(), print)
 
 
 @pytest.mark.parametrize(
@@ -518,9 +516,9 @@ def test_a_replay_replaces_no_row_of_a_recreated_queue(
     stream.send(300)
     stream.drain()
     recreate(stream.settings.queues[0], stream.client)
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     stream.send(200, queues=[0])
-    Driver(stream.connection, stream.tablets).rewind("earliest", overwrite=True)
+    Driver(stream.context, stream.tablets).rewind("earliest", overwrite=True)
     stream = another_process(stream)
     stream.drain()
     before, rejected = _by_position(stream, "output"), _by_position(stream, REJECTED)

@@ -62,7 +62,7 @@ def _with_null(stream_of: StreamOf, way: str) -> Stream:
     if way == "static":
         make_static(stream, "output")
     column = "price_eur" if processing == "map" else "total"
-    stream.redeclare(transform=_nulled(stream.connection.job.transform, column))
+    stream.redeclare(transform=_nulled(stream.context.job.transform, column))
     stream.send(200)
     return stream
 

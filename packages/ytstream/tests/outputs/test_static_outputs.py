@@ -22,7 +22,7 @@ from tests.support import all_types
 from tests.support.examples import example
 from tests.support.helpers import (
     ON_STRIKE,
-    ConnectionOf,
+    ContextOf,
     StreamOf,
     adopt,
     refusal,
@@ -33,7 +33,7 @@ from tests.support.static_outputs import Reader, make_static, named, published, 
 from ytstream import Column, JobError
 from ytstream.cluster.client import connect
 from ytstream.declaration.validation import verify, verify_configuration
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.outputs.static_outputs import PAUSE_SECONDS, StaticTables
@@ -78,44 +78,42 @@ def test_what_static_may_name() -> None:
 
 def test_a_static_output_of_an_idempotent_job_needs_no_position() -> None:
     """Its tables are published once, whichever rows a batch that ran again had."""
-    connection = unconnected("idempotent")
-    outputs = {**connection.job.outputs, "more": [Column("event_id", "utf8")]}
-    job = replace(connection.job, outputs=outputs)
-    settings = replace(
-        connection.settings, outputs={name: f"//home/job/{name}" for name in outputs}
-    )
-    said = refusal(lambda: verify_configuration(job, settings, connection.guarantee))
+    context = unconnected("idempotent")
+    outputs = {**context.job.outputs, "more": [Column("event_id", "utf8")]}
+    job = replace(context.job, outputs=outputs)
+    settings = replace(context.settings, outputs={name: f"//home/job/{name}" for name in outputs})
+    said = refusal(lambda: verify_configuration(job, settings, context.guarantee))
     assert "in front of OUTPUTS['more']; it has none" in said
-    verify_configuration(replace(job, static=("more",)), settings, connection.guarantee)
+    verify_configuration(replace(job, static=("more",)), settings, context.guarantee)
 
 
 # -- objects -------------------------------------------------------------------------------------
 
 
-def _with_tables(connection: Connection) -> Connection:
+def _with_tables(context: JobContext) -> JobContext:
     """Make the first output of a job static, and provision it anew."""
-    job = static(connection.job, "output")
-    root = connection.settings.ledger.rpartition("/")[0]
-    settings = replace(connection.settings, outputs={"output": f"{root}/tables"})
-    connection = replace(connection, job=job, settings=settings)
-    job_objects.provision(connection)
-    return connection
+    job = static(context.job, "output")
+    root = context.settings.ledger.rpartition("/")[0]
+    settings = replace(context.settings, outputs={"output": f"{root}/tables"})
+    context = replace(context, job=job, settings=settings)
+    job_objects.provision(context)
+    return context
 
 
-def test_provision_makes_the_folders(provisioned_of: ConnectionOf) -> None:
-    connection = _with_tables(provisioned_of("transactional"))
-    client, settings = connection.client, connection.settings
+def test_provision_makes_the_folders(provisioned_of: ContextOf) -> None:
+    context = _with_tables(provisioned_of("transactional"))
+    client, settings = context.client, context.settings
     assert {client.get(f"{path}/@type") for path in (settings.output, settings.aside)} == {
         "map_node"
     }
-    assert job_objects.provision(connection) == []
-    listed = job_objects.check(connection)
+    assert job_objects.provision(context) == []
+    listed = job_objects.check(context)
     assert settings.aside in listed
     assert "into a static table of its own" in listed
     client.remove(settings.output)
-    assert "tables: missing" in refusal(lambda: job_objects.require(connection))
+    assert "tables: missing" in refusal(lambda: job_objects.require(context))
     client.create("table", settings.output, attributes={"schema": [{"name": "a", "type": "any"}]})
-    assert "is not a folder" in refusal(lambda: job_objects.require(connection))
+    assert "is not a folder" in refusal(lambda: job_objects.require(context))
 
 
 # -- published, or removed -----------------------------------------------------------------------
@@ -124,10 +122,10 @@ def test_provision_makes_the_folders(provisioned_of: ConnectionOf) -> None:
 class Driver:
     """A driver of epoch 7 whose batches write tables aside without Spark."""
 
-    def __init__(self, connection: Connection, epoch: int = 7) -> None:
-        self.connection, self.static_tables = connection, StaticTables(Epoch(epoch, ME))
-        self.client: Any = connection.client
-        self.settings = connection.settings
+    def __init__(self, context: JobContext, epoch: int = 7) -> None:
+        self.context, self.static_tables = context, StaticTables(Epoch(epoch, ME))
+        self.client: Any = context.client
+        self.settings = context.settings
         #: The number of the last batch.
         self.last = 0
         self.start(epoch)
@@ -182,7 +180,7 @@ class Driver:
 
 
 @pytest.fixture
-def driver(provisioned_of: ConnectionOf) -> Driver:
+def driver(provisioned_of: ContextOf) -> Driver:
     return Driver(_with_tables(provisioned_of("transactional")))
 
 
@@ -255,7 +253,7 @@ def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
     assert driver.aside() == names(first)
     said = f"{first.path_in(driver.settings)}: the ledger does not know any more whether its batch"
     assert [said in message for message in caplog.messages] == [True]
-    assert said in status(driver.connection)
+    assert said in status(driver.context)
 
 
 @pytest.mark.parametrize("is_cured", [True, False])
@@ -429,11 +427,11 @@ def test_a_readers_lock_delays_what_it_locks(
     assert [line for line in caplog.messages if "cannot be published yet" in line] == [
         line for line in caplog.messages if third.name in line
     ]
-    assert "1 table of static outputs waiting for publication" in status(driver.connection)
+    assert "1 table of static outputs waiting for publication" in status(driver.context)
     assert driver.settle() == names(first, second)
     driver.client.abort_transaction(reader)
     assert driver.publish(3 * PAUSE_SECONDS) == names(first, second, third)
-    assert "0 tables of static outputs waiting" in status(driver.connection)
+    assert "0 tables of static outputs waiting" in status(driver.context)
     assert caplog.messages[-1] == "tables are published again"
 
 
@@ -529,12 +527,12 @@ def test_tables_are_merged_as_the_page_does(
     assert rows == [{"batch": 3}, {"batch": 4}]
 
 
-def test_a_replay_goes_into_no_static_output(provisioned_of: ConnectionOf) -> None:
-    connection = _with_tables(provisioned_of("transactional"))
-    job = replace(connection.job, reject={"cheap": "price < 0"})
+def test_a_replay_goes_into_no_static_output(provisioned_of: ContextOf) -> None:
+    context = _with_tables(provisioned_of("transactional"))
+    job = replace(context.job, reject={"cheap": "price < 0"})
     spark: Any = None
     with pytest.raises(JobError, match="the outputs output are static"):
-        replay(spark, replace(connection, job=job), spark, print)
+        replay(spark, replace(context, job=job), spark, print)
 
 
 # -- with Spark ----------------------------------------------------------------------------------
@@ -555,10 +553,10 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
 
     And each with the very columns of OUTPUTS: required where they are, texts where they are.
     """
-    tables = published(stream.connection)
-    assert tables == named(stream.connection) != {}
+    tables = published(stream.context)
+    assert tables == named(stream.context) != {}
     assert staging.written(stream.client, stream.settings) == []
-    wanted = table_schema(stream.connection.job.output_columns["output"])
+    wanted = table_schema(stream.context.job.output_columns["output"])
     for path in tables:
         found = TableSchema.from_yson_type(stream.client.get(f"{path}/@schema"))
         assert differences(wanted, found) == []
@@ -646,7 +644,7 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
 
     watching = threading.Thread(target=watch)
     watching.start()
-    QueryRunner(stream.connection, stream.spark, stream.tablets, stop).run()
+    QueryRunner(stream.context, stream.spark, stream.tablets, stop).run()
     watching.join()
     assert seen
     assert stream.is_exact()
@@ -668,19 +666,19 @@ def test_windows_in_static_tables(stream_of: StreamOf) -> None:
 
 @spark_test
 @pytest.mark.journey
-def test_every_type_is_written_as_it_came(connection_of: ConnectionOf, spark: SparkSession) -> None:
+def test_every_type_is_written_as_it_came(context_of: ContextOf, spark: SparkSession) -> None:
     """A timestamp without time zone, too, which SPYT does not know in static tables."""
-    connection = replace(connection_of("transactional"), job=all_types.job("map"))
-    made = connection.job.transform
+    context = replace(context_of("transactional"), job=all_types.job("map"))
+    made = context.job.transform
 
     def transform(events: DataFrame) -> DataFrame:
         return made(events).withColumn("c_timestamp", F.expr("cast(c_timestamp as timestamp_ntz)"))
 
-    connection = _with_tables(
-        replace(connection, job=replace(connection.job, transform=transform, static=("output",)))
+    context = _with_tables(
+        replace(context, job=replace(context.job, transform=transform, static=("output",)))
     )
-    adopt(spark, connection)
-    stream = Stream(connection, example("transactional", "map").sample, spark)
+    adopt(spark, context)
+    stream = Stream(context, example("transactional", "map").sample, spark)
     sent = [{**row, "at": all_types.START} for row in all_types.rows()]
     stream.client.insert_rows(stream.settings.queues[0], sent)
     stream.drain()

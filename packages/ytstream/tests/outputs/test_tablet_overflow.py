@@ -76,9 +76,9 @@ def test_a_refused_batch_passes_after_the_commands_that_the_job_gives(
         # Each of the two processes said it once, however many batches it had.
         warned, _ = [r for r in caplog.records if "may come out in one batch" in r.message]
         assert (warned.levelname, "600 keys of the state" in warned.message) == ("WARNING", True)
-        (remark,) = capacity.remarks(stream.connection)
+        (remark,) = capacity.remarks(stream.context)
         assert remark in warned.message
-        stream.publish(stream.sample.closing(stream.connection.job, stream.sent)[:1])
+        stream.publish(stream.sample.closing(stream.context.job, stream.sent)[:1])
     text = _give_up(stream, cluster)
     assert f" rows into {stream.settings.output}, which has " in text
     assert cut in text
@@ -87,7 +87,7 @@ def test_a_refused_batch_passes_after_the_commands_that_the_job_gives(
     assert _give_up(another_process(stream), cluster).splitlines()[1:] == text.splitlines()[1:]
     _paste(text)
     another_process(stream).close()
-    assert_exact(stream.connection.job, stream.outcomes())
+    assert_exact(stream.context.job, stream.outcomes())
 
 
 def _named(rows: DataFrame) -> dict[str, DataFrame]:
@@ -101,15 +101,15 @@ def test_each_output_that_is_too_small_is_named(
 ) -> None:
     """An ordered one, one with a key of a text and a number, and the rejected rows."""
     stream = _of_small_writes(stream_of("transactional", rejects=True))
-    job, settings = stream.connection.job, stream.settings
+    job, settings = stream.context.job, stream.settings
     columns = [
         Column("name", "utf8", key=True),
         Column("auction", "int64", key=True),
         Column("bids", "int64"),
     ]
     path = f"{settings.output}-named"
-    stream.connection = replace(
-        stream.connection,
+    stream.context = replace(
+        stream.context,
         job=replace(
             job,
             outputs={**job.outputs, "named": columns},
@@ -118,7 +118,7 @@ def test_each_output_that_is_too_small_is_named(
         ),
         settings=replace(settings, outputs={**settings.outputs, "named": path}),
     )
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     for bids in _bids(stream, 1_000):
         stream.publish([{**bid, "price": 100} for bid in bids])
     text = _give_up(stream, cluster)
@@ -157,18 +157,18 @@ def test_no_other_guarantee_has_such_transactions(
     """Each write is a transaction of its own, whatever the batch is."""
     stream = stream_of(guarantee)
     stream.configure(dyn_batch_size=LIMIT)
-    adopt(stream.spark, stream.connection)
+    adopt(stream.spark, stream.context)
     for bids in _bids(stream, 600):
         stream.publish(bids)
     stream.drain()
-    assert_exact(stream.connection.job, stream.outcomes())
+    assert_exact(stream.context.job, stream.outcomes())
 
 
 def _of_small_writes(stream: Stream) -> Stream:
     """Let the rows of a batch be spread over many tablets, and a failed query start at once."""
     stream.configure(dyn_batch_size=5)
     stream.redeclare(first_pause_seconds=0.0)
-    adopt(stream.spark, stream.connection)
+    adopt(stream.spark, stream.context)
     return stream
 
 
@@ -188,20 +188,20 @@ def _run(stream: Stream) -> None:
     """Run the job as a process does until every row is in a finished batch."""
     stop = threading.Event()
     # A client keeps its transaction for all threads.
-    connection = replace(stream.connection, client=connect(stream.settings))
-    runner = QueryRunner(connection, stream.spark, stream.tablets, stop)
+    context = replace(stream.context, client=connect(stream.settings))
+    runner = QueryRunner(context, stream.spark, stream.tablets, stop)
     errors: list[BaseException] = []
 
     def live() -> None:
         try:
-            supervise(stream.connection.job, runner, stop)
+            supervise(stream.context.job, runner, stop)
         except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=live, daemon=True)
     thread.start()
     try:
-        is_over, deadline = drained(stream.connection), time.monotonic() + PATIENCE_SECONDS
+        is_over, deadline = drained(stream.context), time.monotonic() + PATIENCE_SECONDS
         while thread.is_alive() and not is_over():
             assert time.monotonic() < deadline
             thread.join(0.1)
@@ -214,8 +214,8 @@ def _run(stream: Stream) -> None:
 def _give_up(stream: Stream, cluster: Running) -> str:
     """Run the job as a process does until it ends; return why. The cluster refused one commit."""
     since = cluster.client.journal()[-1].n
-    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
-    text = refusal(lambda: supervise(stream.connection.job, runner, threading.Event()))
+    runner = QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
+    text = refusal(lambda: supervise(stream.context.job, runner, threading.Event()))
     tried = cluster.client.journal("CommitTransaction", since=since)
     assert [entry.error["code"] for entry in tried if entry.error] == [TOO_MANY_ROWS]
     return text

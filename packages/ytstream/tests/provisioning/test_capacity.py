@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from tests.support.helpers import SILENT, ConnectionOf, unconnected
+from tests.support.helpers import SILENT, ContextOf, unconnected
 from ytstream import JobError, RestartableError
 from ytstream.cluster import resharding
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import sizing
-from ytstream.job import REJECTED, Connection
+from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.log import Said
@@ -40,79 +40,79 @@ ERROR = (
 )
 
 
-def _note(connection: Connection, keys: int | None) -> None:
+def _note(context: JobContext, keys: int | None) -> None:
     """Write a head that knows how large the state is."""
     row = ledger_rows.head_row(Head(epoch=1, state_rows=keys))
-    connection.client.insert_rows(connection.settings.ledger, [row])
+    context.client.insert_rows(context.settings.ledger, [row])
 
 
-def _cut(connection: Connection, path: str, **how: Any) -> None:
-    client: Any = connection.client
+def _cut(context: JobContext, path: str, **how: Any) -> None:
+    client: Any = context.client
     client.unmount_table(path, sync=True)
     client.reshard_table(path, sync=True, **how)
 
 
-def _of_full_batches(connection: Connection) -> Connection:
-    settings = replace(connection.settings, max_rows_per_partition=30_000, dyn_batch_size=400)
-    return replace(connection, settings=settings)
+def _of_full_batches(context: JobContext) -> JobContext:
+    settings = replace(context.settings, max_rows_per_partition=30_000, dyn_batch_size=400)
+    return replace(context, settings=settings)
 
 
-def test_check_remarks_a_total_of_many_keys(provisioned_of: ConnectionOf) -> None:
+def test_check_remarks_a_total_of_many_keys(provisioned_of: ContextOf) -> None:
     """Each row of a batch may change another key."""
-    connection = _of_full_batches(provisioned_of("transactional", "aggregate"))
-    (remark,) = capacity.remarks(connection)
-    path = connection.settings.output
+    context = _of_full_batches(provisioned_of("transactional", "aggregate"))
+    (remark,) = capacity.remarks(context)
+    path = context.settings.output
     assert f"{path} has a key and 1 tablet, and a batch has up to 120000 rows" in remark
     assert "max_rows_per_partition = 25000" in remark
-    _cut(connection, path, pivot_keys=[[], [1], [2]])
-    assert [*capacity.remarks(connection)] == []
+    _cut(context, path, pivot_keys=[[], [1], [2]])
+    assert [*capacity.remarks(context)] == []
 
 
 @pytest.mark.parametrize("processing", ["window", "sessions"])
 def test_check_remarks_a_state_whose_keys_may_come_out_at_once(
-    provisioned_of: ConnectionOf, processing: str
+    provisioned_of: ContextOf, processing: str
 ) -> None:
     """By what the last batch noted in the ledger, whatever a batch reads."""
-    connection = _of_full_batches(provisioned_of("transactional", processing))
+    context = _of_full_batches(provisioned_of("transactional", processing))
     bears = sizing.borne(4, 400)
-    assert [*capacity.remarks(connection)] == []
+    assert [*capacity.remarks(context)] == []
     for keys in (None, int(bears * 0.7)):
-        _note(connection, keys)
-        assert [*capacity.remarks(connection)] == []
-    _note(connection, 440_000)
-    (remark,) = capacity.remarks(connection)
+        _note(context, keys)
+        assert [*capacity.remarks(context)] == []
+    _note(context, 440_000)
+    (remark,) = capacity.remarks(context)
     assert remark.startswith("440000 keys of the state may come out in one batch")
     assert f"bears {bears} rows in one transaction (4 tablets)" in remark
     tablets = sizing.enough_tablets(880_000, 400)
     assert tablets is not None
-    assert resharding.by_count(connection.settings, connection.settings.output, tablets) in remark
-    _cut(connection, connection.settings.output, tablet_count=tablets)
-    assert [*capacity.remarks(connection)] == []
+    assert resharding.by_count(context.settings, context.settings.output, tablets) in remark
+    _cut(context, context.settings.output, tablet_count=tablets)
+    assert [*capacity.remarks(context)] == []
 
 
-def test_no_other_guarantee_is_remarked(provisioned_of: ConnectionOf) -> None:
-    connection = _of_full_batches(provisioned_of("at_least_once", "window"))
-    _note(connection, 10_000_000)
-    assert [*capacity.remarks(connection)] == []
-    room = Room(connection, Said())
+def test_no_other_guarantee_is_remarked(provisioned_of: ContextOf) -> None:
+    context = _of_full_batches(provisioned_of("at_least_once", "window"))
+    _note(context, 10_000_000)
+    assert [*capacity.remarks(context)] == []
+    room = Room(context, Said())
     assert room.warnings(10_000_000) == []
 
 
-def test_rejected_rows_of_one_partition_may_be_too_many(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional", rejects=True)
-    settings = replace(connection.settings, max_rows_per_partition=LIMIT + 1, dyn_batch_size=400)
-    (remark,) = capacity.remarks(replace(connection, settings=settings))
+def test_rejected_rows_of_one_partition_may_be_too_many(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional", rejects=True)
+    settings = replace(context.settings, max_rows_per_partition=LIMIT + 1, dyn_batch_size=400)
+    (remark,) = capacity.remarks(replace(context, settings=settings))
     assert remark.startswith(f"{settings.outputs[REJECTED]} has a key and 4 tablets")
     settings = replace(settings, max_rows_per_partition=LIMIT)
-    assert [*capacity.remarks(replace(connection, settings=settings))] == []
+    assert [*capacity.remarks(replace(context, settings=settings))] == []
 
 
-def test_a_running_job_warns_once_for_each_doubling(provisioned_of: ConnectionOf) -> None:
-    connection = _of_full_batches(provisioned_of("transactional", "window"))
+def test_a_running_job_warns_once_for_each_doubling(provisioned_of: ContextOf) -> None:
+    context = _of_full_batches(provisioned_of("transactional", "window"))
     said, bears = Said(), sizing.borne(4, 400)
     nearly = int(0.8 * bears)
     found = [
-        bool(Room(connection, said).warnings(keys))
+        bool(Room(context, said).warnings(keys))
         for keys in (0, nearly - 1, nearly + 1, bears, bears, 2 * bears, 2 * bears, 0, bears)
     ]
     assert found == [False, False, True, False, False, True, False, False, False]
@@ -128,13 +128,13 @@ def test_a_running_job_warns_once_for_each_doubling(provisioned_of: ConnectionOf
     ],
 )
 def test_a_total_comes_out_as_often_as_rows_come_in(
-    provisioned_of: ConnectionOf, processing: str, keys: int, warns: bool
+    provisioned_of: ContextOf, processing: str, keys: int, warns: bool
 ) -> None:
     """A state of ids holds no rows to come."""
-    connection = _of_full_batches(provisioned_of("transactional", processing))
-    assert bool(Room(connection, Said()).warnings(keys)) == warns
-    few = replace(connection.settings, max_rows_per_partition=10_000)
-    assert not Room(replace(connection, settings=few), Said()).warnings(keys)
+    context = _of_full_batches(provisioned_of("transactional", processing))
+    assert bool(Room(context, Said()).warnings(keys)) == warns
+    few = replace(context.settings, max_rows_per_partition=10_000)
+    assert not Room(replace(context, settings=few), Said()).warnings(keys)
 
 
 def test_an_outage_is_no_reason_to_end() -> None:
@@ -143,9 +143,9 @@ def test_an_outage_is_no_reason_to_end() -> None:
     def away(*_: Any, **__: Any) -> Any:
         raise YtError("no proxy answers")
 
-    connection = unconnected("transactional", "window")
+    context = unconnected("transactional", "window")
     client = cast(Any, SimpleNamespace(get=away))
-    assert Room(replace(connection, client=client), Said()).warnings(1_000_000) == []
+    assert Room(replace(context, client=client), Said()).warnings(1_000_000) == []
 
 
 def test_what_the_error_says_of_a_batch() -> None:
@@ -156,61 +156,61 @@ def test_what_the_error_says_of_a_batch() -> None:
     assert overflow_of('{"code"=1700;"message"="Row lock conflict"}', "3-7", {}) is None
 
 
-def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: ConnectionOf) -> None:
-    connection = _of_full_batches(provisioned_of("transactional", "window"))
+def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: ContextOf) -> None:
+    context = _of_full_batches(provisioned_of("transactional", "window"))
     with pytest.raises(JobError) as caught:
-        judged(connection, Overflow("3-7", {"output": 440_000}))
-    path = connection.settings.output
+        judged(context, Overflow("3-7", {"output": 440_000}))
+    path = context.settings.output
     assert f"440000 rows into {path}, which has 4 tablets" in str(caught.value)
     assert "a smaller max_rows_per_partition does not help" in str(caught.value)
     assert f"reshard-table {path} --tablet-count 13 --sync" in str(caught.value)
     assert "\n" not in str(caught.value).partition(":")[0]
 
 
-def test_a_batch_that_only_chance_refused_runs_again(provisioned_of: ConnectionOf) -> None:
-    connection = _of_full_batches(provisioned_of("transactional", "window"))
-    assert judged(connection, Overflow("3-7", {"output": sizing.borne(4, 400)})) is None
+def test_a_batch_that_only_chance_refused_runs_again(provisioned_of: ContextOf) -> None:
+    context = _of_full_batches(provisioned_of("transactional", "window"))
+    assert judged(context, Overflow("3-7", {"output": sizing.borne(4, 400)})) is None
 
 
-def test_writes_that_are_too_large_are_named(provisioned_of: ConnectionOf) -> None:
-    connection = _of_full_batches(provisioned_of("transactional", "map"))
-    settings = replace(connection.settings, dyn_batch_size=60_000)
+def test_writes_that_are_too_large_are_named(provisioned_of: ContextOf) -> None:
+    context = _of_full_batches(provisioned_of("transactional", "map"))
+    settings = replace(context.settings, dyn_batch_size=60_000)
     with pytest.raises(JobError, match="set dyn_batch_size = 2000") as caught:
-        judged(replace(connection, settings=settings), Overflow("3-7", {"output": 440_000}))
+        judged(replace(context, settings=settings), Overflow("3-7", {"output": 440_000}))
     assert "or lower max_rows_per_partition" in str(caught.value)
 
 
 def test_rows_with_a_key_are_looked_at(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sample of them: where no tablet seems too full, the fullest is named."""
-    connection = _of_full_batches(provisioned_of("transactional", "aggregate"))
-    many, path = Overflow("3-7", {"output": 120_000}), connection.settings.output
-    assert judged(connection, many) == many
+    context = _of_full_batches(provisioned_of("transactional", "aggregate"))
+    many, path = Overflow("3-7", {"output": 120_000}), context.settings.output
+    assert judged(context, many) == many
     frames = {"output": cast(DataFrame, None)}
     keys = [resharding.key([number]) for number in range(100)]
     monkeypatch.setattr(tablet_overflow, "_SAMPLE", 100)
     monkeypatch.setattr(tablet_overflow, "_keys", lambda *_: keys)
-    text = str(explained(connection, many, frames))
+    text = str(explained(context, many, frames))
     assert f"120000 rows into {path}, which has 1 tablet: about 120000 of them" in text
     assert "'[]' '[33;]' '[66;]' --sync" in text
-    _cut(connection, path, pivot_keys=[[], [50]])
-    assert isinstance(explained(connection, many, {}), RestartableError)
-    text = str(explained(connection, many, frames))
+    _cut(context, path, pivot_keys=[[], [50]])
+    assert isinstance(explained(context, many, {}), RestartableError)
+    text = str(explained(context, many, frames))
     assert f"120000 rows into {path}, which has 2 tablets: about 60000 of them" in text
     assert "'[]' '[25;]' '[50;]' '[75;]' --sync" in text
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
 def test_a_refused_batch_ends_the_job_at_its_first_failure(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, is_judged: bool
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, is_judged: bool
 ) -> None:
     """Without the cure the job tries the same batch again until it gives up."""
     if not is_judged:
         monkeypatch.setattr(supervisor, "overflow_of", lambda *_: None)
-    connection = _of_full_batches(provisioned_of("transactional", "window"))
+    context = _of_full_batches(provisioned_of("transactional", "window"))
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(connection, *nothing, threading.Event())
+    runner = QueryRunner(context, *nothing, threading.Event())
     tries: list[str] = []
 
     def refuse() -> None:
@@ -237,7 +237,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         is_stop_asked=lambda: False,
         refused=None,
     )
-    job = replace(connection.job, first_pause_seconds=0.0)
+    job = replace(context.job, first_pause_seconds=0.0)
     with pytest.raises(JobError) as caught:
         supervise(job, cast(QueryRunner, one), threading.Event())
     assert len(tries) == (1 if is_judged else 5)

@@ -9,12 +9,12 @@ import pytest
 from yt.common import YtError
 
 from minicluster.testing import Running
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import retention
 from ytstream.provisioning.capacity import remarks
 from ytstream.provisioning.job_objects import check, provision, require, sized
@@ -23,27 +23,27 @@ from ytstream.settings.job_settings import Settings
 
 
 @pytest.fixture
-def connection(connection_of: ConnectionOf) -> Connection:
+def context(context_of: ContextOf) -> JobContext:
     """Connect a job of which nothing exists."""
-    return connection_of("transactional")
+    return context_of("transactional")
 
 
 @pytest.fixture
-def provisioned(provisioned_of: ConnectionOf) -> Connection:
+def provisioned(provisioned_of: ContextOf) -> JobContext:
     """Connect a job whose objects all exist."""
     return provisioned_of("transactional")
 
 
-def _configured(connection: Connection, **changes: Any) -> Connection:
-    return replace(connection, settings=replace(connection.settings, **changes))
+def _configured(context: JobContext, **changes: Any) -> JobContext:
+    return replace(context, settings=replace(context.settings, **changes))
 
 
-def _required(connection: Connection) -> str:
-    return refusal(lambda: require(connection))
+def _required(context: JobContext) -> str:
+    return refusal(lambda: require(context))
 
 
-def _not_provisioned(connection: Connection) -> str:
-    return refusal(lambda: provision(connection))
+def _not_provisioned(context: JobContext) -> str:
+    return refusal(lambda: provision(context))
 
 
 @pytest.mark.parametrize(
@@ -56,30 +56,30 @@ def _not_provisioned(connection: Connection) -> str:
     ],
 )
 def test_provision_makes_everything_and_can_be_repeated(
-    connection_of: ConnectionOf, guarantee: str, processing: str, queues: int
+    context_of: ContextOf, guarantee: str, processing: str, queues: int
 ) -> None:
-    connection = connection_of(guarantee, processing, queues)
-    client, settings = connection.client, connection.settings
-    assert provision(connection)
-    assert provision(connection) == []
-    require(connection)
+    context = context_of(guarantee, processing, queues)
+    client, settings = context.client, context.settings
+    assert provision(context)
+    assert provision(context) == []
+    require(context)
     tables = [*settings.queues, settings.consumer, *settings.outputs.values()]
     tables += [settings.reference] if settings.reference else []
     assert {client.get(f"{path}/@tablet_state") for path in tables} == {"mounted"}
     assert client.get(f"{settings.output}/@sorted") == (guarantee == "idempotent")
     for path in (*tables, settings.checkpoint):
-        assert path in check(connection)
+        assert path in check(context)
 
 
-def test_nothing_is_asked_twice(provisioned_of: ConnectionOf, cluster: Running) -> None:
+def test_nothing_is_asked_twice(provisioned_of: ContextOf, cluster: Running) -> None:
     # On a far cluster a start waits for each request.
-    connection = provisioned_of("transactional", "join", 2)
+    context = provisioned_of("transactional", "join", 2)
     since = len(cluster.client.journal())
-    assert provision(connection) == []
+    assert provision(context) == []
     asked = [
         entry.args["path"] for entry in cluster.client.journal()[since:] if entry.method == "get"
     ]
-    settings = connection.settings
+    settings = context.settings
     objects = {*settings.queues, *settings.outputs.values(), settings.consumer, settings.ledger}
     objects |= {settings.checkpoint, str(settings.reference)}
     assert sorted(asked) == sorted(f"{path}/@" for path in objects)
@@ -93,76 +93,74 @@ def test_nothing_is_asked_twice(provisioned_of: ConnectionOf, cluster: Running) 
     ],
 )
 def test_an_output_by_position_has_a_tablet_for_each_tablet_of_the_queues(
-    provisioned_of: ConnectionOf, guarantee: str, queues: int, pivots: list[list[Any]]
+    provisioned_of: ContextOf, guarantee: str, queues: int, pivots: list[list[Any]]
 ) -> None:
-    connection = provisioned_of(guarantee, "map", queues)
-    settings = connection.settings
+    context = provisioned_of(guarantee, "map", queues)
+    settings = context.settings
     wanted = [[settings.queues[key[0]], key[1]] if len(key) > 1 else key for key in pivots]
-    assert connection.client.get(f"{settings.output}/@pivot_keys") == wanted
+    assert context.client.get(f"{settings.output}/@pivot_keys") == wanted
 
 
-def test_check_changes_nothing(connection: Connection) -> None:
-    assert "missing" in refusal(lambda: check(connection))
-    assert not connection.client.exists(connection.settings.consumer.rpartition("/")[0])
+def test_check_changes_nothing(context: JobContext) -> None:
+    assert "missing" in refusal(lambda: check(context))
+    assert not context.client.exists(context.settings.consumer.rpartition("/")[0])
 
 
-def test_queues_of_others_are_not_created(connection: Connection) -> None:
-    queue = connection.settings.queues[0]
-    text = _not_provisioned(_configured(connection, create_queues=False))
+def test_queues_of_others_are_not_created(context: JobContext) -> None:
+    queue = context.settings.queues[0]
+    text = _not_provisioned(_configured(context, create_queues=False))
     assert queue in text
     assert "create_queues" in text
-    assert not connection.client.exists(queue)
+    assert not context.client.exists(queue)
 
 
-def test_a_path_that_is_nearly_right_is_shown_before_it_is_created(connection: Connection) -> None:
-    queue = connection.settings.queues[0]
+def test_a_path_that_is_nearly_right_is_shown_before_it_is_created(context: JobContext) -> None:
+    queue = context.settings.queues[0]
     folder, _, name = queue.rpartition("/")
-    connection.client.create("map_node", f"{folder}/{name[:-1]}", recursive=True)
-    text = refusal(lambda: check(connection))
+    context.client.create("map_node", f"{folder}/{name[:-1]}", recursive=True)
+    text = refusal(lambda: check(context))
     said = (
         f"queue {queue}: missing\n  -> {folder}/{name[:-1]} is there: if you mean it, correct the "
         "configuration; only for a new one under this very path run `provision`"
     )
     assert said in text
     assert "is there" not in text.replace(said, "")
-    text = refusal(lambda: check(_configured(connection, create_queues=False)))
+    text = refusal(lambda: check(_configured(context, create_queues=False)))
     assert f"{folder}/{name[:-1]} is there: if you mean it, correct the configuration; else" in text
     assert (
         f"queue {queue}: missing; created, though {folder}/{name[:-1]} is there: remove the new "
         "one if you mean that"
-    ) in provision(connection)
-    connection.client.remove(queue)
-    text = refusal(lambda: check(connection))
+    ) in provision(context)
+    context.client.remove(queue)
+    text = refusal(lambda: check(context))
     assert f"{folder}/{name[:-1]} is there" in text
 
 
 @pytest.mark.parametrize("does_create", [True, False])
-def test_a_slip_in_the_folder_of_a_queue_is_shown(
-    connection: Connection, does_create: bool
-) -> None:
-    meant = connection.settings.queues[0].replace("//home/tests/", "//home/team/raw/")
-    connection.client.create("map_node", meant, recursive=True)
+def test_a_slip_in_the_folder_of_a_queue_is_shown(context: JobContext, does_create: bool) -> None:
+    meant = context.settings.queues[0].replace("//home/tests/", "//home/team/raw/")
+    context.client.create("map_node", meant, recursive=True)
     for slip in (meant.replace("/raw/", "/rww/"), meant.replace("//home/team", "//home/teams")):
-        wrong = _configured(connection, queues=(slip,), create_queues=does_create)
+        wrong = _configured(context, queues=(slip,), create_queues=does_create)
         assert f"queue {slip}: missing\n  -> {meant} is there: " in _required(wrong)
     other = meant.replace("/raw/", "/cooked/")
-    assert f"{meant} is there" not in _required(_configured(connection, queues=(other,)))
+    assert f"{meant} is there" not in _required(_configured(context, queues=(other,)))
 
 
 def test_the_objects_of_a_job_like_this_one_are_not_taken_for_its_own(
-    connection: Connection,
+    context: JobContext,
 ) -> None:
     """A team has a folder for each job, with equal names in it."""
-    settings = connection.settings
+    settings = context.settings
     for path in (settings.consumer, settings.ledger, settings.output):
-        connection.client.create("map_node", path.replace("//home/t", "//home/tt"), recursive=True)
-    assert "is there" not in _required(connection)
+        context.client.create("map_node", path.replace("//home/t", "//home/tt"), recursive=True)
+    assert "is there" not in _required(context)
 
 
 def test_a_registration_that_is_not_permitted_prints_the_command(
-    connection: Connection, cluster: Running
+    context: JobContext, cluster: Running
 ) -> None:
-    settings = connection.settings
+    settings = context.settings
     cluster.client.faults.add(
         method="register_queue_consumer",
         action="fail",
@@ -170,27 +168,27 @@ def test_a_registration_that_is_not_permitted_prints_the_command(
         error={"code": 901, "message": "Access denied for user"},
     )
     command = f"yt register-queue-consumer {settings.queues[0]} {settings.consumer} --vital"
-    assert command in _not_provisioned(connection)
+    assert command in _not_provisioned(context)
 
 
-def test_a_missing_registration_is_found(provisioned: Connection) -> None:
+def test_a_missing_registration_is_found(provisioned: JobContext) -> None:
     client: Any = provisioned.client
     settings = provisioned.settings
     client.unregister_queue_consumer(settings.queues[0], settings.consumer)
     assert "not registered" in _required(provisioned)
 
 
-def test_a_consumer_that_is_not_vital_is_reported_not_changed(provisioned: Connection) -> None:
+def test_a_consumer_that_is_not_vital_is_reported_not_changed(provisioned: JobContext) -> None:
     settings = provisioned.settings
     provisioned.client.register_queue_consumer(settings.queues[0], settings.consumer, vital=False)
     assert "not vital" in _not_provisioned(provisioned)
 
 
-def test_a_table_that_is_not_a_consumer_is_refused_and_left_alone(connection: Connection) -> None:
-    client, path = connection.client, connection.settings.consumer
+def test_a_table_that_is_not_a_consumer_is_refused_and_left_alone(context: JobContext) -> None:
+    client, path = context.client, context.settings.consumer
     attributes = {"dynamic": True, "schema": [{"name": "a", "type": "int64"}]}
     client.create("table", path, recursive=True, attributes=attributes)
-    assert "is not a queue consumer" in _not_provisioned(connection)
+    assert "is not a queue consumer" in _not_provisioned(context)
     assert client.get(f"{path}/@tablet_state") == "unmounted"
 
 
@@ -199,7 +197,7 @@ def _path(settings: Settings, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["consumer", "output"])
-def test_an_unmounted_table_is_found_and_mounted(provisioned: Connection, name: str) -> None:
+def test_an_unmounted_table_is_found_and_mounted(provisioned: JobContext, name: str) -> None:
     client: Any = provisioned.client
     path = _path(provisioned.settings, name)
     client.unmount_table(path, sync=True)
@@ -208,7 +206,7 @@ def test_an_unmounted_table_is_found_and_mounted(provisioned: Connection, name: 
     assert client.get(f"{path}/@tablet_state") == "mounted"
 
 
-def test_a_frozen_table_is_reported_with_the_command(provisioned: Connection) -> None:
+def test_a_frozen_table_is_reported_with_the_command(provisioned: JobContext) -> None:
     client: Any = provisioned.client
     output = provisioned.settings.output
     client.freeze_table(output, sync=True)
@@ -216,7 +214,7 @@ def test_a_frozen_table_is_reported_with_the_command(provisioned: Connection) ->
 
 
 @pytest.mark.parametrize("name", ["queues", "consumer", "output", "checkpoint"])
-def test_a_link_is_refused(provisioned: Connection, name: str) -> None:
+def test_a_link_is_refused(provisioned: JobContext, name: str) -> None:
     client: Any = provisioned.client
     settings = provisioned.settings
     path = settings.queues[0] if name == "queues" else _path(settings, name)
@@ -238,28 +236,28 @@ def test_a_link_is_refused(provisioned: Connection, name: str) -> None:
     ],
 )
 def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
-    connection: Connection, cluster: Running, said: str, setting: str
+    context: JobContext, cluster: Running, said: str, setting: str
 ) -> None:
     cluster.client.faults.add(method="create", action="fail", error={"code": 1, "message": said})
     with (
         pytest.raises(JobError, match=f"{said}\n  -> correct `{setting}`"),
-        explained(connection.settings),
+        explained(context.settings),
     ):
-        provision(connection)
+        provision(context)
 
 
-def test_a_mount_that_takes_too_long_is_no_outage(connection: Connection) -> None:
+def test_a_mount_that_takes_too_long_is_no_outage(context: JobContext) -> None:
     """The cluster has answered all the time: a running job would wait for ever for an outage."""
     with (
         pytest.raises(RestartableError, match="Timed out while waiting for tablets") as caught,
-        explained(connection.settings),
+        explained(context.settings),
     ):
         raise YtError("Timed out while waiting for tablets")
     assert caught.type is not OutageError
 
 
-def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) -> None:
-    settings = replace(connection.settings, proxy="127.0.0.1:1")
+def test_a_cluster_that_is_not_there_is_said_in_words(context: JobContext) -> None:
+    settings = replace(context.settings, proxy="127.0.0.1:1")
     with pytest.raises(OutageError, match=r"127\.0\.0\.1:1: Connection refused$") as caught:
         connect(settings)
     assert caught.value.remedy == "start `python -m minicluster` in another terminal"
@@ -274,17 +272,17 @@ def test_a_cluster_that_is_not_there_is_said_in_words(connection: Connection) ->
     ],
 )
 def test_an_accepted_refusal_that_does_not_exist_is_refused(
-    provisioned_of: ConnectionOf, guarantee: str, processing: str, remedy: str
+    provisioned_of: ContextOf, guarantee: str, processing: str, remedy: str
 ) -> None:
-    connection = provisioned_of(guarantee, processing)
-    text = _required(_configured(connection, accept=("nonsense",)))
-    queue = connection.settings.queues[0]
+    context = provisioned_of(guarantee, processing)
+    text = _required(_configured(context, accept=("nonsense",)))
+    queue = context.settings.queues[0]
     assert f"no such refusal\n  -> {remedy.format(queue=queue)}" in text
     if processing == "window":
-        require(_configured(connection, accept=(f"late:{queue}",)))
+        require(_configured(context, accept=(f"late:{queue}",)))
 
 
-def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> None:
+def test_another_schema_is_reported_and_left_alone(provisioned: JobContext) -> None:
     client, path = provisioned.client, provisioned.settings.output
     client.remove(path)
     schema = [{"name": "something_else", "type": "int64"}]
@@ -296,15 +294,15 @@ def test_another_schema_is_reported_and_left_alone(provisioned: Connection) -> N
     assert [column["name"] for column in client.get(f"{path}/@schema")] == ["something_else"]
 
 
-def test_a_queue_without_a_column_of_ours_is_reported(connection: Connection) -> None:
+def test_a_queue_without_a_column_of_ours_is_reported(context: JobContext) -> None:
     attributes = {"dynamic": True, "schema": [{"name": "something_else", "type": "int64"}]}
-    connection.client.create(
-        "table", connection.settings.queues[0], recursive=True, attributes=attributes
+    context.client.create(
+        "table", context.settings.queues[0], recursive=True, attributes=attributes
     )
-    assert "correct QUEUE in tables.py" in _not_provisioned(connection)
+    assert "correct QUEUE in tables.py" in _not_provisioned(context)
 
 
-def test_a_queue_may_have_more_columns_and_the_output_may_not(provisioned: Connection) -> None:
+def test_a_queue_may_have_more_columns_and_the_output_may_not(provisioned: JobContext) -> None:
     job = provisioned.job
     fewer = replace(job, queue=[column for column in job.queue_columns if column.name != "extra"])
     require(replace(provisioned, job=fewer))
@@ -313,10 +311,10 @@ def test_a_queue_may_have_more_columns_and_the_output_may_not(provisioned: Conne
     assert "column extra: the table has it, tables.py does not" in _required(changed)
 
 
-def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ConnectionOf) -> None:
+def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ContextOf) -> None:
     """Such a table would take every repeat as a new row."""
-    connection = provisioned_of("idempotent")
-    client, output = connection.client, connection.settings.output
+    context = provisioned_of("idempotent")
+    client, output = context.client, context.settings.output
     schema = [
         {name: value for name, value in column.items() if name != "sort_order"}
         for column in client.get(f"{output}/@schema")
@@ -324,11 +322,11 @@ def test_an_unsorted_output_of_idempotent_is_refused(provisioned_of: ConnectionO
     client.remove(output)
     client.create("table", output, attributes={"dynamic": True, "schema": schema})
     client.mount_table(output, sync=True)
-    assert "the table's key columns are none, those of tables.py " in _not_provisioned(connection)
+    assert "the table's key columns are none, those of tables.py " in _not_provisioned(context)
 
 
 def test_too_few_tablets_are_refused_with_the_number_that_would_do(
-    provisioned: Connection,
+    provisioned: JobContext,
 ) -> None:
     assert sizing.problem(100_000, 50_000, 1) is None
     assert "tablets are too few" in str(sizing.problem(200_000, 50_000, 4))
@@ -345,16 +343,16 @@ def test_too_few_tablets_are_refused_with_the_number_that_would_do(
     [("transactional", 400), ("idempotent", 10_000), ("at_least_once", 10_000)],
 )
 def test_the_guarantee_chooses_the_rows_of_a_write(
-    provisioned_of: ConnectionOf, guarantee: str, rows: int
+    provisioned_of: ContextOf, guarantee: str, rows: int
 ) -> None:
-    connection = provisioned_of(guarantee)
-    assert sized(connection) is connection
-    chosen = sized(_configured(connection, dyn_batch_size=None))
+    context = provisioned_of(guarantee)
+    assert sized(context) is context
+    chosen = sized(_configured(context, dyn_batch_size=None))
     assert chosen.settings.dyn_batch_size == rows
 
 
-def test_output_retention_is_given_to_the_output(connection: Connection) -> None:
-    kept = _configured(connection, output_retention=60_000)
+def test_output_retention_is_given_to_the_output(context: JobContext) -> None:
+    kept = _configured(context, output_retention=60_000)
     provision(kept)
     output = kept.settings.output
     assert kept.client.get(f"{output}/@max_data_ttl") == 60_000
@@ -362,30 +360,30 @@ def test_output_retention_is_given_to_the_output(connection: Connection) -> None
     assert kept.client.get(f"{output}/@min_data_versions") == 0
 
 
-def test_a_job_proxy_is_refused(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_proxy_is_refused(context: JobContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_YT_RPC_JOB_PROXY_ENABLED", "true")
     rows: Any = None  # it is not looked at
-    text = refusal(lambda: connection.guarantee.admit(rows, connection.settings))
+    text = refusal(lambda: context.guarantee.admit(rows, context.settings))
     assert "job proxy" in text
 
 
 def test_an_output_with_an_aggregate_column_is_refused_by_name(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("idempotent")
-    client, output = connection.client, connection.settings.output
+    context = provisioned_of("idempotent")
+    client, output = context.client, context.settings.output
     schema = client.get(f"{output}/@schema")
     (price,) = (column for column in schema if column["name"] == "price_eur")
     price["aggregate"] = "sum"
     client.remove(output)
     client.create("table", output, attributes={"dynamic": True, "schema": schema})
     client.mount_table(output, sync=True)
-    text = _not_provisioned(connection)
+    text = _not_provisioned(context)
     assert f"output {output}: column price_eur has the aggregate function sum" in text
     assert text.count("output ") == 1
 
 
-def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: Connection) -> None:
+def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: JobContext) -> None:
     client, path = provisioned.client, provisioned.settings.ledger
     schema = client.get(f"{path}/@schema")
     schema.remove(next(column for column in schema if column["name"] == "ended"))
@@ -400,13 +398,13 @@ def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: Conne
     assert "ended" not in {column["name"] for column in client.get(f"{path}/@schema")}
 
 
-def test_a_ledger_keeps_its_rows_whatever_their_age(provisioned: Connection) -> None:
+def test_a_ledger_keeps_its_rows_whatever_their_age(provisioned: JobContext) -> None:
     client, path = provisioned.client, provisioned.settings.ledger
     assert client.get(f"{path}/@min_data_versions") == 1
     assert client.get(f"{path}/@tablet_state") == "mounted"
 
 
-def test_a_queue_that_keeps_its_rows_gets_no_remark(provisioned: Connection) -> None:
+def test_a_queue_that_keeps_its_rows_gets_no_remark(provisioned: JobContext) -> None:
     assert [*retention.remarks(provisioned.client, provisioned.settings)] == []
 
 
@@ -421,7 +419,7 @@ def test_a_queue_that_keeps_its_rows_gets_no_remark(provisioned: Connection) -> 
     ],
 )
 def test_a_queue_that_drops_unread_rows_is_remarked_with_their_age(
-    provisioned: Connection, attributes: dict[str, int], said: str
+    provisioned: JobContext, attributes: dict[str, int], said: str
 ) -> None:
     client, (queue,) = provisioned.client, provisioned.settings.queues
     for name, value in {"min_data_versions": 0, **attributes}.items():
@@ -445,7 +443,7 @@ def test_a_queue_that_drops_unread_rows_is_remarked_with_their_age(
     ],
 )
 def test_a_queue_that_is_trimmed_after_its_consumers_is_remarked(
-    provisioned: Connection, more: dict[str, int], others: bool, said: str
+    provisioned: JobContext, more: dict[str, int], others: bool, said: str
 ) -> None:
     client, (queue,) = provisioned.client, provisioned.settings.queues
     if others:
@@ -460,23 +458,23 @@ def test_a_queue_that_is_trimmed_after_its_consumers_is_remarked(
 
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once", "idempotent"])
 def test_rejected_rows_go_to_as_many_tablets_as_the_queues_have(
-    connection_of: ConnectionOf, guarantee: str
+    context_of: ContextOf, guarantee: str
 ) -> None:
     """Sorted by position, they go by key: large batches ask for no more tablets."""
-    connection = connection_of(guarantee, "map", 2, rejects=True)
-    settings = replace(connection.settings, max_rows_per_partition=20_000, dyn_batch_size=None)
-    connection = replace(connection, settings=settings)
-    provision(connection)
+    context = context_of(guarantee, "map", 2, rejects=True)
+    settings = replace(context.settings, max_rows_per_partition=20_000, dyn_batch_size=None)
+    context = replace(context, settings=settings)
+    provision(context)
     path = settings.outputs["rejected"]
-    assert connection.client.get(f"{path}/@tablet_count") == 8
-    assert connection.client.get(f"{path}/@pivot_keys")[1] == [settings.queues[0], 1]
+    assert context.client.get(f"{path}/@tablet_count") == 8
+    assert context.client.get(f"{path}/@pivot_keys")[1] == [settings.queues[0], 1]
 
 
 def test_a_second_queue_asks_for_another_rejected_and_says_what_was_made(
-    connection_of: ConnectionOf,
+    context_of: ContextOf,
 ) -> None:
-    provision(connection_of("transactional", rejects=True))
-    two = connection_of("transactional", queues=2, rejects=True)
+    provision(context_of("transactional", rejects=True))
+    two = context_of("transactional", queues=2, rejects=True)
     said = _not_provisioned(two)
     made, _, left = said.partition("what it left alone")
     assert f"queue {two.settings.queues[1]}: missing; created" in made
@@ -484,23 +482,23 @@ def test_a_second_queue_asks_for_another_rejected_and_says_what_was_made(
     assert "name a new table under [outputs], then `provision` and `migrate`" in left
 
 
-def test_large_batches_of_totals_are_no_reason_to_refuse(connection_of: ConnectionOf) -> None:
-    connection = connection_of("transactional", "aggregate", 2)
-    settings = replace(connection.settings, max_rows_per_partition=100_000, dyn_batch_size=None)
-    provision(replace(connection, settings=settings))
+def test_large_batches_of_totals_are_no_reason_to_refuse(context_of: ContextOf) -> None:
+    context = context_of("transactional", "aggregate", 2)
+    settings = replace(context.settings, max_rows_per_partition=100_000, dyn_batch_size=None)
+    provision(replace(context, settings=settings))
 
 
 def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
     """Nothing says how the rows are spread; `rejected` has tablets by position."""
-    connection = provisioned_of("transactional", rejects=True)
-    settings = replace(connection.settings, max_rows_per_partition=25_001)
-    columns = resolved("OUTPUTS", connection.job.outputs["output"])
+    context = provisioned_of("transactional", rejects=True)
+    settings = replace(context.settings, max_rows_per_partition=25_001)
+    columns = resolved("OUTPUTS", context.job.outputs["output"])
     keyed = [replace(column, key=column is columns[0]) for column in columns]
-    outputs = {**connection.job.outputs, "output": keyed}
-    large = replace(connection, settings=settings, job=replace(connection.job, outputs=outputs))
-    client: Any = connection.client
+    outputs = {**context.job.outputs, "output": keyed}
+    large = replace(context, settings=settings, job=replace(context.job, outputs=outputs))
+    client: Any = context.client
     client.unmount_table(settings.output, sync=True)
     client.reshard_table(settings.output, tablet_count=1, sync=True)
     (remark,) = remarks(large)
@@ -510,6 +508,6 @@ def test_a_batch_that_may_be_too_large_for_the_tablet_of_a_key_is_remarked(
     assert "with max_rows_per_partition = 25000 a batch reads no more" in remark
     settings = replace(settings, max_rows_per_partition=25_000)
     assert [*remarks(replace(large, settings=settings))] == []
-    assert [*remarks(replace(large, job=connection.job))] == []
+    assert [*remarks(replace(large, job=context.job))] == []
     window = replace(large.job, processing="window")
     assert [*remarks(replace(large, job=window))] == []

@@ -10,67 +10,67 @@ from typing import Any
 
 import pytest
 
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
 from tests.support.static_outputs import static
 from tests.support.status_steps import invoke
 from ytstream import cli
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import permissions
 from ytstream.provisioning.permissions import JOB, OPERATOR, REHEARSAL, ROLES, Right
 
 USER = "robot-bids"
 
 
-def _wanted(connection: Connection, role: str) -> list[Right]:
-    return permissions.rights(role, connection.job, connection.settings)
+def _wanted(context: JobContext, role: str) -> list[Right]:
+    return permissions.rights(role, context.job, context.settings)
 
 
-def _grant(connection: Connection, wanted: Iterable[Right], *paths: str) -> None:
+def _grant(context: JobContext, wanted: Iterable[Right], *paths: str) -> None:
     """Give the user these rights of the paths, by default of all, and none of a folder above."""
     by_path: dict[str, list[str]] = {}
     for right in wanted:
         by_path.setdefault(right.path, []).append(right.permission)
-    for path in paths or {one.path for one in _wanted(connection, OPERATOR)}:
-        if connection.client.exists(path):
+    for path in paths or {one.path for one in _wanted(context, OPERATOR)}:
+        if context.client.exists(path):
             given = by_path.get(path, [])
             entry = {"action": "allow", "subjects": [USER], "permissions": given}
-            connection.client.set(f"{path}/@acl", [entry] if given else [])
-            connection.client.set(f"{path}/@inherit_acl", False)
+            context.client.set(f"{path}/@acl", [entry] if given else [])
+            context.client.set(f"{path}/@inherit_acl", False)
 
 
-def _connected(connection: Connection) -> Iterator[Connection]:
+def _connected(context: JobContext) -> Iterator[JobContext]:
     """Make the user, and undo at the end what was done to objects of all tests."""
-    client: Any = connection.client
+    client: Any = context.client
     if not client.exists(f"//sys/users/{USER}"):
         client.create("user", attributes={"name": USER})
-    yield connection
-    for path in {one.path for one in _wanted(connection, OPERATOR) if "//sys" in one.path}:
+    yield context
+    for path in {one.path for one in _wanted(context, OPERATOR) if "//sys" in one.path}:
         client.set(f"{path}/@acl", [])
         client.set(f"{path}/@inherit_acl", True)
 
 
 @pytest.fixture
-def plain(provisioned_of: ConnectionOf) -> Iterator[Connection]:
+def plain(provisioned_of: ContextOf) -> Iterator[JobContext]:
     """Connect a job as the template makes it."""
     yield from _connected(provisioned_of("transactional"))
 
 
 @pytest.fixture
-def job(provisioned_of: ConnectionOf) -> Iterator[Connection]:
+def job(provisioned_of: ContextOf) -> Iterator[JobContext]:
     """Connect a job with every kind of object, each with a list of rights of its own."""
-    connection = provisioned_of("transactional", "join", 2, rejects=True)
-    settings = replace(connection.settings, account="default", tablet_cell_bundle="default")
+    context = provisioned_of("transactional", "join", 2, rejects=True)
+    settings = replace(context.settings, account="default", tablet_cell_bundle="default")
     shown = {**settings.outputs, "output": f"{settings.ledger}-tables"}
     settings = replace(settings, outputs=shown)
-    connection = replace(connection, settings=settings, job=static(connection.job, "output"))
-    client = connection.client
+    context = replace(context, settings=settings, job=static(context.job, "output"))
+    client = context.client
     for path in (shown["output"], settings.aside):
         client.create("map_node", path, recursive=True)
-    yield from _connected(connection)
+    yield from _connected(context)
 
 
-def test_a_role_has_what_it_needs_and_no_more(job: Connection) -> None:
+def test_a_role_has_what_it_needs_and_no_more(job: JobContext) -> None:
     rehearsal, running, operator = ({*_wanted(job, role)} for role in (REHEARSAL, JOB, OPERATOR))
     assert {right.permission for right in rehearsal} == {"read"}
     assert rehearsal < running < operator
@@ -84,7 +84,7 @@ def test_a_role_has_what_it_needs_and_no_more(job: Connection) -> None:
 @pytest.mark.parametrize(
     "role", [REHEARSAL, pytest.param(JOB, marks=pytest.mark.journey), OPERATOR]
 )
-def test_each_right_is_missed_when_it_is_not_there(job: Connection, role: str) -> None:
+def test_each_right_is_missed_when_it_is_not_there(job: JobContext, role: str) -> None:
     wanted = _wanted(job, role)
     _grant(job, wanted)
     said = permissions.check(job, role, USER)
@@ -102,7 +102,7 @@ def test_each_right_is_missed_when_it_is_not_there(job: Connection, role: str) -
         assert command.strip() == f"yt set {left_out.path}/@acl/end '{entry}'"
 
 
-def test_what_is_not_there_is_asked_of_the_folder_above(job: Connection) -> None:
+def test_what_is_not_there_is_asked_of_the_folder_above(job: JobContext) -> None:
     _grant(job, wanted := _wanted(job, JOB))
     gone = job.settings.checkpoint
     job.client.remove(gone, recursive=True)
@@ -115,7 +115,7 @@ def test_what_is_not_there_is_asked_of_the_folder_above(job: Connection) -> None
     job.client.create("map_node", gone)
 
 
-def test_the_commands_that_it_prints_give_the_rights(job: Connection) -> None:
+def test_the_commands_that_it_prints_give_the_rights(job: JobContext) -> None:
     """As YSON that the cluster takes; a line of several rights of a path is one command."""
     from yt.yson import loads
 
@@ -128,7 +128,7 @@ def test_the_commands_that_it_prints_give_the_rights(job: Connection) -> None:
     assert "has the" in permissions.check(job, JOB, USER)
 
 
-def test_the_page_has_the_table(job: Connection) -> None:
+def test_the_page_has_the_table(job: JobContext) -> None:
     """Each right by role, permission and object; the page names queues and outputs once."""
     page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
     part = page.partition("## Rights")[2].partition("\n## ")[0]
@@ -154,7 +154,7 @@ def test_the_page_has_the_table(job: Connection) -> None:
 
 
 def test_the_command_asks_for_the_rights_alone(
-    plain: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plain: JobContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It does not look at tables first: a user without rights could not read them."""
     plain.client.remove(plain.settings.outputs["output"])

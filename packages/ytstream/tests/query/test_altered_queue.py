@@ -25,14 +25,14 @@ CHANGES = [
 
 def _small_prices(stream: Stream) -> Stream:
     """Return a job whose queue has prices of type int32, which must not be null."""
-    job = stream.connection.job
+    job = stream.context.job
     price = Column("price", ti.Int32, required=True)
     queue = [price if column.name == "price" else column for column in job.queue_columns]
-    connection = replace(stream.connection, job=replace(job, queue=queue))
+    context = replace(stream.context, job=replace(job, queue=queue))
     (path,) = stream.settings.queues
     stream.client.remove(path)
-    job_objects.provision(connection)
-    return replace(stream, connection=connection)
+    job_objects.provision(context)
+    return replace(stream, context=context)
 
 
 def _alter(stream: Stream, change: dict[str, Any]) -> None:
@@ -60,12 +60,12 @@ def test_a_value_that_the_declared_column_cannot_hold_ends_the_job(
     rows = [{**row, "price": 5} for row in stream.sample.make(8)]
     with stream.running() as query:
         stream.publish(rows)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         _alter(stream, change)
         stream.publish([{**row, "price": value} for row in rows])
         wait_for_failure(query)
     failure = str(stream.batch.failure)
     assert "were altered while the job ran" in failure
     assert said in failure
-    assert stream.found() == stream.sample.wanted(stream.connection.job, rows)
-    assert said in refusal(lambda: job_objects.require(stream.connection, "the job cannot start"))
+    assert stream.found() == stream.sample.wanted(stream.context.job, rows)
+    assert said in refusal(lambda: job_objects.require(stream.context, "the job cannot start"))

@@ -121,7 +121,7 @@ def _second_batch_held(stream: Stream, cluster: Running) -> Iterator[StreamingQu
     faults, tablets = cluster.client.faults, 4
     with stream.running() as query:
         stream.send(20 * tablets)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         reading = faults.add(method="PullConsumer", times=None, action="hold")
         stream.send(20 * tablets)
         faults.wait(reading)
@@ -173,7 +173,7 @@ def test_without_the_audit_rows_of_a_trimmed_queue_are_lost_and_others_repeated(
     stream = stream_of(guarantee)
     mutants.audit_nothing(monkeypatch)
     with _trimmed_under_a_batch(stream, cluster) as query:
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         outcome = stream.outcome()
         assert outcome.lost == 15
         assert outcome.duplicated == (0 if guarantee == "idempotent" else 15)
@@ -186,9 +186,9 @@ def test_a_queue_is_recreated_under_a_running_job(stream_of: StreamOf, cluster: 
     (queue,) = stream.settings.queues
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         stream.client.remove(queue)
-        job_objects.provision(stream.connection)
+        job_objects.provision(stream.context)
         stream.send(160)
         said = wait_for_failure(query)
     assert "was dropped and recreated" in said
@@ -214,7 +214,7 @@ def test_the_consumer_is_moved_back(
     (queue,) = stream.settings.queues
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 20, 10)
         stream.send(80)
         said = wait_for_failure(query)
@@ -242,7 +242,7 @@ def test_the_consumer_is_moved_forward(stream_of: StreamOf) -> None:
     (queue,) = stream.settings.queues
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         stream.client.advance_queue_consumer(stream.settings.consumer, queue, 0, 20, 25)
         stream.send(80)
         said = wait_for_failure(query)
@@ -260,7 +260,7 @@ def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf) -> None:
     stream.send(80)
     stream.drain()
     stream.client.remove(stream.settings.consumer)
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     stream.send(80)
     stream.drain()
     assert stream.is_exact()
@@ -276,7 +276,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     stream.send(80)
     faults = cluster.client.faults
     pull = faults.add(method="PullConsumer", times=None, action="hold")
-    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
+    runner = QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
 
     def trim() -> None:
         faults.wait(pull)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf, adopt
+from tests.support.helpers import ContextOf, adopt
 from ytstream import Column
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
@@ -102,17 +102,15 @@ JOBS: dict[str, tuple[list[Column], Callable[..., DataFrame], Callable[..., list
 
 
 @pytest.fixture(params=JOBS)
-def stream(
-    connection_of: ConnectionOf, spark: SparkSession, request: pytest.FixtureRequest
-) -> Stream:
+def stream(context_of: ContextOf, spark: SparkSession, request: pytest.FixtureRequest) -> Stream:
     """Provision a job with such a column."""
     processing = str(request.param)
     columns, transform, expected = JOBS[processing]
-    connection = connection_of("transactional", processing, rejects=True)
+    context = context_of("transactional", processing, rejects=True)
     job = replace(
         example("transactional", processing, rejects=True).job,
         queue=[PAYLOAD, NUMBER, Column("at", "timestamp", required=True)],
-        outputs={"output": columns, REJECTED: connection.job.outputs[REJECTED]},
+        outputs={"output": columns, REJECTED: context.job.outputs[REJECTED]},
         transform=transform,
         reject=REJECT,
         reference=[replace(PAYLOAD, key=True), Column("known", "string")]
@@ -120,11 +118,11 @@ def stream(
         else (),
     )
     sample = Sample(rows, "at", expected, {REJECTED: rejected}, REFERENCE)
-    connection = replace(connection, job=job)
-    job_objects.provision(connection)
-    fill_reference(connection, sample)
-    adopt(spark, connection)
-    return Stream(connection, sample, spark)
+    context = replace(context, job=job)
+    job_objects.provision(context)
+    fill_reference(context, sample)
+    adopt(spark, context)
+    return Stream(context, sample, spark)
 
 
 def test_a_job_keeps_any_bytes(stream: Stream) -> None:
@@ -136,10 +134,10 @@ def test_a_job_keeps_any_bytes(stream: Stream) -> None:
     outcomes = stream.outcomes()
     assert stream.is_exact(), outcomes
     assert outcomes[REJECTED].rows_out == 28
-    if stream.connection.job.kind.is_stateful:
+    if stream.context.job.kind.is_stateful:
         return
     stream.redeclare(reject={"never": "false"})
-    said = replay(stream.spark, stream.connection, stream.flow(), print)
+    said = replay(stream.spark, stream.context, stream.flow(), print)
     assert said.startswith("28 rows went into the outputs; 0 stay")
     found = stream.client.select_rows(f"payload from [{stream.settings.output}]")
     payloads = [as_bytes(row["payload"]) for row in found]
@@ -147,21 +145,21 @@ def test_a_job_keeps_any_bytes(stream: Stream) -> None:
 
 
 def test_a_test_of_transform_keeps_any_bytes(stream: Stream, tmp_path: Path) -> None:
-    made, connection, spark = stream.sample.make(100), stream.connection, stream.spark
-    if connection.job.kind.is_stateful:
-        passed = stream_outputs(spark, connection, tmp_path, made)
-        frames = {**passed, **rejected_frames(spark, connection, made)}
+    made, context, spark = stream.sample.make(100), stream.context, stream.spark
+    if context.job.kind.is_stateful:
+        passed = stream_outputs(spark, context, tmp_path, made)
+        frames = {**passed, **rejected_frames(spark, context, made)}
     else:
-        is_join = connection.job.processing == "join"
-        reference = reference_frame(spark, connection, REFERENCE) if is_join else None
-        frames = {**output_frames(spark, connection, made, reference)}
+        is_join = context.job.processing == "join"
+        reference = reference_frame(spark, context, REFERENCE) if is_join else None
+        frames = {**output_frames(spark, context, made, reference)}
     assert frames.keys() == {"output", REJECTED}
-    assert_outputs(connection, stream.sample, made, frames)
+    assert_outputs(context, stream.sample, made, frames)
 
 
 @pytest.mark.parametrize("stream", ["map"], indirect=True)
 def test_a_transaction_reads_and_writes_any_bytes(stream: Stream) -> None:
-    path, columns = stream.settings.output, stream.connection.job.output_columns["output"]
+    path, columns = stream.settings.output, stream.context.job.output_columns["output"]
     sent = [{"payload": payload, "n": 1} for payload in (ODD, "ы", "\ufffd", b"")]
     with stream.tablets.transaction() as transaction:
         transaction.modify(path, columns, sent)

@@ -75,7 +75,7 @@ def test_an_even_batch_has_a_task_for_each_core(
 def test_the_parts_that_a_transform_asks_for_stay(stream_of: StreamOf, cluster: Running) -> None:
     """They are others than the queues' partitions, so nothing is known of their sizes."""
     stream = stream_of("transactional")
-    made = stream.connection.job.transform
+    made = stream.context.job.transform
     stream.redeclare(transform=lambda events: made(events).repartition(3))
     stream.configure(max_rows_per_partition=100)
     stream.send(800)

@@ -23,7 +23,7 @@ def _rows(stream: Stream) -> list[Any]:
 def test_a_start_that_finds_nothing_says_so_once(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.recover()
-    first = FirstLook(stream.connection)
+    first = FirstLook(stream.context)
     with stream.running() as query:
 
         def looked() -> bool:
@@ -43,7 +43,7 @@ def test_rows_that_wait_and_a_trigger_under_way_are_no_first_look(stream_of: Str
                             ("Waiting for data to arrive", True)):  # fmt: skip
         status = {"message": message, "isTriggerActive": active, "isDataAvailable": False}
         query = cast(StreamingQuery, SimpleNamespace(status=status))
-        first = FirstLook(stream.connection)
+        first = FirstLook(stream.context)
         first.look(query, stream.epoch, time.monotonic())
         assert not first.is_over
     assert _rows(stream) == []

@@ -17,17 +17,17 @@ pytestmark = pytest.mark.spark
 
 def _without_head(stream: Stream) -> None:
     client: Any = stream.client
-    client.delete_rows(stream.connection.settings.ledger, [{"kind": "head", "number": 0}])
+    client.delete_rows(stream.context.settings.ledger, [{"kind": "head", "number": 0}])
 
 
 def _without_consumer(stream: Stream) -> None:
     client: Any = stream.client
-    client.remove(stream.connection.settings.consumer)
+    client.remove(stream.context.settings.consumer)
 
 
 def _with_other_output(stream: Stream) -> None:
     client: Any = stream.client
-    path = stream.connection.settings.output
+    path = stream.context.settings.output
     client.remove(path)
     schema = [{"name": "event_id", "type": "int64"}, {"name": "more", "type": "int64"}]
     client.create("table", path, attributes={"dynamic": True, "schema": schema})

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support.helpers import (
-    ConnectionOf,
+    ContextOf,
     StreamOf,
     another_process,
     die_between_the_logs,
@@ -27,16 +27,16 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_the_fence_stands_before_the_rows_of_transactional_alone(
-    provisioned_of: ConnectionOf, spark: SparkSession, guarantee: str
+    provisioned_of: ContextOf, spark: SparkSession, guarantee: str
 ) -> None:
-    connection = provisioned_of(guarantee)
-    rows = connection.guarantee.fenced(pipeline.flow_of(spark, connection).rows)
+    context = provisioned_of(guarantee)
+    rows = context.guarantee.fenced(pipeline.flow_of(spark, context).rows)
     plan = rows._jdf.queryExecution().analyzed().toString()
     assert ("fence: a task was started a second time" in plan) == (guarantee == "transactional")
 
 
 def test_several_queues_are_told_apart_under_every_guarantee(
-    provisioned_of: ConnectionOf, spark: SparkSession
+    provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
     from ytstream.spark.source import events
 
@@ -62,7 +62,7 @@ def test_rows_may_be_united_with_themselves(
 ) -> None:
     """Spark's offset log then has each queue twice. The second start repairs a copy of the log."""
     stream = stream_of(guarantee, processing, queues)
-    stream.redeclare(transform=_in_two_parts(stream.connection.job.transform))
+    stream.redeclare(transform=_in_two_parts(stream.context.job.transform))
     stream.send(400)
     stream.drain()
     stream.send(400)
@@ -73,7 +73,7 @@ def test_rows_may_be_united_with_themselves(
 
 def test_a_gap_is_skipped_where_the_log_has_each_queue_twice(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "deduplicate", 2)
-    stream.redeclare(transform=_in_two_parts(stream.connection.job.transform))
+    stream.redeclare(transform=_in_two_parts(stream.context.job.transform))
     stream.send(400)
     stream.drain()
     stream.send(40)
@@ -91,7 +91,7 @@ def test_a_batch_that_was_planned_stays_where_the_log_has_the_queue_twice(
     stream_of: StreamOf, cluster: Running
 ) -> None:
     stream = stream_of("transactional", "window")
-    stream.redeclare(transform=_in_two_parts(stream.connection.job.transform))
+    stream.redeclare(transform=_in_two_parts(stream.context.job.transform))
     stream.send(400)
     stream.drain()
     stream.send(400)
@@ -136,7 +136,7 @@ def test_an_event_time_that_is_no_timestamp_is_refused_in_one_line(
 ) -> None:
     """Spark looks at it in a stream alone: of a batch it drops the watermark."""
     stream = stream_of("transactional", processing)
-    transform = stream.connection.job.transform
+    transform = stream.context.job.transform
 
     def of_numbers(events: DataFrame) -> DataFrame:
         return transform(events.withColumn("date_time", F.unix_micros("date_time")))

@@ -75,8 +75,8 @@ def test_a_second_queue_where_a_key_has_the_position(
     stream.configure(queues=(first, f"{first}-more"))
 
     def verify() -> None:
-        connection = stream.connection
-        verify_configuration(connection.job, connection.settings, connection.guarantee)
+        context = stream.context
+        verify_configuration(context.job, context.settings, context.guarantee)
 
     if "output" in changed:  # REJECTED of tables.py follows by itself
         said = refusal(verify)
@@ -86,15 +86,15 @@ def test_a_second_queue_where_a_key_has_the_position(
     stream.redeclare(outputs=example(guarantee, "map", 2, rejects=True).job.outputs)
     stream.redeclare(transform=example(guarantee, "map", 2, rejects=True).job.transform)
     verify()
-    said = refusal(lambda: job_objects.provision(stream.connection))
+    said = refusal(lambda: job_objects.provision(stream.context))
     assert all(outputs[name] in said for name in changed)
     assert ("or configure another" in said) == ("output" in changed)
     assert "name a new table under [outputs], then `provision` and `migrate`" in said
 
     stream.configure(outputs={**outputs, **{name: f"{outputs[name]}-2" for name in changed}})
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     assert "run `migrate`" in refusal(stream.recover)
-    assert repositioning.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
+    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
     stream.send(400)
     another_process(stream).drain()
 

@@ -42,13 +42,13 @@ def _read(
         stream.spark,
         stream.client,
         _path(stream),
-        columns or stream.connection.job.reference_columns,
+        columns or stream.context.job.reference_columns,
         most_rows,
     )
 
 
 def _runner(stream: Stream) -> QueryRunner:
-    return QueryRunner(stream.connection, stream.spark, stream.tablets, threading.Event())
+    return QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
 
 
 def test_all_rows_are_read_with_their_types(stream: Stream) -> None:
@@ -86,7 +86,7 @@ def test_a_row_without_a_key_is_said_and_does_no_harm(
 def test_a_key_that_repeats_is_refused(stream: Stream) -> None:
     columns = [
         replace(column, key=column.name == "category")
-        for column in stream.connection.job.reference_columns
+        for column in stream.context.job.reference_columns
     ]
     assert "7 keys (category) more than once" in refusal(lambda: _read(stream, columns))
 
@@ -130,7 +130,7 @@ def test_a_reference_of_another_schema_is_refused(stream: Stream) -> None:
     )
     stream.client.create("table", path, attributes={"dynamic": True, "schema": schema})
     stream.client.mount_table(path, sync=True)
-    text = refusal(lambda: job_objects.require(stream.connection))
+    text = refusal(lambda: job_objects.require(stream.context))
     assert f"reference {path}: column auction" in text
     assert "column category: the table lacks it" in text
     assert "correct REFERENCE in tables.py" in text
@@ -219,7 +219,7 @@ def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> No
     stream.configure(reference_refresh=0.0)
     stream.send(100)
     runner = _runner(stream)
-    is_drained = drained(stream.connection)
+    is_drained = drained(stream.context)
 
     def refresh_until_drained() -> None:
         for _ in range(5):

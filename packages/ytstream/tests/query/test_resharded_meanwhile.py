@@ -100,7 +100,7 @@ def _await_end(stream: Stream, cluster: Running, query: StreamingQuery, since: i
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
     if query.isActive:
-        watch = Watch(stream.connection, stream.epoch, query, lambda: None)
+        watch = Watch(stream.context, stream.epoch, query, lambda: None)
         with pytest.raises(RestartableError, match="resharded"):
             watch.look(time.monotonic() + 2 * LOOK_SECONDS)
         query.stop()
@@ -120,7 +120,7 @@ def _is_recorded(stream: Stream) -> bool:
     assert found.queues[0].consumed == ends
     is_recorded = ends == dict.fromkeys(range(4), 40)
     assert is_recorded or ends == dict.fromkeys(range(4), 20)
-    output, (job, sample) = stream.found(), (stream.connection.job, stream.sample)
+    output, (job, sample) = stream.found(), (stream.context.job, stream.sample)
     wanted = sample.wanted(job, stream.sent[: 160 if is_recorded else 80])
     assert not wanted - output
     if job.guarantee == "transactional":
@@ -135,13 +135,13 @@ def _is_recorded(stream: Stream) -> bool:
 def _continue(stream: Stream, *, is_recorded: bool) -> None:
     """Do what the refusal asks for, and run the job again."""
     if is_recorded:
-        assert repositioning.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
+        assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
         stream.send(80)
         another_process(stream).drain()
         assert stream.is_exact()
         return
-    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.connection, stream.tablets))
-    repositioning.rewind(stream.connection, stream.tablets, "latest", ())
+    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.context, stream.tablets))
+    repositioning.rewind(stream.context, stream.tablets, "latest", ())
     another_process(stream).recover()
 
 
@@ -149,7 +149,7 @@ def _play(stream: Stream, cluster: Running, request: Request) -> bool:
     """Reshard the queue while the request of a batch is under way; return whether it counts."""
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         since = cluster.client.journal()[-1].n
         _reshard_meanwhile(stream, cluster, request)
         _await_end(stream, cluster, query, since)
@@ -183,7 +183,7 @@ def _requests(stream: Stream, cluster: Running) -> Iterator[Request]:
     faults, (queue,) = cluster.client.faults, stream.settings.queues
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         since = cluster.client.journal()[-1].n
         written = faults.add(method="ModifyRows", where=_LEDGER.where, action="delay", seconds=0)
         end = faults.add(
@@ -225,10 +225,10 @@ def test_a_reshard_at_each_request_of_a_batch(
 
 def _in_folder(stream: Stream, folder: str) -> Stream:
     """Provision the same job in another folder."""
-    settings = settings_of(stream.connection.job, folder, proxy=stream.settings.proxy)
-    connection = replace(stream.connection, settings=settings)
-    job_objects.provision(connection)
-    return Stream(connection, stream.sample, stream.spark)
+    settings = settings_of(stream.context.job, folder, proxy=stream.settings.proxy)
+    context = replace(stream.context, settings=settings)
+    job_objects.provision(context)
+    return Stream(context, stream.sample, stream.spark)
 
 
 def _moved(value: Any, root: str, name: str) -> Any:
@@ -247,6 +247,6 @@ def test_a_job_whose_pulls_find_no_tablet_ends(
     def deed() -> None:
         _reshard_meanwhile(stream, cluster, Request("PullConsumer"))
 
-    said = end_of(stream, drained(stream.connection), deed)
+    said = end_of(stream, drained(stream.context), deed)
     assert "was resharded from 4 to 2 tablets" in said
     assert "80 rows of it were not read" in said

@@ -290,7 +290,7 @@ def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> N
     stream = stream_of("transactional")
     stream.recover()
     stop = threading.Event()
-    runner = QueryRunner(stream.connection, stream.spark, stream.tablets, stop, stream.epoch)
+    runner = QueryRunner(stream.context, stream.spark, stream.tablets, stop, stream.epoch)
     another_process(stream).recover()
     with pytest.raises(SupersededError, match="has started: epoch 2 of process"):
         runner.run()
@@ -303,7 +303,7 @@ def test_a_stop_lets_the_query_end_and_the_next_start_continues(stream_of: Strea
     stream.send(200)
     stop = threading.Event()
     stop.set()
-    QueryRunner(stream.connection, stream.spark, stream.tablets, stop).run()
+    QueryRunner(stream.context, stream.spark, stream.tablets, stop).run()
     assert not stream.spark.streams.active
     another_process(stream).drain()
     assert stream.is_exact()

@@ -20,13 +20,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from minicluster.testing import Running
 from tests.support import mutants
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from ytstream import RestartableError
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import StalledError, SupersededError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.query.watchdog import LOOK_SECONDS, ROWLESS, STALL_SECONDS, Watch, finished_tasks
 from ytstream.recovery import repositioning, start
@@ -40,22 +40,22 @@ QUERY = cast(StreamingQuery, SimpleNamespace(status={"message": "Getting offsets
 
 @pytest.fixture
 def watched(
-    provisioned_of: ConnectionOf, tablets: Tablets, caplog: pytest.LogCaptureFixture
-) -> Callable[..., tuple[Connection, Watch]]:
+    provisioned_of: ContextOf, tablets: Tablets, caplog: pytest.LogCaptureFixture
+) -> Callable[..., tuple[JobContext, Watch]]:
     """Commit a start of a job, and watch a query of it."""
     caplog.set_level(logging.INFO, logger="job")
 
-    def watching(guarantee: str = "transactional") -> tuple[Connection, Watch]:
-        connection = provisioned_of(guarantee)
-        epoch, _ = start.prepare(connection, tablets, Epoch())
-        return connection, Watch(connection, epoch, QUERY, lambda: None, _next=0.0)
+    def watching(guarantee: str = "transactional") -> tuple[JobContext, Watch]:
+        context = provisioned_of(guarantee)
+        epoch, _ = start.prepare(context, tablets, Epoch())
+        return context, Watch(context, epoch, QUERY, lambda: None, _next=0.0)
 
     return watching
 
 
-def _send(connection: Connection, count: int) -> None:
+def _send(context: JobContext, count: int) -> None:
     rows = example("transactional", "map").sample.make(count, 1, 0)
-    produce(connection.client, connection.settings.queues[0], rows, 1)
+    produce(context.client, context.settings.queues[0], rows, 1)
 
 
 def test_nothing_is_said_of_a_query_that_is_idle(watched: Any, caplog: Any) -> None:
@@ -76,15 +76,15 @@ def test_it_looks_now_and_then(watched: Any, cluster: Running) -> None:
 
 
 def test_a_foreign_epoch_ends_it(watched: Any, tablets: Tablets) -> None:
-    connection, watch = watched()
-    start.prepare(connection, tablets, Epoch(owner="another process"))
+    context, watch = watched()
+    start.prepare(context, tablets, Epoch(owner="another process"))
     with pytest.raises(SupersededError, match="another process"):
         watch.look(0.0)
 
 
 def test_a_recreated_queue_ends_it(watched: Any) -> None:
-    connection, watch = watched()
-    client, queue = connection.client, connection.settings.queues[0]
+    context, watch = watched()
+    client, queue = context.client, context.settings.queues[0]
     schema = client.get(f"{queue}/@schema")
     client.remove(queue)
     client.create("table", queue, attributes={"dynamic": True, "schema": schema})
@@ -99,9 +99,9 @@ def test_a_recreated_queue_ends_it(watched: Any) -> None:
 def test_a_consumer_that_something_else_moved_ends_it(
     watched: Any, tablets: Tablets, guarantee: str, row: int
 ) -> None:
-    connection, watch = _at_row_3(watched, tablets, guarantee)
-    settings = connection.settings
-    connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, row)
+    context, watch = _at_row_3(watched, tablets, guarantee)
+    settings = context.settings
+    context.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, row)
     with pytest.raises(RestartableError, match="something else moved it"):
         watch.look(LOOK_SECONDS)
 
@@ -110,9 +110,9 @@ def test_unwatched_an_idle_query_does_not_notice_it(
     watched: Any, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutants.watch_no_consumer(monkeypatch)
-    connection, watch = _at_row_3(watched, tablets, "transactional")
-    settings = connection.settings
-    connection.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 5)
+    context, watch = _at_row_3(watched, tablets, "transactional")
+    settings = context.settings
+    context.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 5)
     watch.look(LOOK_SECONDS)
 
 
@@ -128,8 +128,8 @@ def test_a_consumer_that_is_behind_is_put_back(
     """SPYT in an older driver moves it without a fence; here another move overtakes ours once."""
     if not cured:
         mutants.put_no_consumer_back(monkeypatch)
-    connection, watch = _at_row_3(watched, tablets, "at_least_once")
-    client, settings = connection.client, connection.settings
+    context, watch = _at_row_3(watched, tablets, "at_least_once")
+    client, settings = context.client, context.settings
     client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 2)
     overtaken = {"code": 3100, "message": "Offset conflict"}
     cluster.client.faults.add(method="advance_queue_consumer", action="fail", error=overtaken)
@@ -141,22 +141,22 @@ def test_a_consumer_that_is_behind_is_put_back(
     assert len(said) == cured
 
 
-def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[Connection, Watch]:
+def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContext, Watch]:
     """Return a job that has read three rows of five, and its watch, which has looked once."""
-    connection, watch = watched(guarantee)
-    _send(connection, 5)
-    repositioning.rewind(connection, tablets, "rows", [f"{connection.settings.queues[0]}:0=3"])
-    watch.epoch, _ = start.prepare(connection, tablets, Epoch())
+    context, watch = watched(guarantee)
+    _send(context, 5)
+    repositioning.rewind(context, tablets, "rows", [f"{context.settings.queues[0]}:0=3"])
+    watch.epoch, _ = start.prepare(context, tablets, Epoch())
     watch.look(0.0)
-    return connection, watch
+    return context, watch
 
 
 @pytest.mark.parametrize("name", ["queue", "ledger", "consumer"])
 def test_an_unmounted_table_is_named_each_minute_and_its_return_too(
     watched: Any, caplog: Any, name: str
 ) -> None:
-    connection, watch = watched()
-    client, settings = connection.client, connection.settings
+    context, watch = watched()
+    client, settings = context.client, context.settings
     path = settings.queues[0] if name == "queue" else getattr(settings, name)
     client.unmount_table(path, sync=True)
     for number in range(6):
@@ -174,7 +174,7 @@ def test_an_unmounted_table_is_named_each_minute_and_its_return_too(
     ("state", "command"), [("frozen", "unfreeze"), ("unmounting", "mount"), ("transient", "mount")]
 )
 def test_a_table_on_its_way_is_named(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, state: str, command: str
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, state: str, command: str
 ) -> None:
     settings = provisioned_of("transactional").settings
     monkeypatch.setattr("ytstream.cluster.mounting.facts", lambda *_: {"tablet_state": state})
@@ -185,30 +185,30 @@ def test_a_table_on_its_way_is_named(
 
 
 def test_a_folder_of_static_tables_is_not_mounted_and_need_not_be(
-    provisioned_of: ConnectionOf,
+    provisioned_of: ContextOf,
 ) -> None:
-    connection = provisioned_of("transactional")
-    folder = connection.settings.checkpoint
-    settings = replace(connection.settings, outputs={"output": folder})
-    assert closed(connection.client, settings) == []
+    context = provisioned_of("transactional")
+    folder = context.settings.checkpoint
+    settings = replace(context.settings, outputs={"output": folder})
+    assert closed(context.client, settings) == []
 
 
 def test_a_stall_is_said_and_then_ends_it(watched: Any, caplog: Any) -> None:
-    connection, watch = watched()
-    _send(connection, 5)
+    context, watch = watched()
+    _send(context, 5)
     for now in (0.0, STALL_SECONDS - 1, STALL_SECONDS + LOOK_SECONDS, STALL_SECONDS * 2):
         watch.look(now)
     (said,) = caplog.messages
     assert said.startswith("watch: STALLED: rows wait, no batch and no task ends (Spark: Getting")
     with pytest.raises(StalledError, match="5 rows wait, and no batch and no task has ended for"):
-        watch.look(connection.settings.stall_seconds + 1)
+        watch.look(context.settings.stall_seconds + 1)
 
 
 def test_a_batch_whose_tasks_finish_is_no_stall(watched: Any, caplog: Any) -> None:
     """It takes ten times as long as a stall may, and one task after the other ends."""
-    connection, watch = watched()
-    _send(connection, 5)
-    stall = connection.settings.stall_seconds
+    context, watch = watched()
+    _send(context, 5)
+    stall = context.settings.stall_seconds
     finished: list[int] = []
     watch.tasks = lambda: len(finished)
     for number in range(20):
@@ -222,20 +222,20 @@ def test_a_batch_whose_tasks_finish_is_no_stall(watched: Any, caplog: Any) -> No
 
 def test_a_batch_without_rows_that_hangs_is_a_stall(watched: Any) -> None:
     """It closes windows: no row waits, and the query is not idle."""
-    connection, watch = watched()
+    context, watch = watched()
     watch.query = SimpleNamespace(status={"message": ROWLESS})
     watch.look(0.0)
     assert not watch.is_idle
     with pytest.raises(StalledError, match="a batch without rows is under way, and"):
-        watch.look(connection.settings.stall_seconds + connection.settings.trigger_seconds)
+        watch.look(context.settings.stall_seconds + context.settings.trigger_seconds)
 
 
 def test_a_query_between_two_batches_without_rows_is_no_stall(watched: Any) -> None:
-    connection, watch = watched()
+    context, watch = watched()
     for number in range(100):
         message = ROWLESS if number % 4 else "Waiting for next trigger"
         watch.query = SimpleNamespace(status={"message": message})
-        watch.look(number * connection.settings.stall_seconds / 4)
+        watch.look(number * context.settings.stall_seconds / 4)
 
 
 def test_spark_says_so_of_a_batch_without_rows() -> None:
@@ -246,10 +246,10 @@ def test_spark_says_so_of_a_batch_without_rows() -> None:
 
 
 def test_a_stall_is_told_from_a_queue_without_rows(watched: Any) -> None:
-    connection, watch = watched()
+    context, watch = watched()
     watch.look(0.0)
     assert watch.is_idle
-    _send(connection, 5)
+    _send(context, 5)
     watch.look(LOOK_SECONDS)
     assert not watch.is_idle
 
@@ -280,10 +280,10 @@ def test_a_task_that_finishes_is_seen(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: Any) -> None:
-    connection, watch = watched()
-    settings = replace(connection.settings, trigger_seconds=900.0)
-    watch.connection = replace(connection, settings=settings)
-    _send(connection, 5)
+    context, watch = watched()
+    settings = replace(context.settings, trigger_seconds=900.0)
+    watch.context = replace(context, settings=settings)
+    _send(context, 5)
     for now in (0.0, 899.0, 1_400.0):
         watch.look(now)
     assert len(caplog.messages) == 1  # once the trigger is over by a minute

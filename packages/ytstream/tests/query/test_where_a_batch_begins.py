@@ -89,7 +89,7 @@ def _paused(driver_of: DriverOf, guarantee: str) -> tuple[Callable[[], None], Dr
     older = driver_of(guarantee)
     older.run(3)
     ends = spark_logs.planned(older.client, older.folder, 0).ends
-    newer = Driver(older.connection, older.tablets)
+    newer = Driver(older.context, older.tablets)
     newer.start()
     newer.send(3)
     newer.batch()
@@ -220,7 +220,7 @@ def test_an_older_driver_moves_the_consumer_back(
     older.send(80)
     older.recover()
     with older.running() as query:
-        wait(drained(older.connection), query)
+        wait(drained(older.context), query)
         late = _about_to_move_the_consumer(cluster)
         older.send(80)
         cluster.client.faults.wait(late)
@@ -272,17 +272,17 @@ def test_an_older_driver_moves_the_consumer_forward(
     """After `rewind earliest`. Where the plan reads a queue twice, no count tells of it."""
     older = stream_of(guarantee)
     if uncounted:
-        made = older.connection.job.transform
+        made = older.context.job.transform
         older.redeclare(transform=lambda events: made(_twice(events)))
     older.send(80)
     older.recover()
     with older.running() as query:
-        wait(drained(older.connection), query)
+        wait(drained(older.context), query)
         late = _about_to_move_the_consumer(cluster)
         older.send(80)
         cluster.client.faults.wait(late)
         newer = another_process(older)
-        repositioning.rewind(newer.connection, newer.tablets, "earliest", ())
+        repositioning.rewind(newer.context, newer.tablets, "earliest", ())
         newer.recover()
         cluster.client.faults.clear()
         assert "another instance of this job has started" in wait_for_failure(query)
@@ -319,6 +319,6 @@ def test_an_older_driver_moves_the_consumer_while_a_batch_is_closed(
         cluster.client.faults.wait(held)
         stream.client.advance_queue_consumer(stream.settings.consumer, queue, 1, None, 7)
         cluster.client.faults.remove(held)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         assert _consumed(stream) == dict.fromkeys(range(4), 20)
     assert stream.is_exact()

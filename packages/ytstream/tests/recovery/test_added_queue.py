@@ -36,7 +36,7 @@ def _name(stream: Stream, *names: str, accept: bool = True) -> None:
     folder = stream.settings.queues[0].rpartition("/")[0]
     queues = tuple(sorted(f"{folder}/{name}" for name in names))
     stream.configure(queues=queues, accept=tuple(map(late_rows_of, queues)) if accept else ())
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
 
 
 def _grow(stream: Stream) -> None:
@@ -47,7 +47,7 @@ def _grow(stream: Stream) -> None:
 
 def _leave(stream: Stream) -> None:
     assert "does not name any more" in refusal(stream.recover)
-    assert repositioning.migrate(stream.connection, stream.tablets)[-1] == MIGRATED
+    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
 
 
 @pytest.mark.journey
@@ -164,7 +164,7 @@ def test_the_ledger_knows_how_much_state_there_is(stream_of: StreamOf) -> None:
     open_ = [group for group in groups if (group[1] + 1) * WINDOW_US > watermark]
     assert head.state_rows == len(open_) > 0
     assert head.state_since == {queue: dict.fromkeys(range(4), 0) for queue in head.queues}
-    told = repositioning.rewind(stream.connection, stream.tablets, "earliest", ())
+    told = repositioning.rewind(stream.context, stream.tablets, "earliest", ())
     assert f"the state is dropped: groups in open windows, {len(open_)} of them" in told
     assert "all rows that it was made of are read again" in told
     assert head_of(stream).state_rows == 0

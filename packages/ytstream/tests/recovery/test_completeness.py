@@ -17,11 +17,11 @@ import pytest
 
 from minicluster import testing as minicluster
 from tests.support.driver import BID, offsets_text, write
-from tests.support.helpers import ON_STRIKE, SILENT, ConnectionOf, DriverOf, recreate, refusal
+from tests.support.helpers import ON_STRIKE, SILENT, ContextOf, DriverOf, recreate, refusal
 from tests.support.project import ROOT
 from tests.support.status_steps import invoke, without_times
 from ytstream.cluster.client import connect
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
 from ytstream.query.supervisor import QueryRunner
@@ -45,16 +45,16 @@ def later(cluster: minicluster.Running) -> Later:
     return cluster.client.clock.advance
 
 
-def _now(connection: Connection) -> datetime:
-    return datetime.fromtimestamp(int(connection.client.generate_timestamp()) >> 30, UTC)
+def _now(context: JobContext) -> datetime:
+    return datetime.fromtimestamp(int(context.client.generate_timestamp()) >> 30, UTC)
 
 
-def _verified(connection: Connection) -> datetime:
+def _verified(context: JobContext) -> datetime:
     """Return what is said, after a look that every older row is in a batch of the ledger."""
-    said, queue = read(connection).time, connection.settings.queues[0]
-    head = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+    said, queue = read(context).time, context.settings.queues[0]
+    head = positions.read_head(context.settings.ledger, context.client.select_rows)
     assert head is not None
-    rows = connection.client.select_rows(
+    rows = context.client.select_rows(
         f"[$tablet_index] as p, [$row_index] as row, [$timestamp] as time from [{queue}]"
     )
     waiting = [row for row in rows if row["row"] >= head.ends.get(queue, {}).get(row["p"], 0)]
@@ -68,17 +68,17 @@ def test_of_a_job_that_lags_it_waits_with_the_rows(
     driver_of: DriverOf, later: Later, guarantee: str
 ) -> None:
     driver = driver_of(guarantee)
-    connection = driver.connection
+    context = driver.context
     driver.start()
-    sent = _now(connection)
+    sent = _now(context)
     driver.send(10)
     later(300)
     driver.send(10)
-    assert sent - MARGIN <= _verified(connection) <= sent + timedelta(seconds=5) - MARGIN
+    assert sent - MARGIN <= _verified(context) <= sent + timedelta(seconds=5) - MARGIN
     driver.batch()  # it catches up
-    assert _verified(connection) >= sent + timedelta(seconds=300) - MARGIN
+    assert _verified(context) >= sent + timedelta(seconds=300) - MARGIN
     later(3_600)  # nothing is published: what is complete goes on with the clock
-    assert _verified(connection) >= sent + timedelta(seconds=3_900) - MARGIN
+    assert _verified(context) >= sent + timedelta(seconds=3_900) - MARGIN
 
 
 @pytest.mark.parametrize(("guarantee", "step"), [("transactional", "commits"),
@@ -88,31 +88,31 @@ def test_a_batch_that_was_killed_is_not_complete(
 ) -> None:
     driver = driver_of(guarantee)
     driver.start()
-    sent = _now(driver.connection)
+    sent = _now(driver.context)
     driver.send(10)
     later(300)
     driver.batch(step)
-    assert _verified(driver.connection) <= sent + timedelta(seconds=5) - MARGIN
+    assert _verified(driver.context) <= sent + timedelta(seconds=5) - MARGIN
     driver.start(anew=True)
     driver.batch()
-    assert _verified(driver.connection) >= sent + timedelta(seconds=300) - MARGIN
+    assert _verified(driver.context) >= sent + timedelta(seconds=300) - MARGIN
 
 
 def test_a_producer_that_commits_late_has_rows_of_then(driver_of: DriverOf, later: Later) -> None:
     driver = driver_of("transactional")
-    connection = driver.connection
+    context = driver.context
     driver.start()
-    client: Any = connect(connection.settings)
+    client: Any = connect(context.settings)
     with client.Transaction(type="tablet", timeout=3_600_000):
-        client.insert_rows(connection.settings.queues[0], [{**BID, "$tablet_index": 1}])
+        client.insert_rows(context.settings.queues[0], [{**BID, "$tablet_index": 1}])
         later(600)
         driver.send(1)
         driver.batch()
-        before = _verified(connection)
+        before = _verified(context)
     later(600)
-    assert before <= _verified(connection) < _now(connection) - timedelta(seconds=500)
+    assert before <= _verified(context) < _now(context) - timedelta(seconds=500)
     driver.batch()
-    assert _verified(connection) > before
+    assert _verified(context) > before
 
 
 def test_rows_that_a_tablet_does_not_show_yet_are_within_the_margin(
@@ -121,7 +121,7 @@ def test_rows_that_a_tablet_does_not_show_yet_are_within_the_margin(
     """A transaction has its timestamp before its rows are in the tablet."""
     driver = driver_of("transactional")
     driver.run(5)
-    before, seen = _now(driver.connection), positions.queue
+    before, seen = _now(driver.context), positions.queue
     queue = seen(driver.client, driver.settings.queues[0], {})
     driver.send(1)  # the cluster says of them nothing
     later(MARGIN.total_seconds() - 2)
@@ -130,7 +130,7 @@ def test_rows_that_a_tablet_does_not_show_yet_are_within_the_margin(
         return queue
 
     monkeypatch.setattr(positions, "queue", unaware)
-    assert read(driver.connection).time <= before
+    assert read(driver.context).time <= before
 
 
 def test_rows_out_of_order_are_within_the_margin(
@@ -138,7 +138,7 @@ def test_rows_out_of_order_are_within_the_margin(
 ) -> None:
     driver = driver_of("transactional")
     driver.start()
-    sent = _now(driver.connection)
+    sent = _now(driver.context)
     driver.send(1)
 
     def younger(*_: object) -> dict[int, int]:
@@ -146,23 +146,23 @@ def test_rows_out_of_order_are_within_the_margin(
         return dict.fromkeys(range(2), late)
 
     monkeypatch.setattr(completeness, "timestamps", younger)
-    assert read(driver.connection).time <= sent
+    assert read(driver.context).time <= sent
 
 
-def test_where_nothing_can_be_said_it_says_why(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    assert "has never run" in refusal(lambda: read(connection))
+def test_where_nothing_can_be_said_it_says_why(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    assert "has never run" in refusal(lambda: read(context))
 
 
 def test_the_command_prints_it_and_nothing_else(
     driver_of: DriverOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     driver = driver_of("transactional")
-    assert invoke(driver.connection, tmp_path, command="complete-until") == 1
+    assert invoke(driver.context, tmp_path, command="complete-until") == 1
     said = capsys.readouterr()
     assert (said.out, said.err.count("has never run")) == ("", 1)
     driver.run(5)
-    assert invoke(driver.connection, tmp_path, command="complete-until") == 0
+    assert invoke(driver.context, tmp_path, command="complete-until") == 0
     assert re.fullmatch(
         rf"{COMPLETE_UNTIL}=\d{{4}}-\d\d-\d\dT[\d:]{{8}}Z\n", capsys.readouterr().out
     )
@@ -170,15 +170,15 @@ def test_the_command_prints_it_and_nothing_else(
 
 def test_a_queue_without_times_can_be_complete_only_when_it_is_empty(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
-    without_times(driver.connection)
+    without_times(driver.context)
     driver.run(5)
-    assert _verified_by_count(driver.connection)
+    assert _verified_by_count(driver.context)
     driver.send(1)
-    assert "nothing tells since when" in refusal(lambda: read(driver.connection))
+    assert "nothing tells since when" in refusal(lambda: read(driver.context))
 
 
-def _verified_by_count(connection: Connection) -> bool:
-    return read(connection).time <= _now(connection) - MARGIN
+def _verified_by_count(context: JobContext) -> bool:
+    return read(context).time <= _now(context) - MARGIN
 
 
 def test_trimmed_rows_are_named(driver_of: DriverOf) -> None:
@@ -187,7 +187,7 @@ def test_trimmed_rows_are_named(driver_of: DriverOf) -> None:
     driver.send(5)
     client: Any = driver.client
     client.trim_rows(driver.settings.queues[0], 1, 8)
-    said = refusal(lambda: read(driver.connection))
+    said = refusal(lambda: read(driver.context))
     assert "partition 1: rows 5 to 7 were trimmed before the job has read them" in said
 
 
@@ -195,38 +195,38 @@ def test_a_queue_that_was_recreated_is_named(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.run(5)
     recreate(driver.settings.queues[0], driver.client)
-    assert "was dropped and recreated" in refusal(lambda: read(driver.connection))
+    assert "was dropped and recreated" in refusal(lambda: read(driver.context))
 
 
 def test_a_job_with_state_has_a_watermark_under_a_name_of_its_own(driver_of: DriverOf) -> None:
     """Of the batch that has happened: what its own watermark closed is in the output."""
     driver = driver_of("transactional", "window")
     driver.run(5)
-    assert "no watermark yet" in refusal(lambda: read(driver.connection))
+    assert "no watermark yet" in refusal(lambda: read(driver.context))
     text = offsets_text([{0: 5}]).replace(
         '"batchWatermarkMs": 0', '"batchWatermarkMs": 1700000000999'
     )
     write(driver.client, f"{driver.folder}/offsets/0", text)
-    found = read(driver.connection)
+    found = read(driver.context)
     assert (found.name, found.text) == (WATERMARK, "2023-11-14T22:13:20Z")
 
 
-def _attribute(connection: Connection, name: str = COMPLETE_UNTIL) -> Any:
-    return connection.client.get_attribute(connection.settings.output, name, None)
+def _attribute(context: JobContext, name: str = COMPLETE_UNTIL) -> Any:
+    return context.client.get_attribute(context.settings.output, name, None)
 
 
 def test_the_job_writes_it_once_a_minute(driver_of: DriverOf, later: Later) -> None:
     driver = driver_of("transactional")
     driver.run(5)
     teller = Teller(0.0)
-    teller.tell(driver.connection, 100.0)
-    first = _attribute(driver.connection)
-    assert "" < first <= read(driver.connection).text
+    teller.tell(driver.context, 100.0)
+    first = _attribute(driver.context)
+    assert "" < first <= read(driver.context).text
     later(300)
-    teller.tell(driver.connection, 159.0)
-    assert _attribute(driver.connection) == first
-    teller.tell(driver.connection, 161.0)
-    assert _attribute(driver.connection) > first
+    teller.tell(driver.context, 159.0)
+    assert _attribute(driver.context) == first
+    teller.tell(driver.context, 161.0)
+    assert _attribute(driver.context) > first
 
 
 def test_the_sensor_of_the_page_waits_for_the_jobs_attribute(driver_of: DriverOf) -> None:
@@ -237,9 +237,9 @@ def test_the_sensor_of_the_page_waits_for_the_jobs_attribute(driver_of: DriverOf
     is_complete = names["is_complete"]
     driver = driver_of("transactional")
     driver.run(5)
-    table, until = driver.settings.output, read(driver.connection).time
+    table, until = driver.settings.output, read(driver.context).time
     assert not is_complete(driver.client, table, until)
-    Teller(0.0).tell(driver.connection, 100.0)
+    Teller(0.0).tell(driver.context, 100.0)
     assert is_complete(driver.client, table, until)
     assert not is_complete(driver.client, table, until + timedelta(minutes=1))
 
@@ -268,20 +268,20 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
         failure=None,
     )
     nothing: Any = None
-    QueryRunner(driver.connection, nothing, driver.tablets, stop)._follow(query, batch)
-    assert _attribute(driver.connection)
+    QueryRunner(driver.context, nothing, driver.tablets, stop)._follow(query, batch)
+    assert _attribute(driver.context)
 
 
 def _told(monkeypatch: pytest.MonkeyPatch, teller: Teller, now: float, *seconds: int) -> list[str]:
     """Let the teller look once for each time that is found; return what it has written."""
     written: list[str] = []
     client = SimpleNamespace(set=lambda _path, text: written.append(text[-4:]))
-    connection: Any = SimpleNamespace(client=client)
+    context: Any = SimpleNamespace(client=client)
     for number, second in enumerate(seconds):
         time_ = datetime(2026, 11, 24, 3, 0, second, tzinfo=UTC)
         found = Until(COMPLETE_UNTIL, time_, {"output": "//home/output"})
         monkeypatch.setattr(completeness, "read", lambda _, found=found: found)
-        teller.tell(connection, now + 1_000 * number)
+        teller.tell(context, now + 1_000 * number)
     return written
 
 
@@ -303,27 +303,27 @@ def test_no_refusal_of_the_cluster_reaches_the_job(
     driver.run(5)
     cluster.client.faults.add(method="set", times=None, action="fail", error=ON_STRIKE)
     teller = Teller(0.0)
-    teller.tell(driver.connection, 100.0)
+    teller.tell(driver.context, 100.0)
     cluster.client.faults.clear()
-    assert _attribute(driver.connection) is None
-    teller.tell(driver.connection, 200.0)
-    assert _attribute(driver.connection)
+    assert _attribute(driver.context) is None
+    teller.tell(driver.context, 200.0)
+    assert _attribute(driver.context)
     recreate(driver.settings.queues[0], driver.client)
-    teller.tell(driver.connection, math.inf)
+    teller.tell(driver.context, math.inf)
 
 
 def test_a_static_output_is_complete_when_its_tables_are_published(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
-    job = replace(driver.connection.job, static=("output",))
+    job = replace(driver.context.job, static=("output",))
     driver.run(5)
-    connection = replace(driver.connection, job=job)
+    context = replace(driver.context, job=job)
     aside = f"{driver.settings.aside}/output"
     driver.client.create("table", f"{aside}/{driver.epoch.number:08}-{1:010}", recursive=True)
-    assert [*read(connection).outputs] == ["output"]  # of a batch that has not happened
+    assert [*read(context).outputs] == ["output"]  # of a batch that has not happened
     driver.client.create("table", f"{aside}/{driver.epoch.number:08}-{0:010}", recursive=True)
-    assert [*read(connection).outputs] == []
-    Teller(0.0).tell(connection, 100.0)
-    assert _attribute(connection) is None
+    assert [*read(context).outputs] == []
+    Teller(0.0).tell(context, 100.0)
+    assert _attribute(context) is None
     driver.client.remove(f"{aside}/{driver.epoch.number:08}-{0:010}")
-    Teller(0.0).tell(connection, 100.0)
-    assert _attribute(connection)
+    Teller(0.0).tell(context, 100.0)
+    assert _attribute(context)

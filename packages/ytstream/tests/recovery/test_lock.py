@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from tests.support.helpers import ConnectionOf, refusal
-from ytstream.job import Connection
+from tests.support.helpers import ContextOf, refusal
+from ytstream.job import JobContext
 from ytstream.recovery import lock as locking
 from ytstream.recovery import process_identity
 from ytstream.recovery.lock import InstanceLock, alone
 
 
 @pytest.fixture
-def connection(provisioned_of: ConnectionOf) -> Connection:
+def context(provisioned_of: ContextOf) -> JobContext:
     """Connect a job whose objects all exist."""
     return provisioned_of("at_least_once")
 
 
 def test_a_second_instance_is_refused_while_the_first_one_lives(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
-    consumer = connection.settings.consumer
-    second = InstanceLock(connection.client, consumer)
-    with alone(connection):
+    consumer = context.settings.consumer
+    second = InstanceLock(context.client, consumer)
+    with alone(context):
         assert len(list(second.holders())) == 1
         assert "another instance" in refusal(lambda: second.acquire(print))
     assert list(second.holders()) == []
@@ -37,9 +37,9 @@ def test_a_second_instance_is_refused_while_the_first_one_lives(
     second.release()
 
 
-def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Running) -> None:
-    client: Any = connection.client
-    consumer = connection.settings.consumer
+def test_the_lock_of_a_dead_instance_expires(context: JobContext, cluster: Running) -> None:
+    client: Any = context.client
+    consumer = context.settings.consumer
     transaction = client.start_transaction(timeout=5_000)
     folder, _, name = consumer.rpartition("/")
     with client.Transaction(transaction_id=transaction):
@@ -58,14 +58,14 @@ def test_the_lock_of_a_dead_instance_expires(connection: Connection, cluster: Ru
 
 
 def test_the_lock_of_a_process_that_died_here_is_taken_at_once(
-    connection: Connection, dead: str, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, dead: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    consumer = connection.settings.consumer
+    consumer = context.settings.consumer
     with monkeypatch.context() as patched:
         patched.setattr(locking, "this_one", lambda: dead)
-        InstanceLock(connection.client, consumer).acquire(print)
+        InstanceLock(context.client, consumer).acquire(print)
     said: list[str] = []
-    lock = InstanceLock(connection.client, consumer)
+    lock = InstanceLock(context.client, consumer)
     lock.acquire(said.append)
     assert len(list(lock.holders())) == 1
     lock.release()
@@ -102,11 +102,11 @@ def test_a_process_is_dead_only_where_that_is_known(dead: str) -> None:
 
 
 def test_a_ping_that_ends_after_the_release_does_not_take_the_lock_again(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command ends while its thread waits for the cluster; nothing would ping that lock."""
-    client: Any = connection.client
-    lock = InstanceLock(client, connection.settings.consumer)
+    client: Any = context.client
+    lock = InstanceLock(client, context.settings.consumer)
     lock.acquire(print)
     ping = client.ping_transaction
 

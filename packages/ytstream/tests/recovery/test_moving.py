@@ -32,6 +32,6 @@ def test_it_goes_to_named_rows_before_its_first_start(stream_of: StreamOf) -> No
     stream.send(80)
     _read_by_hand(stream, 15)
     (queue,) = stream.settings.queues
-    repositioning.rewind(stream.connection, stream.tablets, "rows", [f"{queue}:0=18"])
+    repositioning.rewind(stream.context, stream.tablets, "rows", [f"{queue}:0=18"])
     stream.drain()
     assert stream.found().total() == 80 - 18 - 3 * 15

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.driver import Driver
-from tests.support.helpers import MIGRATED, ConnectionOf, DriverOf, StreamOf, recreate, refusal
+from tests.support.helpers import MIGRATED, ContextOf, DriverOf, StreamOf, recreate, refusal
 from tests.support.static_outputs import static
 from ytstream.job import REJECTED
 from ytstream.ledger import ledger_rows, positions
@@ -32,7 +32,7 @@ for_each = pytest.mark.parametrize("guarantee", KEYED)
 
 def _recreate(driver: Driver) -> None:
     recreate(driver.settings.queues[0], driver.client)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
 
 
 def _fill(driver: Driver, *names: str) -> list[str]:
@@ -68,7 +68,7 @@ def _new_paths(driver: Driver, names: list[str]) -> None:
     """Follow the advice: give these outputs new paths."""
     new = {name: f"{driver.settings.outputs[name]}-2" for name in names}
     driver.configure(outputs={**driver.settings.outputs, **new})
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
 
 
 # -- a queue is recreated --------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_another_queue_in_the_place_of_the_only_one_has_its_positions(driver_of:
     for has_mark in (True, False):
         former = driver.settings
         driver.configure(queues=(f"{former.queues[0]}-2",))
-        job_objects.provision(driver.connection)
+        job_objects.provision(driver.context)
         if not has_mark:
             _unmark(driver)
         assert path in refusal(driver.migrate)
@@ -226,15 +226,15 @@ def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -
     (path,) = _fill(driver, "output")
     both = driver.settings.queues
     driver.configure(queues=(both[1], f"{both[1]}-2"))
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.migrate()
     driver.start(anew=True)
     assert set(_mark(driver, path)["queues"]) == {*both, f"{both[1]}-2"}
     driver.configure(queues=both)
     recreate(both[0], driver.client)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.client.remove(driver.settings.ledger)  # whatever it knows of removed queues
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     assert path in refusal(lambda: driver.rewind("earliest"))
 
 
@@ -250,14 +250,14 @@ def test_every_row_of_both_queues_is_there_with_new_paths_alone(
     former, client = stream.settings.outputs, stream.client
     before = sum(len([*client.select_rows(f"* from [{path}]")]) for path in former.values())
     recreate(stream.settings.queues[0], client)
-    job_objects.provision(stream.connection)
+    job_objects.provision(stream.context)
     stream.send(200)
-    driver = Driver(stream.connection, stream.tablets)
+    driver = Driver(stream.context, stream.tablets)
     if is_advised:
         refusal(lambda: driver.rewind("earliest"))
         stream.configure(outputs={name: f"{path}-2" for name, path in former.items()})
-        job_objects.provision(stream.connection)
-        driver = Driver(stream.connection, stream.tablets)
+        job_objects.provision(stream.context)
+        driver = Driver(stream.context, stream.tablets)
     driver.rewind("earliest", overwrite=not is_advised)
     stream = replace(stream, epoch=type(stream.epoch)())
     stream.drain()
@@ -273,7 +273,7 @@ def test_every_row_of_both_queues_is_there_with_new_paths_alone(
 def _lose(driver: Driver, *names: str) -> None:
     for name in names:
         driver.client.remove(getattr(driver.settings, name), recursive=True)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
 
 
 def _without_ledger_and_consumer(driver: Driver, *, has_checkpoint: bool) -> None:
@@ -338,7 +338,7 @@ def _copied(driver: Driver) -> Driver:
     """Copy the project: everything of its own but the outputs, which were forgotten."""
     settings = driver.settings
     own = {name: f"{getattr(settings, name)}-2" for name in ("ledger", "consumer", "checkpoint")}
-    copy = Driver(driver.connection, driver.tablets)
+    copy = Driver(driver.context, driver.tablets)
     copy.configure(**own)
     return replace(copy, tablets=replace(driver.tablets, settings=copy.settings))
 
@@ -346,12 +346,12 @@ def _copied(driver: Driver) -> Driver:
 def _provision_all_but_outputs(copy: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(output_ownership, "foreign", lambda *_: None)
-        job_objects.provision(copy.connection)
+        job_objects.provision(copy.context)
 
 
 COMMANDS: dict[str, Callable[[Driver], object]] = {
-    "provision": lambda copy: job_objects.provision(copy.connection),
-    "check": lambda copy: job_objects.check(copy.connection),
+    "provision": lambda copy: job_objects.provision(copy.context),
+    "check": lambda copy: job_objects.check(copy.context),
     "start": lambda copy: copy.start(anew=True),
     "rewind": lambda copy: copy.rewind("latest"),
     "rewind, with consent to something else": lambda copy: copy.rewind("latest", overwrite=True),
@@ -384,7 +384,7 @@ def test_a_job_does_not_migrate_to_the_output_of_another(
     driver.run(3)
     copy, output = _copied(driver), driver.settings.outputs
     copy.configure(outputs={"output": f"{driver.settings.output}-2"})
-    job_objects.provision(copy.connection)
+    job_objects.provision(copy.context)
     copy.start()
     copy.configure(outputs=output)
     assert "belongs to the job" in refusal(copy.migrate)
@@ -406,11 +406,11 @@ def test_an_ordered_output_alone_may_be_shared(
         accept=(output_ownership.SHARED,),
     )
     if name == REJECTED:
-        said = refusal(lambda: job_objects.provision(copy.connection))
+        said = refusal(lambda: job_objects.provision(copy.context))
         assert driver.settings.outputs[name] in said
         assert output_ownership.SHARED not in said
         return
-    job_objects.provision(copy.connection)
+    job_objects.provision(copy.context)
     for has_mark in (True, False):
         if not has_mark:
             driver.client.remove(f"{driver.settings.output}/@{MARKER}")
@@ -425,24 +425,24 @@ def test_migrate_does_not_advise_to_remove_the_mark_of_the_other_job(driver_of: 
     driver.run(3)
     copy = _copied(driver)
     copy.configure(accept=(output_ownership.SHARED,))
-    job_objects.provision(copy.connection)
+    job_objects.provision(copy.context)
     copy.run(3)
     _new_paths(copy, ["output"])
     assert copy.migrate() == ["the job's outputs are those of the configuration now", MIGRATED]
     _new_paths(driver, ["output"])
     driver.configure(outputs={"output": f"{driver.settings.outputs['output']}-3"})
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     assert "keeps this job's mark" in driver.migrate()[1]
 
 
-def test_keys_and_folders_are_not_shared(connection_of: ConnectionOf) -> None:
+def test_keys_and_folders_are_not_shared(context_of: ContextOf) -> None:
     for processing, names in (("aggregate", ()), ("map", ("output",))):
-        connection = connection_of("transactional", processing)
-        job = static(connection.job, *names)
-        settings = replace(connection.settings, accept=(output_ownership.SHARED,))
-        connection = replace(connection, job=job, settings=settings)
+        context = context_of("transactional", processing)
+        job = static(context.job, *names)
+        settings = replace(context.settings, accept=(output_ownership.SHARED,))
+        context = replace(context, job=job, settings=settings)
         problem = output_ownership.foreign(
-            connection, "output", {"job": "another", "ledger": "//home/x"}
+            context, "output", {"job": "another", "ledger": "//home/x"}
         )
         assert problem is not None
         assert output_ownership.SHARED not in problem[1]
@@ -452,14 +452,14 @@ def test_the_folder_of_a_static_output_is_of_one_job(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver = driver_of("transactional")
-    job, path = static(driver.connection.job, "output"), f"{driver.settings.output}-tables"
+    job, path = static(driver.context.job, "output"), f"{driver.settings.output}-tables"
     driver.redeclare(outputs=job.outputs, static=job.static)
     driver.configure(outputs={"output": path})
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.run(3)
     copy = _copied(driver)
     assert f"output {path}: belongs to the job" in refusal(
-        lambda: job_objects.provision(copy.connection)
+        lambda: job_objects.provision(copy.context)
     )
 
 
@@ -469,7 +469,7 @@ def test_an_output_without_a_mark_is_taken_over(driver_of: DriverOf) -> None:
     _fill(driver, REJECTED)
     _unmark(driver)
     driver.start(anew=True)
-    ours = {"job": driver.connection.job.name, "ledger": driver.settings.ledger}
+    ours = {"job": driver.context.job.name, "ledger": driver.settings.ledger}
     (queue,) = positions.read(driver.client, driver.settings).queues
     assert _mark(driver, driver.settings.output) == ours
     assert _mark(driver, driver.settings.outputs[REJECTED]) == {
@@ -488,9 +488,9 @@ def test_a_removed_output_goes_to_another_job_by_the_command_that_is_printed(
     (said,) = [line for line in driver.migrate() if "keeps this job's mark" in line]
     copy = _copied(driver)
     copy.configure(outputs=former)
-    assert "belongs to the job" in refusal(lambda: job_objects.provision(copy.connection))
+    assert "belongs to the job" in refusal(lambda: job_objects.provision(copy.context))
     driver.client.remove(said.rpartition("yt remove ")[2])
-    job_objects.provision(copy.connection)
+    job_objects.provision(copy.context)
     copy.run(3)
     assert _mark(copy, former["output"])["ledger"] == copy.settings.ledger
 
@@ -499,7 +499,7 @@ def test_a_removed_output_goes_to_another_job_by_the_command_that_is_printed(
 def test_a_mark_that_was_damaged_by_hand_is_another_jobs(driver_of: DriverOf, mark: Any) -> None:
     driver = driver_of("transactional")
     driver.client.set(f"{driver.settings.output}/@{MARKER}", mark)
-    said = refusal(lambda: job_objects.require(driver.connection))
+    said = refusal(lambda: job_objects.require(driver.context))
     assert f"yt remove {driver.settings.output}/@{MARKER}" in said
     assert "belongs to the job" in refusal(driver.start)
 

@@ -16,12 +16,12 @@ import pytest
 from minicluster import testing as minicluster
 from minicluster.client import Client
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf, recreate, refusal
+from tests.support.helpers import ContextOf, recreate, refusal
 from tests.support.ledger_steps import LAST, minutes, read_to, write_ledger
 from tests.support.status_steps import invoke, send, without_times
 from ytstream import cli
 from ytstream.commands.registry import registry
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Move
 from ytstream.recovery import positions_at_time
@@ -32,145 +32,143 @@ from ytstream_tools.demo import demo_tables
 from ytstream_tools.submitting import draining
 
 
-def _places(connection: Connection, time: datetime) -> list[int]:
-    named, _ = positions_at_time.places(connection, time)
-    queue = connection.settings.queues[0]
+def _places(context: JobContext, time: datetime) -> list[int]:
+    named, _ = positions_at_time.places(context, time)
+    queue = context.settings.queues[0]
     assert [place.rpartition("=")[0] for place in named] == [f"{queue}:{p}" for p in range(4)]
     return [int(place.rpartition("=")[2]) for place in named]
 
 
-def _trim(connection: Connection, partition: int, row: int) -> None:
-    client: Any = connection.client
-    client.trim_rows(connection.settings.queues[0], partition, row)
+def _trim(context: JobContext, partition: int, row: int) -> None:
+    client: Any = context.client
+    client.trim_rows(context.settings.queues[0], partition, row)
 
 
-def test_the_ledger_says_where_the_job_was(provisioned_of: ConnectionOf) -> None:
+def test_the_ledger_says_where_the_job_was(provisioned_of: ContextOf) -> None:
     """Batch 20 of 20 is the last: the even ones have read partition 0."""
-    connection = provisioned_of("transactional")
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    assert _places(connection, minutes(0)) == [100, 100, 0, 0]
-    assert _places(connection, minutes(1)) == [90, 100, 0, 0]
-    assert _places(connection, minutes(1.5)) == [90, 90, 0, 0]
-    assert _places(connection, minutes(19)) == [0, 10, 0, 0]
+    context = provisioned_of("transactional")
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    assert _places(context, minutes(0)) == [100, 100, 0, 0]
+    assert _places(context, minutes(1)) == [90, 100, 0, 0]
+    assert _places(context, minutes(1.5)) == [90, 90, 0, 0]
+    assert _places(context, minutes(19)) == [0, 10, 0, 0]
 
 
-def test_a_move_after_the_time_is_undone(provisioned_of: ConnectionOf) -> None:
+def test_a_move_after_the_time_is_undone(provisioned_of: ContextOf) -> None:
     """Rows of partitions 1 and 2 were skipped before batch 19: the time before knows of them."""
-    connection = provisioned_of("transactional")
-    queue = connection.settings.queues[0]
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20, (1.2, Move("skip", {queue: {1: (80, 90), 2: (5, 7)}})))
-    assert _places(connection, minutes(1.5)) == [90, 80, 5, 0]
-    assert _places(connection, minutes(1.1)) == [90, 90, 0, 0]
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20, (1.2, Move("skip", {queue: {1: (80, 90), 2: (5, 7)}})))
+    assert _places(context, minutes(1.5)) == [90, 80, 5, 0]
+    assert _places(context, minutes(1.1)) == [90, 90, 0, 0]
 
 
-def test_trimmed_rows_are_named(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    queue = connection.settings.queues[0]
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    _trim(connection, 0, 95)
-    named, said = positions_at_time.places(connection, minutes(1))
+def test_trimmed_rows_are_named(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    _trim(context, 0, 95)
+    named, said = positions_at_time.places(context, minutes(1))
     assert named[0] == f"{queue}:0=95"
     assert f"{queue}, partition 0: rows 90 to 94 are trimmed" in said
 
 
-def _sent(
-    connection: Connection, cluster: minicluster.Running, counts: list[int]
-) -> list[datetime]:
+def _sent(context: JobContext, cluster: minicluster.Running, counts: list[int]) -> list[datetime]:
     """Send rows at several times of the cluster's clock; return a time before each."""
     before = []
     for count in counts:
         cluster.client.clock.advance(10)
         before.append(datetime.fromtimestamp(cluster.client.clock.now() - 5, UTC))
-        send(connection, 4 * count)
+        send(context, 4 * count)
     return before
 
 
 def test_before_the_ledgers_first_batch_the_rows_times_tell(
-    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("transactional")
-    times = _sent(connection, cluster, [300, 1, 500])
+    context = provisioned_of("transactional")
+    times = _sent(context, cluster, [300, 1, 500])
     # The cluster's clock is ahead of this one.
     monkeypatch.setattr(positions_at_time, "now", lambda: times[-1] + timedelta(hours=1))
-    assert [_places(connection, time)[0] for time in times] == [0, 300, 301]
-    assert _places(connection, times[-1] + timedelta(minutes=5)) == [801] * 4
-    _trim(connection, 0, 400)
-    assert _places(connection, times[1]) == [400, 300, 300, 300]
+    assert [_places(context, time)[0] for time in times] == [0, 300, 301]
+    assert _places(context, times[-1] + timedelta(minutes=5)) == [801] * 4
+    _trim(context, 0, 400)
+    assert _places(context, times[1]) == [400, 300, 300, 300]
 
 
 def test_a_time_before_the_first_row_or_after_the_last_says_from_where_it_reads(
-    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("transactional")
-    (before,) = _sent(connection, cluster, [300])
+    context = provisioned_of("transactional")
+    (before,) = _sent(context, cluster, [300])
     after = before + timedelta(minutes=1)
     monkeypatch.setattr(positions_at_time, "now", lambda: after + timedelta(hours=1))
-    queue = connection.settings.queues[0]
-    _trim(connection, 0, 100)
-    named, said = positions_at_time.places(connection, before)
+    queue = context.settings.queues[0]
+    _trim(context, 0, 100)
+    named, said = positions_at_time.places(context, before)
     assert named == [f"{queue}:{p}={row}" for p, row in enumerate((100, 0, 0, 0))]
     assert said[1:] == [
         f"{queue}, partition {p}: no row came earlier; it is read from its first, row {row}"
         for p, row in enumerate((100, 0, 0, 0))
     ]
-    _trim(connection, 1, 300)
-    named, said = positions_at_time.places(connection, after)
+    _trim(context, 1, 300)
+    named, said = positions_at_time.places(context, after)
     assert named == [f"{queue}:{p}=300" for p in range(4)]
     every = "every row came earlier; it is read from its end, row 300"
     none = "it has no row; the next one is row 300"
     assert said[1:] == [f"{queue}, partition {p}: {none if p == 1 else every}" for p in range(4)]
 
 
-def test_a_time_after_the_last_batch_moves_nothing(provisioned_of: ConnectionOf) -> None:
+def test_a_time_after_the_last_batch_moves_nothing(provisioned_of: ContextOf) -> None:
     """Rows that wait are not skipped: the job had not read them then."""
-    connection = provisioned_of("transactional")
-    queue = connection.settings.queues[0]
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    named, said = positions_at_time.places(connection, LAST + timedelta(seconds=30))
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    named, said = positions_at_time.places(context, LAST + timedelta(seconds=30))
     assert named == [f"{queue}:{p}={row}" for p, row in enumerate((100, 100, 0, 0))]
     assert said[-1] == f"{queue}: no batch has read it since then, so it is not moved"
-    assert "not moved" not in "".join(positions_at_time.places(connection, minutes(1.5))[1])
+    assert "not moved" not in "".join(positions_at_time.places(context, minutes(1.5))[1])
 
 
 def test_a_slow_clock_of_the_driver_skips_no_row(
-    provisioned_of: ConnectionOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its ledger the job had read rows before they came; a row that came later is next."""
-    connection = provisioned_of("transactional")
-    times = _sent(connection, cluster, [60, 140])
+    context = provisioned_of("transactional")
+    times = _sent(context, cluster, [60, 140])
     monkeypatch.setattr(positions_at_time, "now", lambda: times[-1] + timedelta(hours=1))
     monkeypatch.setattr(__name__ + ".LAST", times[-1] - timedelta(minutes=1))
-    write_ledger(connection, 20)
-    assert _places(connection, times[1]) == [60, 60, 0, 0]
-    queue = connection.settings.queues[0]
-    said = positions_at_time.places(connection, times[1])[1]
+    write_ledger(context, 20)
+    assert _places(context, times[1]) == [60, 60, 0, 0]
+    queue = context.settings.queues[0]
+    said = positions_at_time.places(context, times[1])[1]
     assert f"{queue}, partition 0: row 60 came" in "\n".join(said)
 
 
-def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    recreate(connection.settings.queues[0], connection.client)
-    send(connection, 4 * 5)
-    assert _places(connection, minutes(1)) == [0, 0, 0, 0]
+def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    recreate(context.settings.queues[0], context.client)
+    send(context, 4 * 5)
+    assert _places(context, minutes(1)) == [0, 0, 0, 0]
 
 
-def test_a_time_that_nothing_knows_is_refused(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    assert _places(connection, minutes(1.5)) == [90, 90, 0, 0]
-    said = refusal(lambda: positions_at_time.places(connection, minutes(100)))
+def test_a_time_that_nothing_knows_is_refused(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    assert _places(context, minutes(1.5)) == [90, 90, 0, 0]
+    said = refusal(lambda: positions_at_time.places(context, minutes(100)))
     assert "no batch that the ledger keeps is as old" in said
 
 
@@ -179,7 +177,7 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
     assert "cannot read the time" in refusal(lambda: positions_at_time.parsed(text.split()))
 
 
-def test_a_time_is_in_utc_unless_it_names_a_zone(provisioned_of: ConnectionOf) -> None:
+def test_a_time_is_in_utc_unless_it_names_a_zone(provisioned_of: ContextOf) -> None:
     assert positions_at_time.parsed(["2026-11-21T10:00"]) == datetime(2026, 11, 21, 10, tzinfo=UTC)
     assert positions_at_time.parsed(["2026-11-21", "10:00+03:00"]) == datetime(
         2026, 11, 21, 7, tzinfo=UTC
@@ -193,63 +191,63 @@ def test_a_time_is_in_utc_unless_it_names_a_zone(provisioned_of: ConnectionOf) -
 
 
 @pytest.fixture
-def running(provisioned_of: ConnectionOf) -> Iterator[tuple[Connection, InstanceLock]]:
+def running(provisioned_of: ContextOf) -> Iterator[tuple[JobContext, InstanceLock]]:
     """Connect a job whose process holds the lock, has read nothing, and has 80 rows before it."""
-    connection = provisioned_of("transactional")
-    send(connection, 80)
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    context = provisioned_of("transactional")
+    send(context, 80)
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
-    read_to(connection, 0)
-    yield connection, lock
+    read_to(context, 0)
+    yield context, lock
     lock.release()
 
 
-def _job(connection: Connection, lock: InstanceLock, end: int, *, is_killed: bool) -> None:
+def _job(context: JobContext, lock: InstanceLock, end: int, *, is_killed: bool) -> None:
     """Read five rows of each partition at a time up to ``end``; then die, or stop if asked."""
     for row in range(5, end + 1, 5):
         time.sleep(0.1)
-        read_to(connection, row)
+        read_to(context, row)
     while not is_killed:
         time.sleep(0.1)
-        found = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+        found = positions.read_head(context.settings.ledger, context.client.select_rows)
         if found is not None and found.stopped == found.epoch:
-            tell_end(connection, Epoch(found.epoch, found.owner), "stopped")
+            tell_end(context, Epoch(found.epoch, found.owner), "stopped")
             break
     lock.release()
 
 
 def test_drain_waits_for_the_rows_that_were_there_and_stops_the_job(
-    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+    running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection, lock = running
+    context, lock = running
     monkeypatch.setattr(draining, "_POLL_SECONDS", 0.05)
-    assert draining.rehearse(connection).splitlines()[-2:] == [
+    assert draining.rehearse(context).splitlines()[-2:] == [
         "80 rows would be read, then the job would stop",
         "nothing was changed",
     ]
     said: list[str] = []
-    job = threading.Thread(target=_job, args=(connection, lock, 20), kwargs={"is_killed": False})
+    job = threading.Thread(target=_job, args=(context, lock, 20), kwargs={"is_killed": False})
     job.start()
-    assert draining.drain(connection, said.append) == "the job has ended: stopped"
+    assert draining.drain(context, said.append) == "the job has ended: stopped"
     job.join()
     assert said[0].endswith("rows left of those that were there")
     assert "all rows that were there have been read" in said
-    found = positions.read(connection.client, connection.settings)
+    found = positions.read(context.client, context.settings)
     assert found.begun is not None
-    assert found.begun.ends == {connection.settings.queues[0]: dict.fromkeys(range(4), 20)}
+    assert found.begun.ends == {context.settings.queues[0]: dict.fromkeys(range(4), 20)}
 
 
 def _ends_at_the_second_look(
-    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+    running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Let the job read all, say how it ends and give its lock up, between two requests."""
-    connection, lock = running
+    context, lock = running
     holders, looks = InstanceLock.holders, iter((False, True))
 
     def look(self: InstanceLock) -> Any:
         if next(looks, False):
-            read_to(connection, 20)
-            tell_end(connection, Epoch(3, "process 1 on host, abc"), "stopped")
+            read_to(context, 20)
+            tell_end(context, Epoch(3, "process 1 on host, abc"), "stopped")
             lock.release()
         return holders(self)
 
@@ -257,7 +255,7 @@ def _ends_at_the_second_look(
 
 
 def test_drain_sees_what_a_job_has_read_in_its_last_moment(
-    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+    running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _ends_at_the_second_look(running, monkeypatch)
     said: list[str] = []
@@ -266,27 +264,27 @@ def test_drain_sees_what_a_job_has_read_in_its_last_moment(
 
 
 def test_stop_sees_how_a_job_has_ended_in_its_last_moment(
-    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+    running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _ends_at_the_second_look(running, monkeypatch)
     assert stop(running[0], print) == "the job has ended: stopped"
 
 
 def test_drain_says_what_is_left_by_a_job_that_dies(
-    running: tuple[Connection, InstanceLock], monkeypatch: pytest.MonkeyPatch
+    running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection, lock = running
+    context, lock = running
     monkeypatch.setattr(draining, "_POLL_SECONDS", 0.05)
-    job = threading.Thread(target=_job, args=(connection, lock, 15), kwargs={"is_killed": True})
+    job = threading.Thread(target=_job, args=(context, lock, 15), kwargs={"is_killed": True})
     job.start()
-    said = refusal(lambda: draining.drain(connection, print))
+    said = refusal(lambda: draining.drain(context, print))
     job.join()
     assert "the job has ended, and 20 rows are left" in said
 
 
-def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
-    assert "the job does not run" in refusal(lambda: draining.drain(connection, print))
+def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    assert "the job does not run" in refusal(lambda: draining.drain(context, print))
 
 
 # -- --dry-run
@@ -313,12 +311,12 @@ def test_every_command_that_changes_something_has_a_dry_run() -> None:
     assert "stop" in dry
 
 
-def _unchanged(connection: Connection, tmp_path: Path, *words: str, command: str) -> None:
+def _unchanged(context: JobContext, tmp_path: Path, *words: str, command: str) -> None:
     """Run the command dry: the cluster gets no request that could change anything."""
-    address = connection.settings.proxy
+    address = context.settings.proxy
     journal = Client(address).journal
     since = len(journal())
-    assert invoke(connection, tmp_path, *words, "--dry-run", command=command) == 0
+    assert invoke(context, tmp_path, *words, "--dry-run", command=command) == 0
     asked = {entry.method for entry in journal()[since:]}
     reading = {"get", "exists", "list", "select_rows", "get_tablet_infos", "get_operation",
                "list_queue_consumer_registrations", "list_operations", "lookup_rows", "read_file",
@@ -328,73 +326,73 @@ def _unchanged(connection: Connection, tmp_path: Path, *words: str, command: str
 
 
 def test_a_dry_run_of_stop_says_whom_it_would_ask(
-    running: tuple[Connection, InstanceLock], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    running: tuple[JobContext, InstanceLock], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection, lock = running
-    _unchanged(connection, tmp_path, command="stop")
+    context, lock = running
+    _unchanged(context, tmp_path, command="stop")
     said = capsys.readouterr().out
     assert "would be asked to finish its batch and end\nnothing was changed" in said
-    found = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+    found = positions.read_head(context.settings.ledger, context.client.select_rows)
     assert found is not None
     assert found.stopped != found.epoch
     lock.release()
-    _unchanged(connection, tmp_path, command="stop")
+    _unchanged(context, tmp_path, command="stop")
     assert capsys.readouterr().out == "the job does not run\nnothing was changed\n"
 
 
 def test_a_dry_run_of_run_says_where_it_would_begin(
-    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    provisioned_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection = provisioned_of("transactional")
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    _trim(connection, 0, 150)
-    said = refusal_of(connection, tmp_path, capsys)
+    context = provisioned_of("transactional")
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    _trim(context, 0, 150)
+    said = refusal_of(context, tmp_path, capsys)
     assert "were trimmed before this job read them" in said
-    write_ledger(connection, 40)
-    _unchanged(connection, tmp_path, command="run")
+    write_ledger(context, 40)
+    _unchanged(context, tmp_path, command="run")
     assert capsys.readouterr().out.endswith("nothing was changed\n")
 
 
-def refusal_of(connection: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def refusal_of(context: JobContext, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Return what a dry run of `run` refuses."""
-    assert invoke(connection, tmp_path, "--dry-run", command="run") == 1
+    assert invoke(context, tmp_path, "--dry-run", command="run") == 1
     return capsys.readouterr().err
 
 
-def test_a_dry_run_of_rows_puts_none_into_the_queue(provisioned_of: ConnectionOf) -> None:
-    connection = provisioned_of("transactional")
+def test_a_dry_run_of_rows_puts_none_into_the_queue(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
     sample = example("transactional", "map").sample
-    queue = connection.settings.queues[0]
-    said = demo_tables.fill(connection, sample, 7, is_dry=True)
+    queue = context.settings.queues[0]
+    said = demo_tables.fill(context, sample, 7, is_dry=True)
     assert said == f"7 sample rows would go into {queue}\nnothing was changed"
-    assert demo_tables.rows_in(connection.client, queue) == 0
+    assert demo_tables.rows_in(context.client, queue) == 0
 
 
 def test_a_dry_run_of_provision_creates_nothing(
-    connection_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    context_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection = connection_of("transactional")
-    assert invoke(connection, tmp_path, "--dry-run", command="provision") == 0
+    context = context_of("transactional")
+    assert invoke(context, tmp_path, "--dry-run", command="provision") == 0
     said = capsys.readouterr().out
     assert "run `provision`" in said
     assert said.endswith("nothing was changed\n")
-    assert not connection.client.exists(connection.settings.ledger)
+    assert not context.client.exists(context.settings.ledger)
 
 
 def test_a_dry_run_of_rewind_to_a_time_counts_the_rows(
-    provisioned_of: ConnectionOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    provisioned_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection = provisioned_of("transactional")
-    without_times(connection)
-    send(connection, 4 * 200)
-    write_ledger(connection, 20)
-    before = list(connection.client.select_rows(f"* from [{connection.settings.ledger}]"))
+    context = provisioned_of("transactional")
+    without_times(context)
+    send(context, 4 * 200)
+    write_ledger(context, 20)
+    before = list(context.client.select_rows(f"* from [{context.settings.ledger}]"))
     words = ("to-time", f"{minutes(1.5):%Y-%m-%dT%H:%M:%S}", "--dry-run")
-    code = invoke(connection, tmp_path, *words, command="rewind")
+    code = invoke(context, tmp_path, *words, command="rewind")
     said = capsys.readouterr()
     assert code == 0, said.err
-    queue = connection.settings.queues[0]
+    queue = context.settings.queues[0]
     assert f"{queue}, partition 0: from row 100 to row 90" in said.out
     assert "20 rows would be read again, 0 skipped" in said.out
-    assert before == list(connection.client.select_rows(f"* from [{connection.settings.ledger}]"))
+    assert before == list(context.client.select_rows(f"* from [{context.settings.ledger}]"))

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from tests.support.ledger_steps import minutes, read_to, write_ledger
 from tests.support.status_steps import send, without_times
 from ytstream.cluster.client import Client
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.recovery import positions_at_time, stop_request
 from ytstream.recovery.epoch import Epoch
@@ -90,66 +90,66 @@ class MortalTablets(Mortal):
         self._death.moment()
 
 
-def _dying(connection: Connection, death: Death) -> Connection:
-    return replace(connection, client=cast(Client, Mortal(connection.client, death)))
+def _dying(context: JobContext, death: Death) -> JobContext:
+    return replace(context, client=cast(Client, Mortal(context.client, death)))
 
 
-def _stands(connection: Connection) -> list[int]:
+def _stands(context: JobContext) -> list[int]:
     """Return where the ledger is."""
-    head = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+    head = positions.read_head(context.settings.ledger, context.client.select_rows)
     assert head is not None
-    rows = head.ends[connection.settings.queues[0]]
+    rows = head.ends[context.settings.queues[0]]
     return [rows[partition] for partition in range(4)]
 
 
-def _empty(connection: Connection) -> None:
+def _empty(context: JobContext) -> None:
     """Take all rows out of the ledger."""
-    path = connection.settings.ledger
-    rows = connection.client.select_rows(f"kind, number from [{path}]")
-    connection.client.delete_rows(path, list(rows))
+    path = context.settings.ledger
+    rows = context.client.select_rows(f"kind, number from [{path}]")
+    context.client.delete_rows(path, list(rows))
 
 
 # -- rewind
 
 
-def _rewind(connection: Connection, tablets: Tablets) -> None:
+def _rewind(context: JobContext, tablets: Tablets) -> None:
     """Do as the command line does, inside its lock."""
-    rows, _ = positions_at_time.places(connection, minutes(1.5))
-    rewind(connection, tablets, "rows", rows)
+    rows, _ = positions_at_time.places(context, minutes(1.5))
+    rewind(context, tablets, "rows", rows)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("stride", STRIDES)
 def test_a_rewind_to_a_time_happens_whole_or_not_at_all(
-    provisioned_of: ConnectionOf, tablets: Tablets, stride: int
+    provisioned_of: ContextOf, tablets: Tablets, stride: int
 ) -> None:
-    connection = provisioned_of("transactional")
+    context = provisioned_of("transactional")
     client, path, queue = (
-        connection.client,
-        connection.settings.ledger,
-        connection.settings.queues[0],
+        context.client,
+        context.settings.ledger,
+        context.settings.queues[0],
     )
-    tablets = replace(tablets, settings=connection.settings)
-    without_times(connection)
-    send(connection, 4 * 200)
+    tablets = replace(tablets, settings=context.settings)
+    without_times(context)
+    send(context, 4 * 200)
     before, target = [100, 100, 0, 0], [90, 90, 0, 0]
     seen, at = set(), 0
     while True:
-        _empty(connection)
-        write_ledger(connection, 20)
+        _empty(context)
+        write_ledger(context, 20)
         death = Death(at)
         mortal = cast(Tablets, MortalTablets(tablets, death))
         try:
-            _rewind(_dying(connection, death), mortal)
+            _rewind(_dying(context, death), mortal)
             is_over = True
         except Killed:
             is_over = False
-        stands = _stands(connection)
+        stands = _stands(context)
         assert stands in (before, target)
         seen.add(tuple(stands))
-        _rewind(connection, tablets)
-        assert _stands(connection) == target
-        found = positions.read(client, connection.settings)
+        _rewind(context, tablets)
+        assert _stands(context) == target
+        found = positions.read(client, context.settings)
         assert [found.queues[0].consumed.get(partition, 0) for partition in range(4)] == target
         rows = list(client.select_rows(f'queues from [{path}] where kind = "rewind"'))
         moves = [
@@ -171,53 +171,53 @@ def test_a_rewind_to_a_time_happens_whole_or_not_at_all(
 # -- drain
 
 
-def _job(connection: Connection, over: threading.Event) -> None:
+def _job(context: JobContext, over: threading.Event) -> None:
     """Read five rows of each partition at a time, up to 20; end between two when asked to."""
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     row = 0
     while not over.wait(0.02):
-        found = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+        found = positions.read_head(context.settings.ledger, context.client.select_rows)
         if found is not None and found.stopped == found.epoch:
-            stop_request.tell_end(connection, Epoch(found.epoch, found.owner), "stopped")
+            stop_request.tell_end(context, Epoch(found.epoch, found.owner), "stopped")
             break
         if row < 20:
             row += 5
-            read_to(connection, row)
+            read_to(context, row)
     lock.release()
 
 
 @pytest.mark.parametrize("stride", STRIDES)
 def test_a_drain_that_dies_stops_no_job_too_early(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch, stride: int
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:
     monkeypatch.setattr(draining, "_POLL_SECONDS", 0.02)
     monkeypatch.setattr(stop_request, "_POLL_SECONDS", 0.02)
-    connection = provisioned_of("transactional")
-    send(connection, 80)
-    path, at = connection.settings.ledger, 0
+    context = provisioned_of("transactional")
+    send(context, 80)
+    path, at = context.settings.ledger, 0
     while True:
-        _empty(connection)
-        read_to(connection, 0)
+        _empty(context)
+        read_to(context, 0)
         over = threading.Event()
-        job = threading.Thread(target=_job, args=(connection, over))
+        job = threading.Thread(target=_job, args=(context, over))
         job.start()
-        lock = InstanceLock(connection.client, connection.settings.consumer)
+        lock = InstanceLock(context.client, context.settings.consumer)
         while not list(lock.holders()):
             time.sleep(0.02)
         try:
-            draining.drain(_dying(connection, Death(at)), print)
+            draining.drain(_dying(context, Death(at)), print)
             is_over = True
         except Killed:
             is_over = False
-            head = positions.read_head(path, connection.client.select_rows)
+            head = positions.read_head(path, context.client.select_rows)
             assert head is not None
             if head.stopped != head.epoch:  # the job has not heard of it, and a second one goes on
-                assert draining.drain(connection, print) == "the job has ended: stopped"
+                assert draining.drain(context, print) == "the job has ended: stopped"
         job.join()
         over.set()
-        assert _stands(connection) == [20] * 4
-        (ended,) = connection.client.select_rows(f'state from [{path}] where kind = "end"')
+        assert _stands(context) == [20] * 4
+        (ended,) = context.client.select_rows(f'state from [{path}] where kind = "end"')
         assert ended["state"]["how"] == "stopped"
         if is_over:
             break

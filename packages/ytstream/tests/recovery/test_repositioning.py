@@ -68,13 +68,13 @@ def _recreate_queue(driver: Driver, rows: int, tablets: int = 2) -> None:
     attributes = {"dynamic": True, "schema": schema, "tablet_count": tablets}
     driver.client.create("table", queue, attributes=attributes)
     driver.client.mount_table(queue, sync=True)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.send(rows)
 
 
 def _lose_ledger(driver: Driver) -> None:
     driver.client.remove(driver.settings.ledger)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
 
 
 def _lose_head(driver: Driver) -> None:
@@ -89,10 +89,10 @@ def _damage_ledger(driver: Driver) -> None:
 
 def _twice(driver: Driver) -> list[str]:
     """Return what `rewind` says of rows that come out again; a key replaces them."""
-    if driver.connection.guarantee.name == "idempotent":
+    if driver.context.guarantee.name == "idempotent":
         return []
     output = driver.settings.output
-    if driver.connection.job.kind.is_stateful:
+    if driver.context.job.kind.is_stateful:
         return [
             "a result that has come out comes out again if its rows are read again, and is twice "
             f"in {output} then; one that was open comes out once"
@@ -115,7 +115,7 @@ def test_a_rehearsed_rewind_says_what_it_does_and_changes_nothing(
     driver.send(2)
     where, *rows = (word.format(queue=driver.settings.queues[0]) for word in to)
     before = _everything(driver)
-    said = rehearse_rewind(driver.connection, where, rows)
+    said = rehearse_rewind(driver.context, where, rows)
     assert _everything(driver) == before
     counts = {
         "earliest": "8 rows would be read again, 0 skipped",
@@ -130,10 +130,10 @@ def test_a_rehearsed_rewind_says_what_it_does_and_changes_nothing(
 def test_a_rehearsed_migration_says_what_it_does_and_changes_nothing(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window")
     driver.run(4)
-    assert rehearse_migrate(driver.connection)[0].startswith("nothing to do")
+    assert rehearse_migrate(driver.context)[0].startswith("nothing to do")
     driver.redeclare(guarantee="at_least_once")
     before = _everything(driver)
-    said = rehearse_migrate(driver.connection)
+    said = rehearse_migrate(driver.context)
     assert _everything(driver) == before
     assert said[-1] == "nothing was changed"
     assert [*said[:-1], MIGRATED] == driver.migrate()
@@ -241,9 +241,9 @@ def test_rewind_before_the_first_start_counts_before_start_from(driver_of: Drive
     driver = driver_of("transactional")
     driver.configure(start_from="latest")
     driver.send(3)
-    assert "latest rows" in preview(driver.connection)[0]
+    assert "latest rows" in preview(driver.context)[0]
     assert driver.rewind("earliest") == ["the job was there already; its checkpoint is empty now"]
-    assert preview(driver.connection) == ()
+    assert preview(driver.context) == ()
     assert _is_at(driver, {0: 0, 1: 0})
 
 
@@ -292,7 +292,7 @@ def test_a_batch_that_commits_during_the_look_is_no_moved_consumer(
         return queues(*given)
 
     monkeypatch.setattr(positions, "queues", later)
-    assert preview(driver.connection) == ()
+    assert preview(driver.context) == ()
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     driver.run(3)
     former = driver.settings.output
     driver.configure(outputs={"output": f"{former}-2"})
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
     assert driver.migrate() == [
         "the job's outputs are those of the configuration now",

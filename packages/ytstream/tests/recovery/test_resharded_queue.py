@@ -48,7 +48,7 @@ def _resharded_under(stream: Stream, *counts: int) -> str:
     """Let a job read 80 rows, and reshard its queue; return what ends the query."""
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         reshard(stream.client, stream.settings.queues[0], *counts)
         stream.send(80)
         return wait_for_failure(query)
@@ -74,7 +74,7 @@ def test_a_running_job_records_no_batch_of_a_queue_that_was_resharded(
     said = refusal(stream.recover)
     assert f"queue {queue} was resharded from 4 to {counts[-1]} tablets" in said
     assert "80 rows of it were not read" in said
-    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.connection, stream.tablets))
+    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.context, stream.tablets))
 
 
 def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
@@ -84,7 +84,7 @@ def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
     stream = stream_of("transactional")
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         reshard(stream.client, stream.settings.queues[0], 2)
         wait(lambda: stream.found().total() == 120, query)
     assert stream.outcome().duplicated == 40
@@ -96,7 +96,7 @@ def test_a_queue_is_resharded_right_before_the_check(stream_of: StreamOf, cluste
     faults = cluster.client.faults
     with stream.running() as query:
         stream.send(80)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         held = faults.add(method="get", where={"path": f"{queue}/@"}, action="hold")
         stream.send(80)
         faults.wait(held)
@@ -114,10 +114,10 @@ def test_more_tablets_and_a_remount_go_on(stream_of: StreamOf, guarantee: str) -
     with stream.running() as query:
         for counts in ((), (), (6,)):
             stream.send(80)
-            wait(drained(stream.connection), query)
+            wait(drained(stream.context), query)
             reshard(stream.client, queue, *counts)
         stream.send(120)
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
     assert head_of(stream).layouts[queue].tablets == 6
     reshard(stream.client, queue, 8)
     stream.send(80)
@@ -146,11 +146,11 @@ def test_a_drained_queue_shrinks_exactly(
     stream.send(400)
     stream.drain()
     reshard(stream.client, queue, 2)
-    assert "run `migrate`" in refusal(lambda: preview(stream.connection))
-    said = repositioning.migrate(stream.connection, stream.tablets)
+    assert "run `migrate`" in refusal(lambda: preview(stream.context))
+    said = repositioning.migrate(stream.context, stream.tablets)
     assert said[-1] == MIGRATED
     assert any("was resharded" in line for line in said)
-    assert repositioning.migrate(stream.connection, stream.tablets)[0].startswith("nothing to do")
+    assert repositioning.migrate(stream.context, stream.tablets)[0].startswith("nothing to do")
     stream.send(400)
     another_process(stream).drain()
     outcome = stream.outcome()
@@ -160,21 +160,21 @@ def test_a_drained_queue_shrinks_exactly(
 def test_rows_of_new_tablets_replace_none_of_removed_ones(stream_of: StreamOf) -> None:
     """Both have the same positions: the keys of an idempotent output and of "rejected"."""
     stream = stream_of("idempotent", rejects=True)
-    connection, job, sample = stream.connection, stream.connection.job, stream.sample
+    context, job, sample = stream.context, stream.context.job, stream.sample
     stream.send(400)
     stream.drain()
     before = {path: _rows(stream.client, path) for path in stream.settings.outputs.values()}
     reshard(stream.client, stream.settings.queues[0], 2, 4)
-    said = refusal(lambda: repositioning.migrate(connection, stream.tablets))
+    said = refusal(lambda: repositioning.migrate(context, stream.tablets))
     assert all(path in said for path in before)
     assert "new paths in [outputs]" in said
     stream.configure(outputs={name: f"{path}-2" for name, path in stream.settings.outputs.items()})
-    job_objects.provision(stream.connection)
-    repositioning.migrate(stream.connection, stream.tablets)
+    job_objects.provision(stream.context)
+    repositioning.migrate(stream.context, stream.tablets)
     stream.send(400)
     another_process(stream).drain()
     for name in job.outputs:
-        found = demo_tables.read_output(stream.connection, name)
+        found = demo_tables.read_output(stream.context, name)
         assert found == sample.wanted(job, stream.sent[400:], name)
     assert {path: _rows(stream.client, path) for path in before} == before
 

@@ -241,7 +241,7 @@ def test_a_recreated_consumer_is_put_where_the_ledger_is(
     driver = driver_of(guarantee)
     driver.run(3)
     driver.client.remove(driver.settings.consumer)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.start(anew=True)
     driver.send(3)
     driver.batch()
@@ -254,7 +254,7 @@ def test_the_consumer_of_another_job_is_refused(driver_of: DriverOf) -> None:
     driver.redeclare(name="another")
     outputs = {"output": f"{driver.settings.output}-2"}
     driver.configure(ledger=f"{driver.settings.ledger}-2", outputs=outputs)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     assert "belongs to the job 'map-of-bids'" in refusal(lambda: driver.start(anew=True))
 
 
@@ -265,7 +265,7 @@ def test_a_lost_ledger_is_refused(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.run(3)
     driver.client.remove(driver.settings.ledger)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     for _ in range(2):  # nothing was written that a second look takes for a head
         assert "has no head row, though the job has run" in refusal(lambda: driver.start(anew=True))
 
@@ -281,8 +281,8 @@ def test_a_job_from_before_1_0_0_is_refused_and_rewind_takes_it_over(
     for name in ("consumer", "checkpoint"):
         driver.client.remove(f"{getattr(driver.settings, name)}/@{MARKER}")
     path = getattr(driver.settings, place)
-    driver.client.set(f"{path}/@{MARKER}", {"job": driver.connection.job.name, "queues": []})
-    job_objects.provision(driver.connection)
+    driver.client.set(f"{path}/@{MARKER}", {"job": driver.context.job.name, "queues": []})
+    job_objects.provision(driver.context)
     wanted = f"{path} is of a job that ran before ytstream 1.0.0, without a ledger"
     assert wanted in refusal(lambda: driver.start(anew=True))
     assert wanted in refusal(driver.migrate)
@@ -402,7 +402,7 @@ def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     driver.migrate()
     driver.client.remove(both[0])
     driver.configure(queues=both)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.send(9, both[0])
     assert "was dropped and recreated" in refusal(lambda: driver.start(anew=True))
     driver.rewind("rows", *(f"{both[0]}:{partition}=0" for partition in (0, 1)))
@@ -567,7 +567,7 @@ def test_a_recreated_queue_is_refused(driver_of: DriverOf, guarantee: str, proce
     driver = driver_of(guarantee, processing)
     driver.run(3)
     driver.client.remove(driver.settings.queues[0])
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.send(9)
     assert "was dropped and recreated" in refusal(lambda: driver.start(anew=True))
 
@@ -592,7 +592,7 @@ def test_a_lost_checkpoint_without_state_loses_nothing(driver_of: DriverOf, guar
     driver = driver_of(guarantee)
     driver.run(3)
     driver.client.remove(driver.settings.checkpoint, recursive=True)
-    job_objects.provision(driver.connection)
+    job_objects.provision(driver.context)
     driver.run(3)
     assert driver.outcome() == EXACT
 
@@ -650,6 +650,6 @@ def test_a_damaged_log_is_refused_and_rewind_is_the_way_out(driver_of: DriverOf,
 def test_changed_columns_are_said_once(driver_of: DriverOf) -> None:
     driver = driver_of("idempotent")
     driver.start()
-    driver.redeclare(queue=driver.connection.job.queue[:-1])
+    driver.redeclare(queue=driver.context.job.queue[:-1])
     said = ["tables.py has changed: rows written before stay as they are"]
     assert [driver.start(anew=True), driver.start(anew=True)] == [said, []]

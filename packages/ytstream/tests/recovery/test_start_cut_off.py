@@ -14,10 +14,10 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.support.examples import example
-from tests.support.helpers import ON_STRIKE, ConnectionOf, refusal
+from tests.support.helpers import ON_STRIKE, ContextOf, refusal
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows, positions
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.repositioning import migrate
@@ -48,16 +48,16 @@ CUTS = {
 FAILURES = (RestartableError, YtError, OSError)
 
 
-def _filled(connection: Connection) -> Connection:
+def _filled(context: JobContext) -> JobContext:
     """Put ten rows into each partition."""
-    rows = example(connection.guarantee.name, "map").sample.make(40)
-    produce(connection.client, connection.settings.queues[0], rows, tablets=4)
-    return connection
+    rows = example(context.guarantee.name, "map").sample.make(40)
+    produce(context.client, context.settings.queues[0], rows, tablets=4)
+    return context
 
 
-def _stands(connection: Connection) -> tuple[Mapping[int, int], Mapping[int, int]]:
+def _stands(context: JobContext) -> tuple[Mapping[int, int], Mapping[int, int]]:
     """Return where head and consumer are; a partition at row 0 may be absent in the latter."""
-    found = positions.read(connection.client, connection.settings)
+    found = positions.read(context.client, context.settings)
     (queue,) = found.queues
     ends = found.begun.ends[queue.path] if found.begun is not None else {}
     return ends, {partition: row for partition, row in queue.consumed.items() if row}
@@ -65,23 +65,23 @@ def _stands(connection: Connection) -> tuple[Mapping[int, int], Mapping[int, int
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_first_start(
-    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
+    provisioned_of: ContextOf, tablets: Tablets, cluster: Running, cut: str
 ) -> None:
     """With half its moves done, `latest` would read the history of the other partitions."""
-    connection = _filled(provisioned_of("transactional"))
-    connection = replace(connection, settings=replace(connection.settings, start_from="latest"))
+    context = _filled(provisioned_of("transactional"))
+    context = replace(context, settings=replace(context.settings, start_from="latest"))
     ends = dict.fromkeys(range(4), 10)
     cluster.client.faults.add(**CUTS[cut].rule)
     with pytest.raises(FAILURES):
-        prepare(connection, tablets, Epoch())
-    assert _stands(connection) == ((ends, ends) if CUTS[cut].is_late else ({}, {}))
-    prepare(connection, tablets, Epoch())
-    assert _stands(connection) == (ends, ends)
+        prepare(context, tablets, Epoch())
+    assert _stands(context) == ((ends, ends) if CUTS[cut].is_late else ({}, {}))
+    prepare(context, tablets, Epoch())
+    assert _stands(context) == (ends, ends)
 
 
 @pytest.mark.parametrize("cut", [name for name in CUTS if name != "marker"])  # it stays as it is
 def test_a_migration(
-    provisioned_of: ConnectionOf, tablets: Tablets, cluster: Running, cut: str
+    provisioned_of: ContextOf, tablets: Tablets, cluster: Running, cut: str
 ) -> None:
     """The consumer is behind the ledger before it, and where the ledger is after it."""
     before = _filled(provisioned_of("at_least_once"))

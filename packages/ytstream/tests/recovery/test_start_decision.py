@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.helpers import refusal, unconnected
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head, Move
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
@@ -39,23 +39,23 @@ def _queue(
     return Queue(path, "1-2-3-4", lower, upper, consumed or {})
 
 
-def _connection(kind: Kind, queues: int = 1, **changes: Any) -> Connection:
-    connection = unconnected(*kind, queues)
-    return replace(connection, settings=replace(connection.settings, **changes))
+def _context(kind: Kind, queues: int = 1, **changes: Any) -> JobContext:
+    context = unconnected(*kind, queues)
+    return replace(context, settings=replace(context.settings, **changes))
 
 
-def _head(connection: Connection, ends: Mapping[int, int], **changes: Any) -> Head:
+def _head(context: JobContext, ends: Mapping[int, int], **changes: Any) -> Head:
     head = Head(3, "process 1", 3, ends={QUEUE: ends}, ids={QUEUE: "1-2-3-4"})
-    return replace(head, marker=marker_of(connection), **changes)
+    return replace(head, marker=marker_of(context), **changes)
 
 
 def _first(kind: Kind, queue: Queue, **changes: Any) -> StartPlan:
-    return decide(_connection(kind, **changes), Snapshot((queue,), None, None))
+    return decide(_context(kind, **changes), Snapshot((queue,), None, None))
 
 
 def _continued(kind: Kind, queue: Queue, ends: Mapping[int, int], **changes: Any) -> StartPlan:
-    connection = _connection(kind, **changes)
-    return decide(connection, Snapshot((queue,), _head(connection, ends), None))
+    context = _context(kind, **changes)
+    return decide(context, Snapshot((queue,), _head(context, ends), None))
 
 
 def _is_transactional(kind: Kind) -> bool:
@@ -93,9 +93,9 @@ def test_start_from_is_for_queues_that_are_new_to_the_consumer(kind: Kind) -> No
 def test_the_same_holds_for_a_queue_that_the_ledger_does_not_know(
     kind: Kind, consumed: dict[int, int], row: int, place: str
 ) -> None:
-    connection = _connection(kind, 2, start_from="latest")
+    context = _context(kind, 2, start_from="latest")
     queues = (_queue({0: 20}), _queue(consumed, path=OTHER, lower=(0,), upper=(100,)))
-    plan = decide(connection, Snapshot(queues, _head(connection, {0: 20, 1: 0}), None))
+    plan = decide(context, Snapshot(queues, _head(context, {0: 20, 1: 0}), None))
     assert plan.rows == [{0: 20, 1: 0}, {0: row}]
     assert plan.notes == (f"first read of {OTHER}: from {place}, by partition {row}",)
 
@@ -183,10 +183,10 @@ def test_a_partition_that_came_later_starts_at_its_first_row(kind: Kind) -> None
 def test_the_ledger_of_another_job_is_refused(
     kind: Kind, marker: dict[str, Any], said: str
 ) -> None:
-    connection = _connection(kind)
-    head = _head(connection, {})
+    context = _context(kind)
+    head = _head(context, {})
     head = replace(head, marker={**head.marker, **marker})
-    assert said in refusal(lambda: decide(connection, Snapshot((_queue(),), head, None)))
+    assert said in refusal(lambda: decide(context, Snapshot((_queue(),), head, None)))
 
 
 @pytest.mark.parametrize(
@@ -201,24 +201,24 @@ def test_the_ledger_of_another_job_is_refused(
 )
 @for_all
 def test_the_ledger_is_of_certain_queues(kind: Kind, ids: dict[str, str], said: str | None) -> None:
-    connection = _connection(kind)
-    found = Snapshot((_queue(),), _head(connection, {0: 0, 1: 0}, ids=ids), None)
+    context = _context(kind)
+    found = Snapshot((_queue(),), _head(context, {0: 0, 1: 0}, ids=ids), None)
     if said is None:
-        assert decide(connection, found).rows == [{0: 0, 1: 0}]
+        assert decide(context, found).rows == [{0: 0, 1: 0}]
     else:
-        assert said in refusal(lambda: decide(connection, found))
+        assert said in refusal(lambda: decide(context, found))
 
 
 @for_all
 def test_a_removed_queue_is_at_its_rows_whatever_the_consumer_and_start_from_say(
     kind: Kind,
 ) -> None:
-    connection = _connection(kind, 2, start_from="latest")
+    context = _context(kind, 2, start_from="latest")
     ends = {QUEUE: {0: 20, 1: 0}, OTHER: {0: 30, 1: 0}}
     ids = dict.fromkeys(ends, "1-2-3-4")
-    head = replace(_head(connection, {}), ends=ends, ids=ids, removed=frozenset({OTHER}))
+    head = replace(_head(context, {}), ends=ends, ids=ids, removed=frozenset({OTHER}))
     queues = (_queue({0: 20}), _queue({0: 10}, path=OTHER))
-    assert decide(connection, Snapshot(queues, head, None)).rows == [*ends.values()]
+    assert decide(context, Snapshot(queues, head, None)).rows == [*ends.values()]
 
 
 @pytest.mark.parametrize(
@@ -226,16 +226,16 @@ def test_a_removed_queue_is_at_its_rows_whatever_the_consumer_and_start_from_say
 )
 @pytest.mark.parametrize("has_run", [True, False])
 def test_the_consumer_of_another_job_is_refused(marker: dict[str, str], has_run: bool) -> None:
-    connection = _connection(("transactional", "map"))
-    head = _head(connection, {}) if has_run else None
-    text = refusal(lambda: decide(connection, Snapshot((_queue(),), head, marker)))
+    context = _context(("transactional", "map"))
+    head = _head(context, {}) if has_run else None
+    text = refusal(lambda: decide(context, Snapshot((_queue(),), head, marker)))
     assert f"belongs to the job '{marker['job']}' with the ledger {marker['ledger']}" in text
 
 
 @pytest.mark.parametrize("head", [None, Head(3, "process 1")], ids=["no row", "no start"])
 @for_all
 def test_a_lost_ledger_is_refused(kind: Kind, head: Head | None) -> None:
-    connection = _connection(kind)
-    marker = {"job": connection.job.name, "ledger": LEDGER}
-    text = refusal(lambda: decide(connection, Snapshot((_queue({0: 5}),), head, marker)))
+    context = _context(kind)
+    marker = {"job": context.job.name, "ledger": LEDGER}
+    text = refusal(lambda: decide(context, Snapshot((_queue({0: 5}),), head, marker)))
     assert "has no head row, though the job has run" in text

@@ -15,12 +15,12 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf, refusal
+from tests.support.helpers import ContextOf, refusal
 from ytstream import Job, JobError, RestartableError
 from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import OutageError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.query import supervisor
 from ytstream.query.outage_log import Outage
@@ -34,25 +34,25 @@ pytestmark = pytest.mark.spark  # a JVM, without Spark
 
 
 @pytest.fixture
-def connection(provisioned_of: ConnectionOf) -> Connection:
+def context(provisioned_of: ContextOf) -> JobContext:
     """Connect a job whose objects all exist."""
     return provisioned_of("transactional")
 
 
 @contextmanager
-def _process(connection: Connection, tablets: Tablets, *, hears: bool = True) -> Iterator[Epoch]:
+def _process(context: JobContext, tablets: Tablets, *, hears: bool = True) -> Iterator[Epoch]:
     """Hold the lock as a job does, and end when the ledger asks for it."""
     over = threading.Event()
     epoch = Epoch()
-    with alone(connection):
-        epoch, _ = start.prepare(connection, tablets, epoch)
+    with alone(context):
+        epoch, _ = start.prepare(context, tablets, epoch)
 
         def listen() -> None:
             while not over.wait(0.05):
-                path = connection.settings.ledger
-                head = read_head(path, connection.client.select_rows)
+                path = context.settings.ledger
+                head = read_head(path, context.client.select_rows)
                 if head is not None and head.stopped == epoch.number and hears:
-                    stop_request.tell_end(connection, epoch, supervisor.STOPPED)
+                    stop_request.tell_end(context, epoch, supervisor.STOPPED)
                     return
 
         thread = threading.Thread(target=listen)
@@ -65,40 +65,40 @@ def _process(connection: Connection, tablets: Tablets, *, hears: bool = True) ->
 
 
 def test_a_job_that_runs_is_asked_and_says_how_it_ended(
-    connection: Connection, tablets: Tablets
+    context: JobContext, tablets: Tablets
 ) -> None:
     said: list[str] = []
-    with _process(connection, tablets):
-        ended = stop_request.stop(connection, said.append)
+    with _process(context, tablets):
+        ended = stop_request.stop(context, said.append)
     assert said == ["asked the job to finish its batch and stop; an idle one looks every 15 s"]
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 
 def test_what_an_older_process_says_meanwhile_is_no_answer(
-    connection: Connection, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen one thaws and ends between two looks, while the newer one finishes its batch."""
-    older = start.claim(connection, tablets, Epoch())
-    with _process(connection, tablets, hears=False) as epoch:
+    older = start.claim(context, tablets, Epoch())
+    with _process(context, tablets, hears=False) as epoch:
         ends = iter([(older, "failed: another instance has started"), (epoch, supervisor.STOPPED)])
 
         def between_looks(_: float) -> None:
-            stop_request.tell_end(connection, *next(ends))
+            stop_request.tell_end(context, *next(ends))
 
         monkeypatch.setattr(
             stop_request, "time", SimpleNamespace(sleep=between_looks, monotonic=time.monotonic)
         )
-        ended = stop_request.stop(connection, lambda _: None)
+        ended = stop_request.stop(context, lambda _: None)
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 
-def test_two_stops_at_once_hear_the_same(connection: Connection, tablets: Tablets) -> None:
+def test_two_stops_at_once_hear_the_same(context: JobContext, tablets: Tablets) -> None:
     answers: list[str] = []
 
     def ask() -> None:
-        answers.append(stop_request.stop(connection, lambda _: None))
+        answers.append(stop_request.stop(context, lambda _: None))
 
-    with _process(connection, tablets):
+    with _process(context, tablets):
         threads = [threading.Thread(target=ask) for _ in range(2)]
         for thread in threads:
             thread.start()
@@ -107,39 +107,39 @@ def test_two_stops_at_once_hear_the_same(connection: Connection, tablets: Tablet
     assert answers == [f"the job has ended: {supervisor.STOPPED}"] * 2
 
 
-def test_a_job_that_does_not_run(connection: Connection, tablets: Tablets) -> None:
-    assert stop_request.stop(connection, print) == "the job does not run"
-    with _process(connection, tablets):
-        stop_request.stop(connection, lambda _: None)
-    assert "does not run; the last time it ended: stopped" in stop_request.stop(connection, print)
+def test_a_job_that_does_not_run(context: JobContext, tablets: Tablets) -> None:
+    assert stop_request.stop(context, print) == "the job does not run"
+    with _process(context, tablets):
+        stop_request.stop(context, lambda _: None)
+    assert "does not run; the last time it ended: stopped" in stop_request.stop(context, print)
 
 
-def test_a_job_that_is_killed_meanwhile(connection: Connection, tablets: Tablets) -> None:
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+def test_a_job_that_is_killed_meanwhile(context: JobContext, tablets: Tablets) -> None:
+    lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
-    start.prepare(connection, tablets, Epoch())
-    text = refusal(lambda: stop_request.stop(connection, lambda _: lock.release()))
+    start.prepare(context, tablets, Epoch())
+    text = refusal(lambda: stop_request.stop(context, lambda _: lock.release()))
     assert "has not said how it ended: it was killed" in text
 
 
 def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(
-    connection: Connection, tablets: Tablets
+    context: JobContext, tablets: Tablets
 ) -> None:
-    epoch, _ = start.prepare(connection, tablets, Epoch())
+    epoch, _ = start.prepare(context, tablets, Epoch())
     row = {"kind": "stop", "number": 0, "epoch": epoch.number, "batch": -1, "ended": 0}
-    connection.client.insert_rows(connection.settings.ledger, [row])
-    runner = QueryRunner(connection, cast(Any, None), tablets, threading.Event(), epoch)
+    context.client.insert_rows(context.settings.ledger, [row])
+    runner = QueryRunner(context, cast(Any, None), tablets, threading.Event(), epoch)
     assert runner.is_stop_asked()
-    runner.epoch, _ = start.prepare(connection, tablets, Epoch())
+    runner.epoch, _ = start.prepare(context, tablets, Epoch())
     assert not runner.is_stop_asked()
 
 
 def test_the_lock_is_kept_by_its_own_pings_and_taken_anew_when_it_expired(
-    connection: Connection, cluster: Running, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
-    other = InstanceLock(connection.client, connection.settings.consumer)
-    with alone(connection):
+    other = InstanceLock(context.client, context.settings.consumer)
+    with alone(context):
         (first,) = other.holders()
         cluster.client.clock.advance(20)
         time.sleep(0.5)
@@ -154,15 +154,15 @@ def test_the_lock_is_kept_by_its_own_pings_and_taken_anew_when_it_expired(
 
 
 def test_another_lock_on_the_folder_is_named_and_not_waited_for_for_ever(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "WAIT_SECONDS", 0.3)
-    client: Any = connection.client
-    folder = connection.settings.consumer.rpartition("/")[0]
+    client: Any = context.client
+    folder = context.settings.consumer.rpartition("/")[0]
     said: list[str] = []
     with client.Transaction() as transaction:
         client.lock(folder, mode="exclusive")
-        lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
+        lock = InstanceLock(connect(context.settings), context.settings.consumer)
         text = refusal(lambda: lock.acquire(said.append))
     assert f"transaction {transaction.transaction_id} (exclusive)" in text
     assert said[0].startswith(f"waiting: {folder} is locked by transaction")

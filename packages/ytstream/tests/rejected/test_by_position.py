@@ -149,7 +149,7 @@ def test_a_queue_whose_rows_all_pass_is_not_read_again(
     stream_of: StreamOf, cluster: Running
 ) -> None:
     stream = stream_of("transactional", "map", 2, rejects=True)
-    passing = stream.sample.passing(stream.connection.job, stream.sample.make(60))
+    passing = stream.sample.passing(stream.context.job, stream.sample.make(60))
     stream.publish([dict(row) for row in passing], 0)
     stream.send(300, queues=[1])
     with _requests(cluster, stream.settings.queues) as found:
@@ -200,7 +200,7 @@ def test_rows_that_are_gone_by_then_end_the_query(
     monkeypatch.setattr(by_position, "selected", trimmed)
     with pytest.raises(RestartableError, match=r"read other rows of //.* for 'rejected' than"):
         stream.drain()
-    assert [row_count(stream.connection, name) for name in stream.settings.outputs] == [0, 0]
+    assert [row_count(stream.context, name) for name in stream.settings.outputs] == [0, 0]
 
 
 @pytest.mark.parametrize(("kind", "is_selected"), [("int64", True), ("string", False)])

@@ -64,13 +64,13 @@ def _aside(stream: Stream, rows: list[dict[str, Any]]) -> None:
 def _wrong(stream: Stream, count: int) -> list[dict[str, Any]]:
     """Return rows as a producer sends them that takes local time, UTC+3, for UTC."""
     rows = stream.sample.make(count, seed=4_711)
-    if stream.connection.job.processing == "aggregate":  # it looks at no time
+    if stream.context.job.processing == "aggregate":  # it looks at no time
         return [{**row, "price": -1} for row in rows]
     return [{**row, "date_time": YsonUint64(_now_us() + 3 * _HOUR_US)} for row in rows]
 
 
 def _rows(stream: Stream) -> dict[str, int]:
-    return {name: row_count(stream.connection, name) for name in stream.settings.outputs}
+    return {name: row_count(stream.context, name) for name in stream.settings.outputs}
 
 
 def _is_exact(stream: Stream, output: str = "output") -> bool:
@@ -254,7 +254,7 @@ def test_rows_are_rejected_where_transform_lets_none_through(
 ) -> None:
     """Spark then computes nothing, and counts nothing."""
     stream = stream_of("transactional", processing, 1, rejects=True)
-    made = stream.connection.job.transform
+    made = stream.context.job.transform
     stream.redeclare(transform=lambda events: made(events).filter("false"))
     stream.send(400)
     stream.drain()
@@ -264,7 +264,7 @@ def test_rows_are_rejected_where_transform_lets_none_through(
 
 def test_rows_that_transform_reads_twice_are_rejected_once(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "map", 2, rejects=True)
-    made = stream.connection.job.transform
+    made = stream.context.job.transform
 
     def twice(events: DataFrame) -> DataFrame:
         return made(events.filter("price % 2 = 0").union(events.filter("price % 2 = 1")))
@@ -299,7 +299,7 @@ def test_a_job_with_state_replays_no_rejected_rows(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "window", 1, rejects=True)
     stream.send(300)
     stream.drain()
-    said = refusal(lambda: replay(stream.spark, stream.connection, stream.flow(), print))
+    said = refusal(lambda: replay(stream.spark, stream.context, stream.flow(), print))
     assert "a job of processing window replays no rows: its state has moved on" in said
 
 
@@ -350,7 +350,7 @@ def test_late_rows_are_in_the_ledger_and_end_the_job(
     late = [row["state"]["late"] for row in _batches(stream) if (row["state"] or {}).get("late")]
     assert late
     assert FEW < sum(late) <= len(rows)
-    assert str(sum(late)) in status(stream.connection)
+    assert str(sum(late)) in status(stream.context)
     stream.send(200)
     stream.close()
     assert stream.is_exact()

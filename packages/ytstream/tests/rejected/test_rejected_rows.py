@@ -17,7 +17,7 @@ from yt.yson import YsonUint64
 from tests.support import all_types
 from tests.support.driver import Driver
 from tests.support.examples import example
-from tests.support.helpers import ConnectionOf, adopt, another_process, head_of
+from tests.support.helpers import ContextOf, adopt, another_process, head_of
 from ytstream import Column, JobError
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
@@ -34,27 +34,27 @@ Rejecting = Callable[..., Stream]
 
 
 @pytest.fixture
-def rejecting(connection_of: ConnectionOf, spark: SparkSession) -> Rejecting:
+def rejecting(context_of: ContextOf, spark: SparkSession) -> Rejecting:
     """Provision a job whose output has the columns of its queue, all of whose rows are rejected."""
 
     def made(columns: Sequence[Column], reject: Mapping[str, str], queues: int = 1) -> Stream:
-        connection = connection_of("transactional", "map", queues, rejects=True)
+        context = context_of("transactional", "map", queues, rejects=True)
         names = [column.name for column in columns]
 
         def transform(events: DataFrame) -> DataFrame:
             return events.select(*names)
 
         job = replace(
-            connection.job,
+            context.job,
             queue=columns,
-            outputs={"output": columns, REJECTED: connection.job.outputs[REJECTED]},
+            outputs={"output": columns, REJECTED: context.job.outputs[REJECTED]},
             transform=transform,
             reject=reject,
         )
-        connection = replace(connection, job=job)
-        job_objects.provision(connection)
-        adopt(spark, connection)
-        return Stream(connection, example("transactional", "map").sample, spark)
+        context = replace(context, job=job)
+        job_objects.provision(context)
+        adopt(spark, context)
+        return Stream(context, example("transactional", "map").sample, spark)
 
     return made
 
@@ -76,7 +76,7 @@ def _rows(stream: Stream, output: str) -> list[dict[str, Any]]:
 
 def _replayed(stream: Stream) -> str:
     """Replay; a dry run before it says the same and changes nothing."""
-    given = (stream.spark, stream.connection, stream.flow())
+    given = (stream.spark, stream.context, stream.flow())
     paths = (*stream.settings.outputs.values(), stream.settings.ledger)
     before = [list(stream.client.select_rows(f"* from [{path}]")) for path in paths]
     first, *more, last = rehearse(*given)
@@ -305,7 +305,7 @@ def test_rows_that_a_rewind_reads_again_and_accepts_are_not_replayed(rejecting: 
     _send(stream, _texts(10))
     stream.drain()
     stream.redeclare(reject={"odd": "id >= '08'"})
-    Driver(stream.connection, stream.tablets).rewind("earliest")
+    Driver(stream.context, stream.tablets).rewind("earliest")
     assert ", 4 of them since the job reads them again" in _replayed(stream)
     stream = another_process(stream)
     stream.drain()
@@ -321,14 +321,14 @@ def test_rows_that_transform_drops_stay_unless_they_are_to_go(rejecting: Rejecti
     stream = rejecting(TEXTS, {"all": "true"})
     _send(stream, _texts(10))
     stream.drain()
-    chosen = stream.connection.job.transform
+    chosen = stream.context.job.transform
     stream.redeclare(
         reject={"last": "id = '09'"}, transform=lambda rows: chosen(rows.filter("id < '03'"))
     )
     said = _replayed(stream)
     assert said.startswith("3 rows went into the outputs; 7 stay in //")
     assert "1 of them since REJECT rejects them again, 6 of them since transform() makes" in said
-    given = (stream.spark, stream.connection, stream.flow())
+    given = (stream.spark, stream.context, stream.flow())
     said = replay(*given, print, remove_dropped=True)
     assert said.startswith(
         "0 rows went into the outputs, 6 that transform() drops went out of `rejected`; 1 stay"
@@ -347,6 +347,6 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     stream.drain()
     stream.redeclare(reject=NEVER)
     told: list[str] = []
-    replay(stream.spark, stream.connection, stream.flow(), told.append)
+    replay(stream.spark, stream.context, stream.flow(), told.append)
     assert [line.partition(" ")[0] for line in told] == ["2", "4", "5", "6"]
     assert len(_rows(stream, "output")) == 6

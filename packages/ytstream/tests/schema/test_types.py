@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.support import all_types
 from tests.support.examples import STATELESS, example
-from tests.support.helpers import ConnectionOf, adopt
+from tests.support.helpers import ContextOf, adopt
 from ytstream.provisioning import job_objects
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.testing.stream import Stream, wait
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.spark
 # Totals keep their values as windows do.
 @pytest.mark.parametrize("processing", [*STATELESS, "window", "deduplicate"])
 def test_every_type_comes_out_as_it_went_in(
-    connection_of: ConnectionOf, spark: SparkSession, processing: str
+    context_of: ContextOf, spark: SparkSession, processing: str
 ) -> None:
-    connection = connection_of("transactional", processing)
-    connection = replace(connection, job=all_types.job(processing))
-    client, settings = connection.client, connection.settings
-    job_objects.provision(connection)
+    context = context_of("transactional", processing)
+    context = replace(context, job=all_types.job(processing))
+    client, settings = context.client, context.settings
+    job_objects.provision(context)
     if settings.reference is not None:
         client.insert_rows(settings.reference, all_types.reference_rows())
-    adopt(spark, connection)
-    stream = Stream(connection, example("transactional", processing).sample, spark)
+    adopt(spark, context)
+    stream = Stream(context, example("transactional", processing).sample, spark)
     stream.recover()
     sent = all_types.rows() * (2 if processing == "deduplicate" else 1)
     # The last two, hours later, bring the windows of the others out.
@@ -40,7 +40,7 @@ def test_every_type_comes_out_as_it_went_in(
             at = all_types.START + (7_200_000_000 if batch[0] in later else 0)
             stamped = [{**row, "at": at, "$tablet_index": 0} for row in batch]
             client.insert_rows(settings.queues[0], stamped)
-            wait(drained(connection), query)
+            wait(drained(context), query)
     found: list[dict[str, Any]] = list(client.select_rows(f"* from [{settings.output}]"))
     assert len(found) == 4
     by_id = {row["id"]: row for row in found}

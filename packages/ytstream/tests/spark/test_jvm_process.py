@@ -17,10 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import ytstream
-from tests.support.helpers import ConnectionOf
+from tests.support.helpers import ContextOf
 from tests.support.jvm import OPTIONS, submit_args
 from ytstream.commands import run as run_command
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.query import supervisor
 from ytstream.recovery import stop_request
 from ytstream.recovery.lock import InstanceLock
@@ -58,19 +58,19 @@ def _environment(*folders: Path) -> dict[str, str]:
 
 
 def test_the_lock_is_free_before_spark_closes(
-    provisioned_of: ConnectionOf, monkeypatch: pytest.MonkeyPatch
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = provisioned_of("at_least_once")
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    context = provisioned_of("at_least_once")
+    lock = InstanceLock(context.client, context.settings.consumer)
     held: list[int] = []
 
-    def run(_: Connection, at_end: ExitStack) -> None:
+    def run(_: JobContext, at_end: ExitStack) -> None:
         held.append(len(list(lock.holders())))
         at_end.callback(lambda: held.append(len(list(lock.holders()))))
 
     monkeypatch.setattr(supervisor, "run", run)
     assert run_command.COMMAND.run is not None
-    run_command.COMMAND.run(connection, argparse.Namespace(dry_run=False))
+    run_command.COMMAND.run(context, argparse.Namespace(dry_run=False))
     assert held == [1, 0]
 
 
@@ -180,12 +180,12 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
             )
         try:
             deadline = time.monotonic() + PATIENCE_SECONDS
-            while not drained(stage.connection)():
+            while not drained(stage.context)():
                 said = log.read_text(encoding="utf-8")
                 assert process.poll() is None, said
                 assert time.monotonic() < deadline, said
                 time.sleep(0.4)
-            ended = stop_request.stop(stage.connection, print)
+            ended = stop_request.stop(stage.context, print)
             assert ended == f"the job has ended: {supervisor.STOPPED}"
             assert process.wait(PATIENCE_SECONDS) == 0
         finally:
@@ -212,7 +212,7 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
         file.seek(0)
         file.write(f"stall_seconds = 60\n{text}")
     with staged(variant, root, tmp_path) as stage:
-        settings, faults = stage.connection.settings, stage.cluster.client.faults
+        settings, faults = stage.context.settings, stage.cluster.client.faults
         driver = stage.start("hangs.log")
         where = {"path": settings.outputs["output"]}
         held = faults.add(method="ModifyRows", where=where, action="hold")
@@ -220,7 +220,7 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
         stage.wait_hit(held, driver)
         # 0 after `stall_seconds`; 1 if the client's own time is over before: the batch has failed.
         assert driver.stop() in (0, 1), driver.tail()
-        assert not list(InstanceLock(stage.connection.client, settings.consumer).holders())
+        assert not list(InstanceLock(stage.context.client, settings.consumer).holders())
         stage.start("next.log")
         stage.drain()
         stage.follow()

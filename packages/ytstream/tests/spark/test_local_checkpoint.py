@@ -88,7 +88,7 @@ def test_a_batch_asks_nothing_of_its_folder_on_cypress(
     stream.recover()
     cluster.client.journal.clear()
     with stream.running() as query:
-        wait(drained(stream.connection), query)
+        wait(drained(stream.context), query)
         assert stream.batch is not None
         assert stream.batch.disk is not None
         folder = Path(stream.batch.disk.name)
@@ -110,9 +110,9 @@ def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     stream.redeclare(first_pause_seconds=0.0)
     stream.send(200)
     stop, ended = threading.Event(), list[str]()
-    own = replace(stream.connection, client=connect(stream.settings))  # a client is of one thread
+    own = replace(stream.context, client=connect(stream.settings))  # a client is of one thread
     runner = QueryRunner(own, stream.spark, stream.tablets, stop)
-    job, is_drained = stream.connection.job, drained(stream.connection)
+    job, is_drained = stream.context.job, drained(stream.context)
     running = threading.Thread(target=lambda: ended.append(supervise(job, runner, stop)))
     running.start()
     try:

@@ -36,9 +36,9 @@ def said(caplog: pytest.LogCaptureFixture) -> Said:
     def drain_and_listen(stream: Stream) -> str:
         caplog.clear()
         with caplog.at_level(logging.INFO, "job"), stream.running() as query:
-            wait(drained(stream.connection), query)
+            wait(drained(stream.context), query)
             settle(query)
-            size = stream.connection.job.large_state_bytes
+            size = stream.context.job.large_state_bytes
             Monitor(query, stream.epoch.number, size, stream.batch.reports).report()
         # Not `caplog.text`: pytest hands its handler to PySpark's error logger, which sets a
         # formatter that writes JSON (PySparkLogger.addHandler) once a test has raised an error.

@@ -7,16 +7,16 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sample import SAMPLE
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.testing.batches import streamed
 from ytstream.testing.frames import assert_rows
 
 
 def test_swarms_go_on_from_batch_to_batch(
-    spark: SparkSession, connection: Connection, tmp_path: Path
+    spark: SparkSession, context: JobContext, tmp_path: Path
 ) -> None:
-    job = connection.job
+    job = context.job
     rows = SAMPLE.make(1_500)
     rows += SAMPLE.closing(job, rows)[:1]
-    result = streamed(spark, connection, tmp_path, rows[:700], rows[700:])
-    assert_rows(connection, result, SAMPLE.wanted(job, rows))
+    result = streamed(spark, context, tmp_path, rows[:700], rows[700:])
+    assert_rows(context, result, SAMPLE.wanted(job, rows))

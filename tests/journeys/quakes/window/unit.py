@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sample import SAMPLE
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.testing.frames import assert_rows, events_frame
 
 
 def test_every_earthquake_is_counted_in_its_minute(
-    spark: SparkSession, connection: Connection
+    spark: SparkSession, context: JobContext
 ) -> None:
-    job = connection.job
+    job = context.job
     rows = SAMPLE.make(500)
-    result = job.transform(events_frame(spark, connection, rows))
-    assert_rows(connection, result, SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)]))
+    result = job.transform(events_frame(spark, context, rows))
+    assert_rows(context, result, SAMPLE.wanted(job, [*rows, *SAMPLE.closing(job, rows)]))

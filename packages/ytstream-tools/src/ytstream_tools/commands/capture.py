@@ -4,18 +4,18 @@ import argparse
 
 from ytstream.commands.command import Command, Tables
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 from ..repository import root_of
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..replay import batch_capture
 
     if (given.batch is None) == (given.rejected is None):
         raise JobError("name a batch, or --rejected REASON", "capture 3-12, or capture failed")
-    root, batch = root_of(connection.job.package), given.batch or ""
-    print(batch_capture.capture(connection, root, batch, given.rejected, given.without))
+    root, batch = root_of(context.job.package), given.batch or ""
+    print(batch_capture.capture(context, root, batch, given.rejected, given.without))
 
 
 def names(text: str) -> list[str]:

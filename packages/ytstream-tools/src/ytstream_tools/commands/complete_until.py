@@ -4,14 +4,14 @@ import argparse
 import sys
 
 from ytstream.commands.command import Command, Tables
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import completeness
 
 
-def _run(connection: Connection, _: argparse.Namespace) -> None:
-    found = completeness.read(connection)
+def _run(context: JobContext, _: argparse.Namespace) -> None:
+    found = completeness.read(context)
     print(f"{found.name}={found.text}")
-    for name in connection.settings.outputs.keys() - found.outputs.keys():
+    for name in context.settings.outputs.keys() - found.outputs.keys():
         print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
 
 

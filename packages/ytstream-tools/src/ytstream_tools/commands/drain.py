@@ -4,14 +4,14 @@ import argparse
 from functools import partial
 
 from ytstream.commands.command import Command, Tables
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..submitting import draining
 
     say = partial(print, flush=True)
-    print(draining.rehearse(connection) if given.dry_run else draining.drain(connection, say))
+    print(draining.rehearse(context) if given.dry_run else draining.drain(context, say))
 
 
 COMMAND = Command(

@@ -3,13 +3,13 @@
 import argparse
 
 from ytstream.commands.command import Command, Tables
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..status import operation_logs
 
-    for line in (operation_logs.follow if given.follow else operation_logs.logs)(connection):
+    for line in (operation_logs.follow if given.follow else operation_logs.logs)(context):
         print(line, flush=True)
 
 

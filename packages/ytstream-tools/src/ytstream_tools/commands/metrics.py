@@ -3,16 +3,16 @@
 import argparse
 
 from ytstream.commands.command import Command, Tables
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..status import prometheus
 
     if given.once:
-        print(prometheus.once(connection), end="")
+        print(prometheus.once(context), end="")
     else:
-        prometheus.serve(connection, given.address, given.port)
+        prometheus.serve(context, given.address, given.port)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

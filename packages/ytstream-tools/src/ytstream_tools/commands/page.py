@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ytstream.commands.command import Command, Tables
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 #: A year.
 _MOST_HOURS = 8_784
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..report import html_page
 
-    print(html_page.write(connection, given.hours, given.output, datetime.now(UTC)))
+    print(html_page.write(context, given.hours, given.output, datetime.now(UTC)))
 
 
 def _hours(text: str) -> float:

@@ -4,18 +4,18 @@ import argparse
 from functools import partial
 
 from ytstream.commands.command import Command, Tables, positive
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import positions_at_time
 
 from .capture import names
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> int:
+def _run(context: JobContext, given: argparse.Namespace) -> int:
     from ..replay.rehearsal import Wanted, rehearse
 
     since = positions_at_time.parsed([given.since]) if given.since is not None else None
     wanted = Wanted(given.config, given.batches, since, given.commit, given.without)
-    return rehearse(connection, wanted, partial(print, flush=True))
+    return rehearse(context, wanted, partial(print, flush=True))
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

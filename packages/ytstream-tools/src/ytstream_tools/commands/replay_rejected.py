@@ -4,31 +4,31 @@ import argparse
 
 from ytstream import log
 from ytstream.commands.command import Command
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ytstream.query import pipeline, supervisor
     from ytstream.spark import session
 
     from ..replay import rejected_replay
 
-    rejected_replay.verify_job(connection.job)  # before Spark's start
+    rejected_replay.verify_job(context.job)  # before Spark's start
     if not given.dry_run:
-        rejected_replay.verify_keys(connection, replace=given.replace)
-    connection = job_objects.sized(connection)
-    with session.opened(connection) as spark:
-        known = supervisor.read_reference(spark, connection)
-        flow = pipeline.flow_of(spark, connection, known)
+        rejected_replay.verify_keys(context, replace=given.replace)
+    context = job_objects.sized(context)
+    with session.opened(context) as spark:
+        known = supervisor.read_reference(spark, context)
+        flow = pipeline.flow_of(spark, context, known)
         if given.dry_run:
             said = rejected_replay.rehearse(
-                spark, connection, flow, remove_dropped=given.remove_dropped
+                spark, context, flow, remove_dropped=given.remove_dropped
             )
             print(*said, sep="\n")
         else:
             chosen = {"replace": given.replace, "remove_dropped": given.remove_dropped}
-            print(rejected_replay.replay(spark, connection, flow, log.say, **chosen))
+            print(rejected_replay.replay(spark, context, flow, log.say, **chosen))
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

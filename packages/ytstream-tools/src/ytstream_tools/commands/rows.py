@@ -4,16 +4,16 @@ import argparse
 
 from ytstream.commands.command import Command, positive
 from ytstream.declaration import user_errors
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
     from ..demo import demo_tables
 
-    print(demo_tables.fill(connection, SAMPLE, given.count, is_dry=given.dry_run))
+    print(demo_tables.fill(context, SAMPLE, given.count, is_dry=given.dry_run))
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

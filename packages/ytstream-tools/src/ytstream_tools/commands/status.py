@@ -4,19 +4,19 @@ import argparse
 
 from ytstream import log
 from ytstream.commands.command import Command, Tables, positive
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 from ..status import thresholds
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> int:
+def _run(context: JobContext, given: argparse.Namespace) -> int:
     from ..status import job_status, status_json, status_text, status_watch
 
     if given.watch is not None:
-        status_watch.watch(connection, given.watch)
+        status_watch.watch(context, given.watch)
         return 0
-    found = job_status.read(connection)
-    print((status_json if given.json else status_text).text(connection, found))
+    found = job_status.read(context)
+    print((status_json if given.json else status_text).text(context, found))
     over = list(thresholds.exceeded(found, given.max_lag, given.max_age))
     for line in over:
         log.fail(line)

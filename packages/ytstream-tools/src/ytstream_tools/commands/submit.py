@@ -5,36 +5,36 @@ from functools import partial
 
 from ytstream.commands.command import Command, Tables
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 
-def _before(connection: Connection) -> None:
+def _before(context: JobContext) -> None:
     from ..submitting import preflight
 
-    preflight.verify_operations(connection.client, connection.settings.proxy)
+    preflight.verify_operations(context.client, context.settings.proxy)
 
 
-def _without_cluster(connection: Connection, given: argparse.Namespace) -> int | None:
+def _without_cluster(context: JobContext, given: argparse.Namespace) -> int | None:
     if not given.dry_run:
         return None
     from ..submitting import submission
 
-    print(submission.rehearse(connection, given.config, given.words))
+    print(submission.rehearse(context, given.config, given.words))
     return 0
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> int:
+def _run(context: JobContext, given: argparse.Namespace) -> int:
     from ..submitting import launch_checks, replacement, version_history
     from ..submitting.submission import submit
 
     say = partial(print, flush=True)
     if given.replace:
-        return replacement.run(connection, given.config, given.words, say, force=given.force)
+        return replacement.run(context, given.config, given.words, say, force=given.force)
     if given.force:
         raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
-    kept = version_history.Versions(connection.client, connection.settings)
+    kept = version_history.Versions(context.client, context.settings)
     record = version_history.Kept(kept)
-    print(submit(connection, given.config, given.words, say, launch_checks.LOOKS, record))
+    print(submit(context, given.config, given.words, say, launch_checks.LOOKS, record))
     kept.replace(None)
     return 0
 

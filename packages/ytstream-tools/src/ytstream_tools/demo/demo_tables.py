@@ -11,7 +11,7 @@ from typing import Any
 
 from ytstream.cluster.client import Client
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery.staging import NAME
 from ytstream.schema.columns import Column
 from ytstream.settings.addresses import is_loopback
@@ -33,12 +33,12 @@ def produce(
         client.insert_rows(queue, dealt[start : start + CHUNK])
 
 
-def fill(connection: Connection, sample: Sample, count: int, *, is_dry: bool = False) -> str:
+def fill(context: JobContext, sample: Sample, count: int, *, is_dry: bool = False) -> str:
     """Append ``count`` sample rows to each queue and, for a join, write the reference.
 
     Returns what was done, or would be. Raises JobError for a cluster that is not on this machine.
     """
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     if not is_loopback(settings.proxy):
         raise JobError(
             f"{settings.proxy} is not this machine: sample rows stay out of its queues",
@@ -46,23 +46,23 @@ def fill(connection: Connection, sample: Sample, count: int, *, is_dry: bool = F
         )
     done: list[str] = []
     if not is_dry:
-        fill_reference(connection, sample)
+        fill_reference(context, sample)
     for number, queue in enumerate(settings.queues):
         tablets = int(client.get(f"{queue}/@tablet_count"))
         made = sample.make(count, number + 1)
-        sample_types.verify("rows() in sample/rows.py", connection.job.queue_columns, made)
+        sample_types.verify("rows() in sample/rows.py", context.job.queue_columns, made)
         if not is_dry:
             produce(client, queue, made, tablets)
         done.append(f"{len(made)} sample rows{' would go' if is_dry else ''} into {queue}")
     return "\n".join([*done, "nothing was changed"] if is_dry else done)
 
 
-def fill_reference(connection: Connection, sample: Sample) -> None:
+def fill_reference(context: JobContext, sample: Sample) -> None:
     """Write the sample's rows into the reference table, if the job has one."""
-    if connection.settings.reference is not None:
-        columns = connection.job.reference_columns
+    if context.settings.reference is not None:
+        columns = context.job.reference_columns
         sample_types.verify("REFERENCE in sample/rows.py", columns, sample.reference)
-        connection.client.insert_rows(connection.settings.reference, list(sample.reference))
+        context.client.insert_rows(context.settings.reference, list(sample.reference))
 
 
 def rows_in(client: Client, queue: str) -> int:
@@ -78,10 +78,10 @@ def snapshots(client: Client, folder: str) -> list[str]:
     return [f"{folder}/{name}" for name in names]
 
 
-def row_count(connection: Connection, output: str = "output") -> int:
+def row_count(context: JobContext, output: str = "output") -> int:
     """Return how many rows the output has; a static one has those of all its tables."""
-    client, path = connection.client, connection.settings.outputs[output]
-    is_static = output in connection.job.static
+    client, path = context.client, context.settings.outputs[output]
+    is_static = output in context.job.static
     paths = snapshots(client, path) if is_static else [path]
     return sum(int(client.get(f"{path}/@row_count")) for path in paths)
 
@@ -92,9 +92,9 @@ def read(client: Client, path: str, columns: Sequence[Column]) -> Counted:
     return counted(client.select_rows(f"{names} from [{path}]"), columns)
 
 
-def read_output(connection: Connection, output: str) -> Counted:
+def read_output(context: JobContext, output: str) -> Counted:
     """Read an output: of a static one all tables; of rejected rows the queue's rows themselves."""
-    client, settings, job = connection.client, connection.settings, connection.job
+    client, settings, job = context.client, context.settings, context.job
     columns, path = compared(job, output), settings.outputs[output]
     if output in job.static:
         tables = snapshots(client, path)
@@ -115,12 +115,12 @@ def read_output(connection: Connection, output: str) -> Counted:
 
 
 def outcomes(
-    connection: Connection, sample: Sample, sent: Sequence[Mapping[str, Any]]
+    context: JobContext, sample: Sample, sent: Sequence[Mapping[str, Any]]
 ) -> dict[str, Outcome]:
     """Compare each output with what must come of the rows ``sent``."""
-    job = connection.job
+    job = context.job
     return {
-        name: compare(sample.wanted(job, sent, name), read_output(connection, name))
+        name: compare(sample.wanted(job, sent, name), read_output(context, name))
         for name in job.outputs
     }
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
 
 #: Tasks that write at the same time, on the two cores of the demonstration.
 _WRITERS = 2
 
 
-def arm(faults: Any, connection: Connection, *, pgid: int) -> Mapping[str, Any]:
+def arm(faults: Any, context: JobContext, *, pgid: int) -> Mapping[str, Any]:
     """Kill the process group at the worst request.
 
     Returns the rules, whose hits can be read, by their place in words; the first one that is
     reached kills.
     """
-    job, settings = connection.job, connection.settings
+    job, settings = context.job, context.settings
     if job.guarantee == "transactional":
         return {
             "after Spark wrote commits/1, before the batch's transaction committed": (

@@ -12,7 +12,7 @@ from typing import Any
 from ytstream.cluster.client import connect
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
-from ytstream.job import Connection, Job
+from ytstream.job import Job, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects
@@ -56,7 +56,7 @@ class Result:
 class Play:
     """A job, its sample, and the minicluster ``cluster`` on which the crash is played."""
 
-    connection: Connection
+    context: JobContext
     sample: Sample
     cluster: Any
     #: The job's repository.
@@ -66,16 +66,16 @@ class Play:
 
     def start(self) -> AbstractContextManager[Process]:
         """Start the job as a process."""
-        return running(self.connection.job.package, self.cluster.http, self.log, self.root)
+        return running(self.context.job.package, self.cluster.http, self.log, self.root)
 
     @contextmanager
     def growth(self, title: str, goal: int) -> Iterator[Callable[[], None]]:
         """Give a function that looks at ledger and output and shows their rows."""
-        client, ledger = self.connection.client, self.connection.settings.ledger
+        client, ledger = self.context.client, self.context.settings.ledger
         with self.watch(title, goal) as show:
 
             def look() -> None:
-                show(demo_batches.rows_read(client, ledger), demo_tables.row_count(self.connection))
+                show(demo_batches.rows_read(client, ledger), demo_tables.row_count(self.context))
 
             yield look
             look()
@@ -93,11 +93,11 @@ def play(
     """Play the crash on ``cluster``, a running minicluster. Raises JobError if it cannot be."""
     root = root_of(job.package)
     settings = load(root / "config" / "local.toml", {"YT_PROXY": cluster.http})
-    connection = Connection(connect(settings), settings, job, guarantee_of(job))
-    here = Play(connection, sample, cluster, root, log, watch)
+    context = JobContext(connect(settings), settings, job, guarantee_of(job))
+    here = Play(context, sample, cluster, root, log, watch)
     run_command(job.package, cluster.http, root, "provision")
-    demo_tables.fill_reference(connection, sample)
-    sent = _produce(here, int(BATCHES * _batch_rows(connection)))
+    demo_tables.fill_reference(context, sample)
+    sent = _produce(here, int(BATCHES * _batch_rows(context)))
     last = sample.closing(job, sent)
     sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
     say(f"produced {len(sent)} rows into {counted(len(settings.queues), 'queue')}: a backlog waits")
@@ -117,20 +117,20 @@ def play(
     _run_until_drained(here, last, len(sent) + len(last))
     return Result(
         queues=len(settings.queues),
-        rows_in=sum(demo_tables.rows_in(connection.client, queue) for queue in settings.queues),
-        outcomes=demo_tables.outcomes(connection, sample, [*sent, *last]),
+        rows_in=sum(demo_tables.rows_in(context.client, queue) for queue in settings.queues),
+        outcomes=demo_tables.outcomes(context, sample, [*sent, *last]),
         kills=kills,
         restarts=log.read_text(errors="replace").count("starting Spark") - 1,
-        history=demo_batches.read(connection.client, settings.ledger, [*job.outputs]),
+        history=demo_batches.read(context.client, settings.ledger, [*job.outputs]),
     )
 
 
-def drained(connection: Connection) -> Callable[[], bool]:
+def drained(context: JobContext) -> Callable[[], bool]:
     """Return a function that is true once every row is in a batch of the ledger.
 
     It is asked often: it looks at the queues again only when the ledger has what they had before.
     """
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     uppers: dict[tuple[str, int], int] = {}
 
     def is_drained() -> bool:
@@ -152,12 +152,12 @@ def drained(connection: Connection) -> Callable[[], bool]:
 
 
 def _produce(here: Play, count: int) -> list[dict[str, Any]]:
-    client, queues = here.connection.client, here.connection.settings.queues
+    client, queues = here.context.client, here.context.settings.queues
     sent: list[dict[str, Any]] = []
     for number, queue in enumerate(queues):
         share = count // len(queues) + (number < count % len(queues))
         rows = here.sample.make(share, number + 1)
-        sample_types.verify("rows() in sample/rows.py", here.connection.job.queue_columns, rows)
+        sample_types.verify("rows() in sample/rows.py", here.context.job.queue_columns, rows)
         demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         sent += rows
     return sent
@@ -165,9 +165,9 @@ def _produce(here: Play, count: int) -> list[dict[str, Any]]:
 
 def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
     """Return the place of the kill, and the number of kills that the cluster's rule reports."""
-    faults, connection = here.cluster.client.faults, here.connection
+    faults, context = here.cluster.client.faults, here.context
     with here.start() as process:
-        rules = kill.arm(faults, connection, pgid=process.pgid)
+        rules = kill.arm(faults, context, pgid=process.pgid)
         with here.growth("until the kill", goal) as look:
             _until(lambda: process.exit_code is not None, look, process)
         hits = {place: int(faults.get(rule).hits) for place, rule in rules.items()}
@@ -180,8 +180,8 @@ def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
 
 def _run_until_drained(here: Play, last: Sequence[SampleRow], goal: int) -> None:
     """Run until all rows are through, and then each of ``last``, in a batch of its own."""
-    client, queue = here.connection.client, here.connection.settings.queues[0]
-    is_drained = drained(here.connection)
+    client, queue = here.context.client, here.context.settings.queues[0]
+    is_drained = drained(here.context)
     with here.start() as process:
         with here.growth("until drained", goal) as look:
             # What a dead driver left in the logs counts only after recovery has looked at it.
@@ -196,9 +196,9 @@ def _run_until_drained(here: Play, last: Sequence[SampleRow], goal: int) -> None
             raise _spoilt("the job did not stop gracefully", process)
 
 
-def _batch_rows(connection: Connection) -> int:
-    tablets = job_objects.queue_tablets(connection.client, connection.settings)
-    return connection.settings.max_rows_per_partition * sum(tablets.values())
+def _batch_rows(context: JobContext) -> int:
+    tablets = job_objects.queue_tablets(context.client, context.settings)
+    return context.settings.max_rows_per_partition * sum(tablets.values())
 
 
 def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from yt import yson
 
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.text_table import counted
 
 from . import batch_rows
@@ -36,32 +36,32 @@ def test_{name}(stream: Stream) -> None:
 
 
 def capture(
-    connection: Connection, root: Path, word: str, reason: str | None, without: Sequence[str]
+    context: JobContext, root: Path, word: str, reason: str | None, without: Sequence[str]
 ) -> str:
     """Write the folder, and return what was done. Raises JobError, and writes nothing then."""
     if reason is None:
-        name, ranges = batch_rows.ranges_of(connection, word)
-        rows, trimmed = batch_rows.rows_of(connection, ranges)
+        name, ranges = batch_rows.ranges_of(context, word)
+        rows, trimmed = batch_rows.rows_of(context, ranges)
         what, call = f"Batch {name}", "run_through(stream, Path(__file__).parent)"
         name = f"batch_{name.replace('-', '_')}"
     else:
-        rows, trimmed = batch_rows.rejected_of(connection, reason)
+        rows, trimmed = batch_rows.rejected_of(context, reason)
         what, call = "Rows that REJECT keeps out", "accepted(stream, Path(__file__).parent)"
         name = "rejected_" + re.sub(r"\W+", "_", reason.lower()).strip("_")
     if trimmed:
         raise JobError("; ".join(trimmed), "name a younger batch: `status` lists the last ones")
     if not rows:
         raise JobError(f"{what} has read no rows", "name another one")
-    _verify_columns(connection, rows, without)
+    _verify_columns(context, rows, without)
     folder = root / FOLDER / name
     if folder.exists():
         raise JobError(f"{folder.relative_to(root)} is there already", "remove it, or keep it")
-    reference = batch_rows.reference_of(connection)
+    reference = batch_rows.reference_of(context)
     folder.mkdir(parents=True)
     write(folder / ROWS, [_left(row, without) for row in rows])
-    if connection.settings.reference is not None:
+    if context.settings.reference is not None:
         write(folder / REFERENCE, [_left(row, without) for row in reference])
-    text = TEST.format(what=what, proxy=connection.settings.proxy, name=name, call=call)
+    text = TEST.format(what=what, proxy=context.settings.proxy, name=name, call=call)
     (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     return (
         f"{counted(len(rows), 'row')} in {folder.relative_to(root)}: `make test` runs them\n"
@@ -91,9 +91,9 @@ def _left(row: CapturedRow, without: Sequence[str]) -> CapturedRow:
 
 
 def _verify_columns(
-    connection: Connection, rows: Sequence[CapturedRow], without: Sequence[str]
+    context: JobContext, rows: Sequence[CapturedRow], without: Sequence[str]
 ) -> None:
-    job = connection.job
+    job = context.job
     known = {*rows[0], *(column.name for column in job.reference_columns)}
     known -= {QUEUE, PARTITION, NUMBER}
     keys = {column.name for column in job.reference_columns if column.key}

@@ -11,7 +11,7 @@ from typing import Any
 
 from ytstream.cluster.client import Client
 from ytstream.errors import JobError
-from ytstream.job import REJECTED, Connection
+from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head, batch_name
 from ytstream.ledger.offsets import Queue
@@ -39,19 +39,19 @@ class Part:
     rows: Sequence[CapturedRow]
 
 
-def head_of(connection: Connection) -> Head:
+def head_of(context: JobContext) -> Head:
     """Return the ledger's head. Raises JobError for a job that has never run."""
-    head = positions.read_head(connection.settings.ledger, connection.client.select_rows)
+    head = positions.read_head(context.settings.ledger, context.client.select_rows)
     if head is None or head.folder is None:
         raise JobError("the job has never run: its ledger is empty", "`status` shows where it is")
     return head
 
 
-def ranges_of(connection: Connection, word: str) -> tuple[str, Ranges]:
+def ranges_of(context: JobContext, word: str) -> tuple[str, Ranges]:
     """Return the name and the rows of the batch that a word names. Raises JobError for none."""
-    head = head_of(connection)
+    head = head_of(context)
     if word == FAILED_BATCH:
-        return batch_name(head.epoch, head.batch + 1), _next(connection, head)
+        return batch_name(head.epoch, head.batch + 1), _next(context, head)
     match = re.fullmatch(r"(\d+)-(\d+)", word)
     if match is None:
         raise JobError(
@@ -61,10 +61,10 @@ def ranges_of(connection: Connection, word: str) -> tuple[str, Ranges]:
         )
     epoch, number = int(match[1]), int(match[2])
     query = (
-        f"number, epoch, batch, queues from [{connection.settings.ledger}] "
+        f"number, epoch, batch, queues from [{context.settings.ledger}] "
         f'where kind = "batch" and epoch = {epoch} and batch = {number}'
     )
-    found = next(iter(connection.client.select_rows(query)), None)
+    found = next(iter(context.client.select_rows(query)), None)
     if found is None:
         raise JobError(
             f"the ledger has no batch {word}; its last one is {ledger_rows.last_name(head)}",
@@ -74,9 +74,9 @@ def ranges_of(connection: Connection, word: str) -> tuple[str, Ranges]:
     return word, ledger_rows.ranges_of(found)
 
 
-def rows_of(connection: Connection, ranges: Ranges) -> tuple[list[CapturedRow], list[str]]:
+def rows_of(context: JobContext, ranges: Ranges) -> tuple[list[CapturedRow], list[str]]:
     """Return the rows that are still there, and a line for each partition with trimmed ones."""
-    client, found, trimmed = connection.client, list[CapturedRow](), list[str]()
+    client, found, trimmed = context.client, list[CapturedRow](), list[str]()
     for path, partitions in ranges.items():
         if not any(end > first for first, end in partitions.values()):
             continue
@@ -92,23 +92,23 @@ def rows_of(connection: Connection, ranges: Ranges) -> tuple[list[CapturedRow], 
     return found, trimmed
 
 
-def rejected_of(connection: Connection, reason: str) -> tuple[list[CapturedRow], list[str]]:
+def rejected_of(context: JobContext, reason: str) -> tuple[list[CapturedRow], list[str]]:
     """Return the newest rows that REJECT has kept out for a reason, as rows_of() does.
 
     Raises JobError for a job that rejects none, and for a reason under which none is.
     """
-    head_of(connection)
-    path = connection.settings.outputs.get(REJECTED)
+    head_of(context)
+    path = context.settings.outputs.get(REJECTED)
     if path is None:
         raise JobError("the job has no output `rejected`", "name a batch instead")
-    several = len(connection.settings.queues) > 1
+    several = len(context.settings.queues) > 1
     place = f"{'queue_id, ' if several else ''}tablet_index, row_index, reason"
     known: dict[str, int] = {}
     ranges: dict[str, dict[int, list[int]]] = {}
-    for row in connection.client.select_rows(f"{place} from [{path}] limit 1000000"):
+    for row in context.client.select_rows(f"{place} from [{path}] limit 1000000"):
         known[row["reason"]] = known.get(row["reason"], 0) + 1
         if row["reason"] == reason:
-            queue = row["queue_id"] if several else connection.settings.queues[0]
+            queue = row["queue_id"] if several else context.settings.queues[0]
             ranges.setdefault(str(queue), {}).setdefault(int(row["tablet_index"]), []).append(
                 int(row["row_index"])
             )
@@ -119,21 +119,21 @@ def rejected_of(connection: Connection, reason: str) -> tuple[list[CapturedRow],
     for queue, partitions in ranges.items():
         for partition, numbers in partitions.items():
             for number in sorted(numbers)[-MOST_REJECTED:]:
-                rows, lines = rows_of(connection, {queue: {partition: (number, number + 1)}})
+                rows, lines = rows_of(context, {queue: {partition: (number, number + 1)}})
                 found += rows
                 trimmed += lines
     return found[-MOST_REJECTED:], trimmed
 
 
-def reference_of(connection: Connection) -> list[CapturedRow]:
+def reference_of(context: JobContext) -> list[CapturedRow]:
     """Return the rows of the reference as it is now; none for a job without one."""
-    path = connection.settings.reference
-    return [dict(row) for row in connection.client.select_rows(f"* from [{path}]")] if path else []
+    path = context.settings.reference
+    return [dict(row) for row in context.client.select_rows(f"* from [{path}]")] if path else []
 
 
-def _next(connection: Connection, head: Head) -> Ranges:
+def _next(context: JobContext, head: Head) -> Ranges:
     """Return the rows of the batch after the head, as far as they are there."""
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     folder, number = path_of(settings, head.folder or 0), head.batch + 1
     planned: dict[str, Mapping[int, int]] = {}
     if number in spark_logs.numbers(client, f"{folder}/offsets"):

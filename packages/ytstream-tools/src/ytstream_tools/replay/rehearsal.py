@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ytstream.cluster.client import Client
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.text_table import counted
 
@@ -44,22 +44,22 @@ class Wanted:
     without: Collection[str] = ()
 
 
-def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
+def rehearse(context: JobContext, wanted: Wanted, say: Say) -> int:
     """Compare and tell; return the exit code. Raises JobError where that is not possible."""
-    root = root_of(connection.job.package)
-    numbers = _numbers(connection, wanted)
-    commit = revisions.resolved(root, wanted.commit or revisions.deployed(connection))
-    given = _taken(connection, numbers, say)
+    root = root_of(context.job.package)
+    numbers = _numbers(context, wanted)
+    commit = revisions.resolved(root, wanted.commit or revisions.deployed(context))
+    given = _taken(context, numbers, say)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, guarded(folder=name):
         folder = Path(name)
         before = folder / "before"
         revisions.extract(root, commit, before)
-        if not (before / "src" / connection.job.package).is_dir():
+        if not (before / "src" / context.job.package).is_dir():
             raise JobError(
-                f"commit {commit[:12]} has no src/{connection.job.package}",
+                f"commit {commit[:12]} has no src/{context.job.package}",
                 "name a commit of this job: --commit REVISION",
             )
-        config, package = wanted.config, connection.job.package
+        config, package = wanted.config, context.job.package
         versions = [
             RehearsedVersion(
                 f"commit {commit[:12]}", package, before, _config(root, before, config)
@@ -69,13 +69,13 @@ def rehearse(connection: Connection, wanted: Wanted, say: Say) -> int:
         found = []
         for version in versions:
             say(f"{version.name}: {counted(len(given.parts), 'batch')} on a minicluster")
-            found.append(replay(version, given, connection, folder))
+            found.append(replay(version, given, context, folder))
     return _told(found[0], found[1], wanted.without, say)
 
 
-def _numbers(connection: Connection, wanted: Wanted) -> range:
+def _numbers(context: JobContext, wanted: Wanted) -> range:
     """Return the numbers of the batches."""
-    head, (client, path) = batch_rows.head_of(connection), _ledger(connection)
+    head, (client, path) = batch_rows.head_of(context), _ledger(context)
     first = max(1, head.number - wanted.batches + 1)
     if wanted.since is not None:
         last = batch_history.at(client, path, head, wanted.since)
@@ -91,11 +91,11 @@ def _numbers(connection: Connection, wanted: Wanted) -> range:
     return range(first, head.number + 1)
 
 
-def _taken(connection: Connection, numbers: range, say: Say) -> Source:
+def _taken(context: JobContext, numbers: range, say: Say) -> Source:
     """Read the rows of the batches. Raises JobError if none is left."""
     parts, trimmed = list[Part](), list[str]()
-    for row in batch_history.batches(*_ledger(connection), numbers):
-        rows, lines = batch_rows.rows_of(connection, ledger_rows.ranges_of(row))
+    for row in batch_history.batches(*_ledger(context), numbers):
+        rows, lines = batch_rows.rows_of(context, ledger_rows.ranges_of(row))
         trimmed += lines
         if rows:
             parts.append(Part(ledger_rows.batch_name(int(row["epoch"]), int(row["batch"])), rows))
@@ -109,7 +109,7 @@ def _taken(connection: Connection, numbers: range, say: Say) -> Source:
     rows_read = sum(len(part.rows) for part in parts)
     say(f"read {counted(rows_read, 'row')} of {counted(len(parts), 'batch')}, "
         f"{parts[0].name} to {parts[-1].name}")  # fmt: skip
-    return source(connection, parts, batch_rows.reference_of(connection))
+    return source(context, parts, batch_rows.reference_of(context))
 
 
 def _told(
@@ -132,8 +132,8 @@ def _told(
     return 0 if is_equal else DIFFERS
 
 
-def _ledger(connection: Connection) -> tuple[Client, str]:
-    return connection.client, connection.settings.ledger
+def _ledger(context: JobContext) -> tuple[Client, str]:
+    return context.client, context.settings.ledger
 
 
 def _config(root: Path, before: Path, config: Path) -> Path:

@@ -26,7 +26,7 @@ from ytstream.connector.java import jvm_of
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.errors import JobError
-from ytstream.job import REJECTED, Connection, Job
+from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.outputs.output_frames import computed
 from ytstream.outputs.row_json import INEXACT, is_inexact
@@ -100,7 +100,7 @@ class Counts:
 
 
 def replay(
-    spark: SparkSession, connection: Connection, flow: Flow, say: Callable[[str], None], *,
+    spark: SparkSession, context: JobContext, flow: Flow, say: Callable[[str], None], *,
     replace: bool = False, remove_dropped: bool = False,
 ) -> str:  # fmt: skip
     """Replay all rejected rows; return how many passed and how many stay.
@@ -109,40 +109,40 @@ def replay(
     transform() drops leave `rejected`. Raises JobError as verify_job() does. What was done before
     an error stays done.
     """
-    verify_job(connection.job)
-    verify_keys(connection, replace=replace)
-    tablets, counts = Tablets(jvm_of(spark), connection.settings), _counts(remove_dropped)
-    readings, last = reread.read(connection), ()
+    verify_job(context.job)
+    verify_keys(context, replace=replace)
+    tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
+    readings, last = reread.read(context), ()
     while True:
         with tablets.transaction() as transaction:
-            found = _read(connection, transaction.select, last)
+            found = _read(context, transaction.select, last)
             if not found:
                 break
-            free = _free(connection, transaction.select, readings, found, counts)
-            _replay(spark, connection, flow, tablets, transaction, free, counts)
-        last = _place(connection, found[-1])
+            free = _free(context, transaction.select, readings, found, counts)
+            _replay(spark, context, flow, tablets, transaction, free, counts)
+        last = _place(context, found[-1])
         say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
-    return f"{_gone(counts, 'went')}; {_said(connection, counts, 'stay')}"
+    return f"{_gone(counts, 'went')}; {_said(context, counts, 'stay')}"
 
 
 def rehearse(
-    spark: SparkSession, connection: Connection, flow: Flow, *, remove_dropped: bool = False
+    spark: SparkSession, context: JobContext, flow: Flow, *, remove_dropped: bool = False
 ) -> list[str]:
     """Return what `replay` would do now; changes nothing. Raises JobError where it would.
 
     Where rows may replace others it says so instead.
     """
-    verify_job(connection.job)
-    select, counts = connection.client.select_rows, _counts(remove_dropped)
-    readings, last = reread.read(connection), ()
-    while found := _read(connection, select, last):
-        _count(spark, connection, flow, _free(connection, select, readings, found, counts), counts)
-        last = _place(connection, found[-1])
-    keyed = _keyed(connection)
+    verify_job(context.job)
+    select, counts = context.client.select_rows, _counts(remove_dropped)
+    readings, last = reread.read(context), ()
+    while found := _read(context, select, last):
+        _count(spark, context, flow, _free(context, select, readings, found, counts), counts)
+        last = _place(context, found[-1])
+    keyed = _keyed(context)
     return [
-        f"{_gone(counts, 'would go')}; {_said(connection, counts, 'would stay')}",
+        f"{_gone(counts, 'would go')}; {_said(context, counts, 'would stay')}",
         *(
-            f"{connection.settings.outputs[name]}: {rows} more"
+            f"{context.settings.outputs[name]}: {rows} more"
             + (" at most: each replaces a row with its key, if there is one" * (name in keyed))
             for name, rows in counts.written.items()
         ),
@@ -163,23 +163,23 @@ def _gone(counts: Counts, verb: str) -> str:
     return said
 
 
-def _said(connection: Connection, counts: Counts, verb: str) -> str:
-    return ", ".join([f"{counts.stayed} {verb} in {_path(connection)}", *counts.reasons()])
+def _said(context: JobContext, counts: Counts, verb: str) -> str:
+    return ", ".join([f"{counts.stayed} {verb} in {_path(context)}", *counts.reasons()])
 
 
 def _free(
-    connection: Connection,
+    context: JobContext,
     select: Callable[[str], Iterable[Any]],
     readings: Readings,
     found: list[dict[str, Any]],
     counts: Counts,
 ) -> list[dict[str, Any]]:
     """Return those of ``found`` that may be replayed; count the others."""
-    taken, free = _taken(connection, select, found), []
+    taken, free = _taken(context, select, found), []
     for row in found:
-        queue = row.get("queue_id", connection.settings.queues[0])
+        queue = row.get("queue_id", context.settings.queues[0])
         reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
-        if _place(connection, row) in taken:
+        if _place(context, row) in taken:
             counts.held += 1
         elif reading is Reading.ACCEPTED:
             counts.accepted += 1
@@ -191,11 +191,11 @@ def _free(
 
 
 def _count(
-    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
     counts: Counts,
 ) -> None:  # fmt: skip
     """Count what ``_replay`` would do with the rows of ``found``."""
-    with _judged(spark, connection, flow, found, counts) as (rows, _):
+    with _judged(spark, context, flow, found, counts) as (rows, _):
         if rows is not None:
             with flow.outputs.finished(flow.outputs.transformed(rows)) as finished:
                 for name, frame in flow.outputs.of(finished).items():
@@ -203,21 +203,21 @@ def _count(
                         counts.written[name] = counts.written.get(name, 0) + made.count()
 
 
-def _keyed(connection: Connection) -> list[str]:
+def _keyed(context: JobContext) -> list[str]:
     """Return the outputs whose key is not the position."""
-    key = _key(connection)
+    key = _key(context)
     return [
         name
-        for name, columns in connection.job.output_columns.items()
+        for name, columns in context.job.output_columns.items()
         if name != REJECTED and key_of(columns) not in ((), key)
     ]
 
 
-def verify_keys(connection: Connection, *, replace: bool) -> None:
+def verify_keys(context: JobContext, *, replace: bool) -> None:
     """Raise JobError if a replay may put an older row over a newer one, unless it is wanted."""
-    keyed = [] if replace else _keyed(connection)
+    keyed = [] if replace else _keyed(context)
     if keyed:
-        where = ", ".join(connection.settings.outputs[name] for name in keyed)
+        where = ", ".join(context.settings.outputs[name] for name in keyed)
         raise JobError(
             f"a replay may put an older row over a newer one: {where} has a key of its own",
             "--replace (REPLACE=1) if rejected rows may replace those with the same key, or send "
@@ -248,7 +248,7 @@ def verify_job(job: Job) -> None:
 
 @contextmanager
 def _judged(
-    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]],
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
     counts: Counts,
 ) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:  # fmt: skip
     """Give the rows that go into the outputs, None without any, and the keys that leave `rejected`.
@@ -259,24 +259,24 @@ def _judged(
     if not found:
         yield None, []
         return
-    with computed(tagging.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
-        deleted = _keys(connection, rows)
-        passed = {_place(connection, key) for key in deleted}
-        chosen = [row for row in found if _place(connection, row) in passed]
+    with computed(tagging.tagged(_arrived(spark, context, flow, found), context)) as rows:
+        deleted = _keys(context, rows)
+        passed = {_place(context, key) for key in deleted}
+        chosen = [row for row in found if _place(context, row) in passed]
         if _made(flow, rows) < len(chosen):
-            dropped = {_place(connection, r) for r in _dropped(spark, connection, flow, chosen)}
+            dropped = {_place(context, r) for r in _dropped(spark, context, flow, chosen)}
         counts.rejected += len(found) - len(chosen)
         counts.inexact += sum(is_inexact(row["row"]) for row in found)
         counts.dropped += len(dropped)
         if dropped and not counts.is_removing:
-            deleted = [key for key in deleted if _place(connection, key) not in dropped]
+            deleted = [key for key in deleted if _place(context, key) not in dropped]
         counts.passed += len(deleted)
         yield (tagging.passed(rows) if len(dropped) < len(chosen) else None), deleted
 
 
-def _keys(connection: Connection, rows: DataFrame) -> list[dict[str, Any]]:
+def _keys(context: JobContext, rows: DataFrame) -> list[dict[str, Any]]:
     """Return the keys of the rows that REJECT accepts."""
-    key, names = _key(connection), {name: name for name in _key(connection)} | INNER_POSITION
+    key, names = _key(context), {name: name for name in _key(context)} | INNER_POSITION
     chosen = rows.filter(F.col(tagging.REASON).isNull()).select(*(names[name] for name in key))
     return [{name: row[names[name]] for name in key} for row in chosen.collect()]
 
@@ -288,7 +288,7 @@ def _made(flow: Flow, rows: DataFrame) -> int:
 
 
 def _dropped(
-    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return those of ``found``, which REJECT accepts, that transform() makes nothing of.
 
@@ -297,7 +297,7 @@ def _dropped(
     """
     if not found:
         return []
-    with computed(tagging.tagged(_arrived(spark, connection, flow, found), connection)) as rows:
+    with computed(tagging.tagged(_arrived(spark, context, flow, found), context)) as rows:
         made = _made(flow, rows)
     if made >= len(found):
         return []
@@ -305,27 +305,27 @@ def _dropped(
         return found
     half = len(found) // 2
     return [
-        *_dropped(spark, connection, flow, found[:half]),
-        *_dropped(spark, connection, flow, found[half:]),
+        *_dropped(spark, context, flow, found[:half]),
+        *_dropped(spark, context, flow, found[half:]),
     ]
 
 
 def _replay(
-    spark: SparkSession, connection: Connection, flow: Flow, tablets: Tablets,
+    spark: SparkSession, context: JobContext, flow: Flow, tablets: Tablets,
     transaction: Transaction, found: list[dict[str, Any]], counts: Counts,
 ) -> None:  # fmt: skip
     """Write the rows of ``found`` that pass now, and delete them."""
-    job, started, written = connection.job, datetime.now(UTC), dict[str, int]()
-    with _judged(spark, connection, flow, found, counts) as (rows, deleted):
+    job, started, written = context.job, datetime.now(UTC), dict[str, int]()
+    with _judged(spark, context, flow, found, counts) as (rows, deleted):
         if rows is not None:
             java, id_, proxy = tablets.java, transaction.id, transaction.proxy
             passed = flow.outputs.transformed(rows)
             with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
-                written = write_outputs(flow.outputs.of(finished), connection, java, 0)
+                written = write_outputs(flow.outputs.of(finished), context, java, 0)
     if deleted:
-        transaction.modify(_path(connection), job.output_columns[REJECTED], (), deleted)
+        transaction.modify(_path(context), job.output_columns[REJECTED], (), deleted)
         row = _row({**written, REJECTED: -len(deleted)}, started)
-        transaction.modify(connection.settings.ledger, ledger_rows.COLUMNS, [row])
+        transaction.modify(context.settings.ledger, ledger_rows.COLUMNS, [row])
 
 
 def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
@@ -344,25 +344,25 @@ def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
 
 
 def _arrived(
-    spark: SparkSession, connection: Connection, flow: Flow, found: list[dict[str, Any]]
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
 ) -> DataFrame:
     """Return the rows as they came out of their queues. A row whose JSON is damaged is left out."""
-    queue = [name for name in ("queue_id",) if name in _key(connection)]
+    queue = [name for name in ("queue_id",) if name in _key(context)]
     columns = [*queue, *INNER_POSITION, "reason", "row"]
     types = [*("string" for _ in queue), "long", "long", "string", "string"]
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
     frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
-    fields = [flow.arrived.schema[column.name] for column in connection.job.queue_columns]
+    fields = [flow.arrived.schema[column.name] for column in context.job.queue_columns]
     rows = tagging.restored(frame, StructType(fields)).drop(tagging.REASON)
-    position = connection.guarantee.position
+    position = context.guarantee.position
     return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
 
 
 def _read(
-    connection: Connection, select: Callable[[str], Iterable[Any]], last: tuple[Any, ...]
+    context: JobContext, select: Callable[[str], Iterable[Any]], last: tuple[Any, ...]
 ) -> list[dict[str, Any]]:
     """Return the next rows after the key ``last``: as many as fit into one transaction."""
-    key, path = ", ".join(_key(connection)), _path(connection)
+    key, path = ", ".join(_key(context)), _path(context)
     after = f" where ({key}) > {_literal(last)}" if last else ""
     tail = f"order by {key} limit {CHUNK}"
     size, end = 0, last
@@ -370,7 +370,7 @@ def _read(
         size += int(row["size"])
         if size > CHUNK_BYTES and end != last:
             break
-        end = _place(connection, row)
+        end = _place(context, row)
     if end == last:
         return []
     until = f"{after} and" if last else " where"
@@ -379,28 +379,28 @@ def _read(
 
 
 def _taken(
-    connection: Connection, select: Callable[[str], Iterable[Any]], found: list[dict[str, Any]]
+    context: JobContext, select: Callable[[str], Iterable[Any]], found: list[dict[str, Any]]
 ) -> set[tuple[Any, ...]]:
     """Return the keys among those of ``found`` at which an output has a row already.
 
     A replay reads in its transaction: a row that the job writes there later makes its commit fail.
     """
-    key = _key(connection)
+    key = _key(context)
     names = ", ".join(key)
     taken: set[tuple[Any, ...]] = set()
-    for output, columns in connection.job.output_columns.items():
+    for output, columns in context.job.output_columns.items():
         if output == REJECTED or key_of(columns) != key:
             continue
-        path = connection.settings.outputs[output]
+        path = context.settings.outputs[output]
         for start in range(0, len(found), _KEYS):
-            keys = [_literal(_place(connection, row)) for row in found[start : start + _KEYS]]
+            keys = [_literal(_place(context, row)) for row in found[start : start + _KEYS]]
             query = f"{names} from [{path}] where ({names}) in ({', '.join(keys)})"
-            taken |= {_place(connection, row) for row in select(query)}
+            taken |= {_place(context, row) for row in select(query)}
     return taken
 
 
-def _place(connection: Connection, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _key(connection))
+def _place(context: JobContext, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _key(context))
 
 
 def _literal(values: tuple[Any, ...]) -> str:
@@ -409,9 +409,9 @@ def _literal(values: tuple[Any, ...]) -> str:
     return f"({', '.join(shown)})"
 
 
-def _key(connection: Connection) -> tuple[str, ...]:
-    return key_of(connection.job.output_columns[REJECTED])
+def _key(context: JobContext) -> tuple[str, ...]:
+    return key_of(context.job.output_columns[REJECTED])
 
 
-def _path(connection: Connection) -> str:
-    return connection.settings.outputs[REJECTED]
+def _path(context: JobContext) -> str:
+    return context.settings.outputs[REJECTED]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 
 #: Batches that one request reads.
@@ -58,9 +58,9 @@ class Readings:
         return Reading.REJECTED
 
 
-def read(connection: Connection) -> Readings:
+def read(context: JobContext) -> Readings:
     """Return what the job has read by now. Without a rewind this reads no batch of the ledger."""
-    client, path = connection.client, connection.settings.ledger
+    client, path = context.client, context.settings.ledger
     head = positions.read_head(path, client.select_rows)
     if head is None:
         return Readings()

@@ -14,7 +14,7 @@ from typing import Any
 from yt.common import YtError
 
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream.settings import environment
 
@@ -23,14 +23,14 @@ from ..submitting.version_history import STARTED, WORKS, Versions
 _NAME_IT = "name the commit to compare with: --commit REVISION"
 
 
-def deployed(connection: Connection) -> str:
+def deployed(context: JobContext) -> str:
     """Return the commit that `submit` has noted: in the operation, else in its last record.
 
     The cluster forgets operations; a record of a start stays beside the ledger. Raises JobError
     where neither names a commit.
     """
-    found = stop_request.of_job(connection)
-    note = found.note if found is not None else _recorded(connection)
+    found = stop_request.of_job(context)
+    note = found.note if found is not None else _recorded(context)
     commit = str(note.get("commit", ""))
     if not commit:
         raise JobError("no operation or record of the job says which commit is deployed", _NAME_IT)
@@ -42,10 +42,10 @@ def deployed(connection: Connection) -> str:
     return commit
 
 
-def _recorded(connection: Connection) -> Mapping[str, Any]:
+def _recorded(context: JobContext) -> Mapping[str, Any]:
     """Return what is noted of the last version that was started and was not taken back."""
     with suppress(YtError):  # the user may have no right to read the folder
-        for one in Versions(connection.client, connection.settings).all():
+        for one in Versions(context.client, context.settings).all():
             if one.state in (STARTED, WORKS):
                 return one.note
     return {}

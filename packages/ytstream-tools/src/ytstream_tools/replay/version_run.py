@@ -11,7 +11,7 @@ from typing import Any, cast
 from minicluster import testing as minicluster
 from ytstream.cluster.client import Client, connect
 from ytstream.errors import JobError
-from ytstream.job import REJECTED, Connection
+from ytstream.job import REJECTED, JobContext
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
 
@@ -53,11 +53,9 @@ class Source:
     tables: Mapping[str, Mapping[str, Any]]
 
 
-def source(
-    connection: Connection, parts: Sequence[Part], reference: Sequence[CapturedRow]
-) -> Source:
+def source(context: JobContext, parts: Sequence[Part], reference: Sequence[CapturedRow]) -> Source:
     """Return the rows with the schemas of their tables."""
-    client, settings, found = connection.client, connection.settings, {}
+    client, settings, found = context.client, context.settings, {}
     queues = {str(row[QUEUE]) for part in parts for row in part.rows}
     for path in sorted({*queues, *settings.queues}):
         found[path] = client.get(f"{path}/@", attributes=["schema", "tablet_count"])
@@ -67,7 +65,7 @@ def source(
 
 
 def replay(
-    version: RehearsedVersion, given: Source, connection: Connection, folder: Path
+    version: RehearsedVersion, given: Source, context: JobContext, folder: Path
 ) -> dict[str, Rows]:
     """Run the version over the batches, one after the other; return its outputs.
 
@@ -82,7 +80,7 @@ def replay(
         _make(client, settings, given)
         words, package = ("--config", str(config)), version.package
         run_command(package, cluster.http, version.root, "provision", *words)
-        here = Connection(client, settings, connection.job, connection.guarantee)
+        here = JobContext(client, settings, context.job, context.guarantee)
         with running(package, cluster.http, log, version.root, *words) as process:
             is_drained = drained(here)
             for part in given.parts:

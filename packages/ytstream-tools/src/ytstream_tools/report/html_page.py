@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from ytstream.cluster.client import cluster_name
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.text_table import counted, duration
 
 from . import period, series
@@ -24,7 +24,7 @@ _BINS, _REASONS = 96, 6
 _OTHERS = "other reasons"
 
 
-def write(connection: Connection, hours: float, target: Path, now: datetime) -> str:
+def write(context: JobContext, hours: float, target: Path, now: datetime) -> str:
     """Write the page and return where it is.
 
     Raises JobError for a ledger without a batch and for a name that may be of another file.
@@ -33,8 +33,8 @@ def write(connection: Connection, hours: float, target: Path, now: datetime) -> 
         raise JobError(f"{target} would be overwritten", "name a file that ends with .html")
     if target.is_dir():
         raise JobError(f"{target} is a folder", "name a file in it")
-    found = period.read(connection, hours, now)
-    made = html(connection, found, cluster_name(connection.client), now)
+    found = period.read(context, hours, now)
+    made = html(context, found, cluster_name(context.client), now)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -45,7 +45,7 @@ def write(connection: Connection, hours: float, target: Path, now: datetime) -> 
     return f"{target}: {counted(found.count, 'batch')} until {_time(found.last[-1].ended)}"
 
 
-def html(connection: Connection, found: Period, cluster: str, now: datetime) -> str:
+def html(context: JobContext, found: Period, cluster: str, now: datetime) -> str:
     """Return the page as text."""
     root = element(None, "html", lang="en")
     head, body = element(root, "head"), element(root, "body")
@@ -54,21 +54,21 @@ def html(connection: Connection, found: Period, cluster: str, now: datetime) -> 
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     element(head, "meta", http_equiv="Content-Security-Policy", content=policy)
     element(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
-    element(head, "title", f"{connection.job.name} on {cluster}")
+    element(head, "title", f"{context.job.name} on {cluster}")
     element(head, "style", STYLE)
-    _facts(body, connection, found, cluster, now)
-    _curves(body, connection, found)
-    _table(body, connection, found)
+    _facts(body, context, found, cluster, now)
+    _curves(body, context, found)
+    _table(body, context, found)
     return "<!DOCTYPE html>\n" + ET.tostring(root, encoding="unicode", method="html") + "\n"
 
 
 def _facts(
-    body: ET.Element, connection: Connection, found: Period, cluster: str, now: datetime
+    body: ET.Element, context: JobContext, found: Period, cluster: str, now: datetime
 ) -> None:
-    head, job, last = found.head, connection.job, found.last[-1]
+    head, job, last = found.head, context.job, found.last[-1]
     element(body, "h1", f"{job.name} on {cluster}")
-    element(body, "p", f"{job.processing}, {job.guarantee}; {connection.settings.ledger} at "
-            f"{connection.settings.proxy}; written {_time(now)}", class_="dim")  # fmt: skip
+    element(body, "p", f"{job.processing}, {job.guarantee}; {context.settings.ledger} at "
+            f"{context.settings.proxy}; written {_time(now)}", class_="dim")  # fmt: skip
     age = duration(max(0.0, (now - last.ended).total_seconds()))
     starts = "" if head.epoch == last.epoch else f"; epoch {head.epoch} has none yet"
     totals = head.totals
@@ -88,8 +88,8 @@ def _facts(
         element(listed, "dd", text or "none")
 
 
-def _curves(body: ET.Element, connection: Connection, found: Period) -> None:
-    settings = connection.settings
+def _curves(body: ET.Element, context: JobContext, found: Period) -> None:
+    settings = context.settings
     part = ""
     if found.weight > 1:
         part = (
@@ -154,9 +154,9 @@ def _rejected(
                 low[place] += count
 
 
-def _table(body: ET.Element, connection: Connection, found: Period) -> None:
-    outputs = list(connection.job.outputs)
-    late = ["late"] if connection.job.kind.is_stateful else []
+def _table(body: ET.Element, context: JobContext, found: Period) -> None:
+    outputs = list(context.job.outputs)
+    late = ["late"] if context.job.kind.is_stateful else []
     element(body, "h2", f"The last {counted(len(found.last), 'batch')}")
     listed = element(element(body, "div", class_="scroll"), "table")
     header = element(element(listed, "thead"), "tr")

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ytstream.cluster.client import Client
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.recovery import stop_request
@@ -55,12 +55,12 @@ class Period:
     end: datetime
 
 
-def read(connection: Connection, hours: float, now: datetime) -> Period:
+def read(context: JobContext, hours: float, now: datetime) -> Period:
     """Return the hours before the last batch, and what has come since.
 
     Raises JobError for a ledger without a batch.
     """
-    client, path = connection.client, connection.settings.ledger
+    client, path = context.client, context.settings.ledger
     if not client.exists(path):
         raise JobError(f"the ledger {path} is missing", "correct `ledger`, or run `provision`")
     head = positions.read_head(path, client.select_rows)
@@ -80,7 +80,7 @@ def read(connection: Connection, hours: float, now: datetime) -> Period:
     marks = [
         *_epochs(client, path, batches),
         *_moves(client, path, batches[0].epoch),
-        *_end(connection, head),
+        *_end(context, head),
     ]
     begin = max(latest - length, batches[0].started)
     end = max(latest, min(now, latest + length), *(mark.time for mark in marks))
@@ -135,9 +135,9 @@ def _moves(client: Client, path: str, epoch: int) -> Iterator[Mark]:
         )  # fmt: skip
 
 
-def _end(connection: Connection, head: Head) -> Iterator[Mark]:
+def _end(context: JobContext, head: Head) -> Iterator[Mark]:
     """Yield how the process of the last epoch has ended, if it has said so."""
-    for row in connection.client.select_rows(ledger_rows.end_query(connection.settings.ledger)):
+    for row in context.client.select_rows(ledger_rows.end_query(context.settings.ledger)):
         if row["epoch"] == head.epoch:
             how = str(row["state"]["how"]).removeprefix(stop_request.FAILED_PREFIX)
             yield Mark(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from ytstream.cluster import operation
 from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import Head
@@ -173,32 +173,32 @@ class Standing:
         return found
 
 
-def read(connection: Connection) -> Standing:
+def read(context: JobContext) -> Standing:
     """Return where everything is now. Raises JobError for a damaged ledger."""
-    client, settings, now = connection.client, connection.settings, datetime.now(UTC)
+    client, settings, now = context.client, context.settings, datetime.now(UTC)
     found = positions.read(client, settings)
     head = found.begun
     rows = (
         batch_history.newest(client, settings.ledger, head, LOOKED_AT) if head is not None else []
     )
     batches = [done(row) for row in rows]
-    partitions = [p for queue in found.queues for p in _partitions(connection, queue, head, now)]
-    process, how, holder = _process(connection, head)
-    seen = stop_request.of_job(connection)
+    partitions = [p for queue in found.queues for p in _partitions(context, queue, head, now)]
+    process, how, holder = _process(context, head)
+    seen = stop_request.of_job(context)
     since = now - _DAY
     return Standing(
         now,
         cluster_name(client),
-        [replace(p, seconds=_waited(p, batches, connection, now)) for p in partitions],
+        [replace(p, seconds=_waited(p, batches, context, now)) for p in partitions],
         head,
         batches,
         process,
         how,
         holder,
         batch_history.epochs_since(client, settings.ledger, head, since) if head is not None else 0,
-        stop_request.connector_of(connection, head.epoch) if head is not None else "",
-        _state(connection, head),
-        _static(connection, head),
+        stop_request.connector_of(context, head.epoch) if head is not None else "",
+        _state(context, head),
+        _static(context, head),
         seen,
         operation.runs(client, seen.id) if seen is not None else (),
         version_history.read(client, settings, SHOWN),
@@ -222,7 +222,7 @@ def done(row: LedgerRow) -> Done:
 
 
 def _partitions(
-    connection: Connection, queue: Queue, head: Head | None, now: datetime
+    context: JobContext, queue: Queue, head: Head | None, now: datetime
 ) -> Sequence[Partition]:
     """Return the partitions of a queue, with the age of their first rows where rows have times."""
     ends = head.ends.get(queue.path, {}) if head is not None else queue.consumed
@@ -230,7 +230,7 @@ def _partitions(
         Partition(queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0))
         for p, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True))
     ]
-    written = _written(connection, queue.path, [p for p in found if p.lag])
+    written = _written(context, queue.path, [p for p in found if p.lag])
     return [
         replace(p, seconds=max(0.0, now.timestamp() - written[p.number]))
         if p.number in written
@@ -239,18 +239,18 @@ def _partitions(
     ]
 
 
-def _written(connection: Connection, path: str, late: Sequence[Partition]) -> dict[int, int]:
+def _written(context: JobContext, path: str, late: Sequence[Partition]) -> dict[int, int]:
     """Return when the first row of each partition that waits was written, by the rows' own times.
 
     Not every queue has them.
     """
     rows = {p.number: max(p.next, p.first) for p in late}
-    found = completeness.timestamps(connection.client, path, rows) or {}
+    found = completeness.timestamps(context.client, path, rows) or {}
     return {number: timestamp >> completeness.SECONDS_BIT for number, timestamp in found.items()}
 
 
 def _waited(
-    partition: Partition, batches: Sequence[Done], connection: Connection, now: datetime
+    partition: Partition, batches: Sequence[Done], context: JobContext, now: datetime
 ) -> float | None:
     """Return how long the first waiting row has waited; without a time of its own, at most so long.
 
@@ -258,7 +258,7 @@ def _waited(
     """
     if not partition.lag or partition.seconds is not None:
         return partition.seconds
-    most = connection.settings.max_rows_per_partition
+    most = context.settings.max_rows_per_partition
     for batch in reversed(batches):
         first, end = batch.ranges.get(partition.queue, {}).get(partition.number, (0, 0))
         if end - first < most:
@@ -266,26 +266,26 @@ def _waited(
     return None
 
 
-def _process(connection: Connection, head: Head | None) -> tuple[str, str, str]:
+def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
     """Return what became of the process that has raised the epoch, its last word, and the holder.
 
     The last word of a process' name is another one each time that it names itself.
     """
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock = InstanceLock(context.client, context.settings.consumer)
     holder = next((owner for _, owner, _ in lock.holders()), "")
     if head is None:
         return NEVER, "", holder
-    how = stop_request.how_it_ended(connection, head.owner)
+    how = stop_request.how_it_ended(context, head.owner)
     if how is not None:
         return FAILED if how.startswith(stop_request.FAILED_PREFIX) else ENDED, how, holder
     is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
     return RUNNING if is_held else KILLED, "", holder
 
 
-def _state(connection: Connection, head: Head | None) -> State | None:
-    if not connection.job.kind.is_stateful or head is None or head.folder is None:
+def _state(context: JobContext, head: Head | None) -> State | None:
+    if not context.job.kind.is_stateful or head is None or head.folder is None:
         return None
-    client, folder = connection.client, path_of(connection.settings, head.folder)
+    client, folder = context.client, path_of(context.settings, head.folder)
     usage = facts(client, folder, ["recursive_resource_usage"])
     if usage is None:  # the next start refuses, and says what to do
         return State(head.state_rows, 0, 0)
@@ -294,10 +294,10 @@ def _state(connection: Connection, head: Head | None) -> State | None:
     return State(head.state_rows, size, watermark)
 
 
-def _static(connection: Connection, head: Head | None) -> Static | None:
-    if not connection.job.static:
+def _static(context: JobContext, head: Head | None) -> Static | None:
+    if not context.job.static:
         return None
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     written = staging.written(client, settings)
     named = staging.named(client, settings, written)
     forgotten: set[staging.Table] = set()

@@ -7,45 +7,45 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import Client
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation, Run
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.positions import owner_of, read_head
 
 _POLL_SECONDS = 3.0
 
 
-def job_operation(connection: Connection) -> Operation:
+def job_operation(context: JobContext) -> Operation:
     """Return the job's newest operation. Raises JobError where there is none."""
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     head = read_head(settings.ledger, client.select_rows)
     found = operation.of_job(client, settings.alias, settings.ledger, owner_of(head))
     if found is None:
         raise JobError(
             f"no operation of this job: none has the alias {settings.alias}, and the ledger names "
             "none",
-            f"start it by {connection.make('submit')}; a job of `make run` writes into its own "
+            f"start it by {context.make('submit')}; a job of `make run` writes into its own "
             "terminal",
         )
     return found
 
 
-def logs(connection: Connection) -> Iterator[str]:
+def logs(context: JobContext) -> Iterator[str]:
     """Yield the newest attempt of the driver, then of each executor, a header before each."""
-    for what, id_, run in _newest(connection.client, job_operation(connection)):
+    for what, id_, run in _newest(context.client, job_operation(context)):
         yield _header(what, run)
-        yield operation.stderr(connection.client, id_, run.id).rstrip("\n")
+        yield operation.stderr(context.client, id_, run.id).rstrip("\n")
 
 
-def follow(connection: Connection, pause: Callable[[float], None] = time.sleep) -> Iterator[str]:
+def follow(context: JobContext, pause: Callable[[float], None] = time.sleep) -> Iterator[str]:
     """Yield what is added to the stderr of driver and executors until the operation ends.
 
     A header stands above the lines of each job; a new attempt is another job. YTsaurus keeps the
     first and the last half of what a job writes: between two looks some of a long log may go.
     """
-    client, last = connection.client, ""
+    client, last = context.client, ""
     seen: dict[str, str] = {}
     done: set[str] | None = None
     while True:
-        found = job_operation(connection)
+        found = job_operation(context)
         executors = _executors(client, found)
         if done is None:  # of those that had ended before, the newest will do
             done = {run.id for run in executors[1:] if run.state in operation.FINAL}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from yt.common import YtError
 
 from ytstream.errors import JobError, RestartableError
-from ytstream.job import REJECTED, Connection
+from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
 
 from . import job_status
@@ -53,7 +53,7 @@ HELP: Mapping[str, str] = {
 Sample = tuple[str, Mapping[str, str], float]
 
 
-def samples(connection: Connection, found: Standing) -> Iterator[Sample]:
+def samples(context: JobContext, found: Standing) -> Iterator[Sample]:
     """Yield the figures of one look."""
     yield "ytstream_up", {}, 1
     for part in found.partitions:
@@ -65,7 +65,7 @@ def samples(connection: Connection, found: Standing) -> Iterator[Sample]:
     for state in STATES:
         yield "ytstream_process_state", {"state": state}, float(found.process == state)
     if found.head is not None:
-        yield from _of_batches(connection, found)
+        yield from _of_batches(context, found)
     if found.state is not None:
         yield "ytstream_state_checkpoint_bytes", {}, found.state.bytes
         if found.state.rows is not None:
@@ -76,10 +76,10 @@ def samples(connection: Connection, found: Standing) -> Iterator[Sample]:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
 
 
-def _of_batches(connection: Connection, found: Standing) -> Iterator[Sample]:
+def _of_batches(context: JobContext, found: Standing) -> Iterator[Sample]:
     if (head := found.head) is None:
         return
-    totals, job = head.totals, connection.job
+    totals, job = head.totals, context.job
     yield "ytstream_epoch", {}, head.epoch
     yield "ytstream_batches_total", {}, head.number
     yield "ytstream_rows_read_total", {}, totals.read
@@ -134,24 +134,24 @@ class Collector:
         return metrics_of(self._job, found)
 
 
-def once(connection: Connection) -> str:
+def once(context: JobContext) -> str:
     """Return the text of one look. Raises what the look raises."""
     library = _library()
-    found = [*samples(connection, job_status.read(connection))]
+    found = [*samples(context, job_status.read(context))]
     registry = library.CollectorRegistry()
-    registry.register(Collector(connection.job.name, lambda: found))
+    registry.register(Collector(context.job.name, lambda: found))
     return str(library.generate_latest(registry).decode())
 
 
-def serve(connection: Connection, address: str, port: int) -> None:
+def serve(context: JobContext, address: str, port: int) -> None:
     """Answer Prometheus until Ctrl-C or SIGTERM. Raises JobError for a port that is taken."""
     library = _library()
     registry: CollectorRegistry = library.CollectorRegistry()
 
     def look() -> Iterator[Sample]:
-        return samples(connection, job_status.read(connection))
+        return samples(context, job_status.read(context))
 
-    registry.register(Collector(connection.job.name, look))
+    registry.register(Collector(context.job.name, look))
     try:
         server, _ = library.start_http_server(port, addr=address, registry=registry)
     except OSError as error:

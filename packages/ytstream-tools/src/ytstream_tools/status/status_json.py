@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ytstream.cluster import operation
-from ytstream.job import Connection
+from ytstream.job import JobContext
 
 from ..submitting.version_history import DeployedVersion
 from .job_status import Done, Partition, Standing
@@ -17,18 +17,18 @@ VERSION = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def text(connection: Connection, found: Standing) -> str:
+def text(context: JobContext, found: Standing) -> str:
     """Return the document as text."""
-    return json.dumps(document(connection, found), ensure_ascii=False, indent=2)
+    return json.dumps(document(context, found), ensure_ascii=False, indent=2)
 
 
-def document(connection: Connection, found: Standing) -> dict[str, Any]:
+def document(context: JobContext, found: Standing) -> dict[str, Any]:
     """Return what one look has found."""
-    head, job = found.head, connection.job
+    head, job = found.head, context.job
     return {
         "version": VERSION,
         "time": _time(found.time),
-        "cluster": {"name": found.cluster, "proxy": connection.settings.proxy},
+        "cluster": {"name": found.cluster, "proxy": context.settings.proxy},
         "job": {"name": job.name, "guarantee": job.guarantee, "processing": job.processing},
         "process": {
             "state": found.process,
@@ -58,7 +58,7 @@ def document(connection: Connection, found: Standing) -> dict[str, Any]:
         },
         "state": _state(found),
         "static": None if found.static is None else asdict(found.static),
-        "operation": _operation(connection, found),
+        "operation": _operation(context, found),
         "versions": [_version(one) for one in found.versions],
     }
 
@@ -101,13 +101,13 @@ def _state(found: Standing) -> Mapping[str, Any] | None:
     }
 
 
-def _operation(connection: Connection, found: Standing) -> Mapping[str, Any] | None:
+def _operation(context: JobContext, found: Standing) -> Mapping[str, Any] | None:
     seen = found.operation
     if seen is None:
         return None
     return {
         "id": seen.id,
-        "alias": connection.settings.alias,
+        "alias": context.settings.alias,
         "state": seen.state,
         "started": seen.started,
         "ended": seen.ended or None,
@@ -117,7 +117,7 @@ def _operation(connection: Connection, found: Standing) -> Mapping[str, Any] | N
         "version": seen.note.get("version"),
         "commit": seen.note.get("commit"),
         "executors": seen.executors,
-        "page": operation.address(connection.client, seen.id) or None,
+        "page": operation.address(context.client, seen.id) or None,
         "spark_page": seen.description.get("Web UI"),
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ytstream.cluster import operation
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import spark_logs, staging
 from ytstream.text_table import Cell, counted, duration, table
 
@@ -14,25 +14,25 @@ from .job_status import KILLED, RECENT, RUNNING, Done, Standing
 __all__ = ["RECENT", "status", "text"]
 
 
-def status(connection: Connection) -> str:
+def status(context: JobContext) -> str:
     """Return the tables of partitions and of batches, the lag, and how the last process ended."""
-    return text(connection, job_status.read(connection))
+    return text(context, job_status.read(context))
 
 
-def text(connection: Connection, found: Standing) -> str:
+def text(context: JobContext, found: Standing) -> str:
     """Return what one look has found, for people."""
     return "\n".join(
         (
-            *_queues(connection, found),
-            *_batches(connection, found),
+            *_queues(context, found),
+            *_batches(context, found),
             *_state(found),
-            *_operation(connection, found),
+            *_operation(context, found),
             *_versions(found),
         )
     )
 
 
-def _queues(connection: Connection, found: Standing) -> Iterator[str]:
+def _queues(context: JobContext, found: Standing) -> Iterator[str]:
     """Yield a table of each partition's rows, both offsets, and the lag; then the whole lag.
 
     ``next`` is the row the next batch starts with, by the ledger; the consumer may be behind.
@@ -46,7 +46,7 @@ def _queues(connection: Connection, found: Standing) -> Iterator[str]:
         for p in found.partitions
     ])  # fmt: skip
     yield ""
-    where = f"cluster {found.cluster} at {connection.settings.proxy}"
+    where = f"cluster {found.cluster} at {context.settings.proxy}"
     yield f"{where}; lag: {counted(found.lag, 'row')}{_waiting(found)}"
     for path in sorted(found.head.removed) if found.head else ():
         yield f"{path} is not read any more; back, it continues where it was"
@@ -62,12 +62,12 @@ def _waiting(found: Standing) -> str:
     )
 
 
-def _batches(connection: Connection, found: Standing) -> Iterator[str]:
+def _batches(context: JobContext, found: Standing) -> Iterator[str]:
     """Yield a table of the last batches, the newest last, and how fast they were."""
     if not found.recent:
         return
-    outputs = list(connection.job.outputs)
-    late = ["late"] if connection.job.kind.is_stateful else []
+    outputs = list(context.job.outputs)
+    late = ["late"] if context.job.kind.is_stateful else []
     header = ("batch", "ended (UTC)", "rows read", *outputs, *late, "seconds")
     yield ""
     yield table(header, [_line(batch, outputs, late) for batch in found.recent])
@@ -139,9 +139,9 @@ def _state(found: Standing) -> Iterator[str]:
             yield f"{path}: {staging.FORGOTTEN}"
 
 
-def _operation(connection: Connection, seen: Standing) -> Iterator[str]:
+def _operation(context: JobContext, seen: Standing) -> Iterator[str]:
     """Yield what the cluster says of the job's operation; nothing for a job that has none."""
-    client, found, runs = connection.client, seen.operation, seen.runs
+    client, found, runs = context.client, seen.operation, seen.runs
     if found is None:
         return
     failed = sum(run.state == "failed" for run in runs)
@@ -156,7 +156,7 @@ def _operation(connection: Connection, seen: Standing) -> Iterator[str]:
     if found.error:
         yield f"its end: {found.error}"
     yield (
-        f"alias {connection.settings.alias}, version {note.get('version') or '?'}, "
+        f"alias {context.settings.alias}, version {note.get('version') or '?'}, "
         f"commit {note.get('commit') or '?'}"
     )
     if found.executors:

@@ -9,7 +9,7 @@ from typing import TextIO
 from yt.common import YtError
 
 from ytstream.cluster.client import first_line
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.recovery import spark_logs
 from ytstream.text_table import Cell, counted, duration, table
 
@@ -24,7 +24,7 @@ _BAR = 12
 _OTHERS = 13
 
 
-def watch(connection: Connection, every: float, out: TextIO = sys.stdout) -> None:
+def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:
     """Show where the job is every so many seconds, until Ctrl-C; a cluster that is away may come.
 
     What is no terminal gets one view after the other.
@@ -36,11 +36,11 @@ def watch(connection: Connection, every: float, out: TextIO = sys.stdout) -> Non
         while True:
             before, note = found, ""
             try:
-                found = job_status.read(connection)
+                found = job_status.read(context)
             except (YtError, OSError) as error:
                 note = f"no answer: {first_line(error)}"
             size = shutil.get_terminal_size(SIZE)
-            lines = view(connection, found, before, note, size) if found else [note]
+            lines = view(context, found, before, note, size) if found else [note]
             if is_terminal:
                 out.write(_HOME + "".join(line + _LINE_END for line in lines) + _REST)
             else:
@@ -52,7 +52,7 @@ def watch(connection: Connection, every: float, out: TextIO = sys.stdout) -> Non
 
 
 def view(
-    connection: Connection,
+    context: JobContext,
     found: Standing,
     before: Standing | None,
     note: str = "",
@@ -62,7 +62,7 @@ def view(
     width, height = size
     rows = max(2, (height - _OTHERS) // 2)
     lines = [
-        *_head(connection, found, width),
+        *_head(context, found, width),
         *_lag(found, before),
         *_rejected(found),
         "",
@@ -75,8 +75,8 @@ def view(
     return [line if len(line) <= width else line[: width - 3] + "..." for line in lines]
 
 
-def _head(connection: Connection, found: Standing, width: int) -> Iterator[str]:
-    name = f"{connection.job.name} on {found.cluster}"
+def _head(context: JobContext, found: Standing, width: int) -> Iterator[str]:
+    name = f"{context.job.name} on {found.cluster}"
     clock = f"{found.time:%Y-%m-%d %H:%M:%S} UTC"
     room = max(0, width - len(clock) - 2)
     yield f"{name[:room]:<{room}}  {clock}"

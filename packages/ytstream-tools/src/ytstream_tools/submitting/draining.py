@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
 from ytstream.recovery import stop_request
@@ -20,11 +20,11 @@ _POLL_SECONDS = 1.0
 _SAY_SECONDS = 10.0
 
 
-def rehearse(connection: Connection) -> str:
+def rehearse(context: JobContext) -> str:
     """Return what `drain` would wait for; changes nothing."""
-    found = positions.read(connection.client, connection.settings)
+    found = positions.read(context.client, context.settings)
     wanted = _ends(found.queues)
-    left = _left(connection, wanted)
+    left = _left(context, wanted)
     lines = [
         f"{queue}, partition {partition}: from row {row} to row {wanted[queue][partition]}"
         for queue, partitions in left.items()
@@ -37,19 +37,19 @@ def rehearse(connection: Connection) -> str:
     )  # fmt: skip
 
 
-def drain(connection: Connection, say: Callable[[str], None]) -> str:
+def drain(context: JobContext, say: Callable[[str], None]) -> str:
     """Wait until the job has read what is in its queues now, and stop it; return how it ended.
 
     Raises JobError for a job that does not run, or that ends before that.
     """
-    lock = InstanceLock(connection.client, connection.settings.consumer)
+    lock = InstanceLock(context.client, context.settings.consumer)
     if not list(lock.holders()):
         raise JobError("the job does not run", "start it, then `drain`; `status` shows its lag")
-    wanted = _ends(positions.read(connection.client, connection.settings).queues)
+    wanted = _ends(positions.read(context.client, context.settings).queues)
     next_line = 0.0
     while True:
         is_held = bool(list(lock.holders()))  # first: what an ended job has read changes no more
-        rows = _count(_left(connection, wanted), wanted)
+        rows = _count(_left(context, wanted), wanted)
         if not rows:
             break
         if not is_held:
@@ -62,18 +62,16 @@ def drain(connection: Connection, say: Callable[[str], None]) -> str:
             next_line = time.monotonic() + _SAY_SECONDS
         time.sleep(_POLL_SECONDS)
     say("all rows that were there have been read")
-    return stop_request.stop(connection, say)
+    return stop_request.stop(context, say)
 
 
 def _ends(queues: tuple[Queue, ...]) -> dict[str, tuple[int, ...]]:
     return {queue.path: queue.upper for queue in queues}
 
 
-def _left(
-    connection: Connection, wanted: Mapping[str, tuple[int, ...]]
-) -> dict[str, dict[int, int]]:
+def _left(context: JobContext, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, dict[int, int]]:
     """Return the partitions that are not read to these rows: queue -> partition -> next row."""
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     head = positions.read_head(settings.ledger, client.select_rows)
     ends = head.ends if head is not None else {}
     left = {

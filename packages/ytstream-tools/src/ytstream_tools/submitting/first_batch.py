@@ -10,7 +10,7 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import Client, first_line
 from ytstream.cluster.operation import Operation
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head
 from ytstream.recovery.stop_request import how_it_ended
@@ -24,7 +24,7 @@ SHOWN = 30
 class Wait:
     """Looks at one operation and at the ledger."""
 
-    connection: Connection
+    context: JobContext
     id: str
     #: The epoch before the submit: every later one is of this operation.
     epoch: int
@@ -44,7 +44,7 @@ class Wait:
 
     def first_batch(self) -> str:
         """Return what shows that the job works. Raises JobError when it does not, in time."""
-        submit = self.connection.settings.submit
+        submit = self.context.settings.submit
         limit = submit.wait_seconds if self.seconds is None else self.seconds
         is_away = False
         while True:
@@ -77,7 +77,7 @@ class Wait:
 
     def in_ledger(self, found: Operation) -> str | None:
         """Return the first batch, or the first look of a job whose executors have come."""
-        path, select = self.connection.settings.ledger, self._client.select_rows
+        path, select = self.context.settings.ledger, self._client.select_rows
         for row in select(ledger_rows.newest_query(path, 1)):
             if int(row["epoch"]) > self.epoch:
                 name = ledger_rows.batch_name(int(row["epoch"]), int(row["batch"]))
@@ -123,9 +123,9 @@ class Wait:
 
     def _why(self, found: Operation) -> str:
         """Return the reason that the job has given, or the cluster."""
-        head = read_head(self.connection.settings.ledger, self._client.select_rows)
+        head = read_head(self.context.settings.ledger, self._client.select_rows)
         is_ours = head is not None and operation.id_in(head.owner) == found.id
-        said = how_it_ended(self.connection, head.owner) if head is not None and is_ours else None
+        said = how_it_ended(self.context, head.owner) if head is not None and is_ours else None
         return found.error or said or ""
 
     def _too_late(self, limit: float) -> JobError:
@@ -138,11 +138,11 @@ class Wait:
 
     @property
     def _logs(self) -> str:
-        return self.connection.make("logs")
+        return self.context.make("logs")
 
     @property
     def _client(self) -> Client:
-        return self.connection.client
+        return self.context.client
 
 
 def stderr_of_newest(client: Client, id_: str, count: int) -> Iterator[str]:

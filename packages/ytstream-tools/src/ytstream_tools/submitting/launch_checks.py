@@ -14,16 +14,16 @@ from .preflight import PreflightCheck, Problem, running
 
 def _rights(plan: LaunchPlan) -> Iterator[Problem]:
     """Ask for each right that the job needs, of the user whose token it will have."""
-    client = plan.connection.client
+    client = plan.context.client
     user = str(client.get_user_name())
-    wanted = permissions.of_submit(plan.connection.job, plan.settings)
+    wanted = permissions.of_submit(plan.context.job, plan.settings)
     for line in permissions.missing(client, wanted, user):
         yield f"{user} lacks a right: {line}", "ask its owner for it"
 
 
 def _replaced(plan: LaunchPlan) -> Iterator[Problem]:
     """As running(), but for an operation of this job, which is to be replaced."""
-    found = operation.get(plan.connection.client, alias=plan.settings.alias)
+    found = operation.get(plan.context.client, alias=plan.settings.alias)
     is_ours = found is not None and found.note.get("ledger") == plan.settings.ledger
     if found is None or found.is_final or not is_ours:
         yield from running(plan)
@@ -37,8 +37,8 @@ def _replaced(plan: LaunchPlan) -> Iterator[Problem]:
 
 def _next_start(plan: LaunchPlan) -> Iterator[Problem]:
     """Look whether this version continues where the running one is, and that one after it."""
-    start.preview(plan.connection)
-    client, settings = plan.connection.client, plan.settings
+    start.preview(plan.context)
+    client, settings = plan.context.client, plan.settings
     head = read_head(settings.ledger, client.select_rows)
     new = sorted({*settings.queues} - {*head.ids}) if head is not None and head.folder else []
     if new:

@@ -15,7 +15,7 @@ from ytstream import node
 from ytstream.cluster import operation
 from ytstream.declaration.archive import archive
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.settings import environment, toml_file
 from ytstream.settings.job_settings import Settings
 from ytstream.settings.plain_path import plain_file
@@ -39,7 +39,7 @@ ENVIRONMENT = "environment"
 class LaunchPlan:
     """What is started, and from which files."""
 
-    connection: Connection
+    context: JobContext
     sizes: Sizes
     #: The repository's folder for what is built.
     folder: Path
@@ -58,7 +58,7 @@ class LaunchPlan:
     @property
     def settings(self) -> Settings:
         """The settings."""
-        return self.connection.settings
+        return self.context.settings
 
     @property
     def submit(self) -> Submit:
@@ -68,7 +68,7 @@ class LaunchPlan:
     @property
     def without_a_way_back(self) -> str:
         """The remedy where the running version could not come back."""
-        make = self.connection.make
+        make = self.context.make
         return f"{make('stop')}, then {make('submit')}, without a way back"
 
     @property
@@ -93,13 +93,13 @@ class LaunchPlan:
             yield Path(self.archive.removesuffix(f"#{ENVIRONMENT}"))
 
 
-def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> LaunchPlan:
+def plan_of(context: JobContext, config: Path, words: Sequence[str]) -> LaunchPlan:
     """Return what would be started. Raises JobError outside of the job's repository."""
-    package = connection.job.package
+    package = context.job.package
     root = root_of(package)
     return LaunchPlan(
-        connection,
-        sizes_of(connection.settings, words),
+        context,
+        sizes_of(context.settings, words),
         root / "dist",
         root / "main.py",
         root / "dist" / config.name,
@@ -112,7 +112,7 @@ def plan_of(connection: Connection, config: Path, words: Sequence[str]) -> Launc
 
 def build(plan: LaunchPlan, config: Path) -> None:
     """Write the package's archive, and the configuration with what it extends."""
-    archive(plan.connection.job.package, plan.folder)
+    archive(plan.context.job.package, plan.folder)
     values = toml_file.read(config).values
     # What is used here is what the job gets: no variable of this shell's reaches it.
     values |= {"proxy": plan.settings.proxy, "allow_env_proxy": False}
@@ -130,7 +130,7 @@ def parameters(plan: LaunchPlan) -> dict[str, str]:
         "version": plan.version,
         "commit": plan.commit,
         "runtime": __version__,
-        "job": plan.connection.job.name,
+        "job": plan.context.job.name,
         "ledger": settings.ledger,
         **plan.identity,
     }

@@ -79,7 +79,7 @@ def _here(plan: LaunchPlan) -> Iterator[Problem]:
 
 def _imports(plan: LaunchPlan) -> None:
     if not plan.submit.brings_packages:
-        job = plan.connection.job
+        job = plan.context.job
         verify_imports(job.package, job.kind.packages)
 
 
@@ -96,7 +96,7 @@ def _python(plan: LaunchPlan) -> Iterator[Problem]:
 
 def _spyt(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for SPYT's global configuration, its release, and the Spark distribution."""
-    client, confs = plan.connection.client, plan.settings.spark_confs
+    client, confs = plan.context.client, plan.settings.spark_confs
     path = confs.get("spark.ytsaurus.config.global.path", SPYT_CONF)
     if not client.exists(path) or "environment" not in client.get(path):
         yield f"{path} is missing, or has no `environment`", f"SPYT reads it: {_ADMINISTRATORS}"
@@ -123,7 +123,7 @@ def _spyt(plan: LaunchPlan) -> Iterator[Problem]:
 
 def _pool(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for the pool in the default tree: one that is not there would get a small share."""
-    client, pool = plan.connection.client, plan.settings.pool
+    client, pool = plan.context.client, plan.settings.pool
     if pool is None:
         return
     tree = client.get_attribute("//sys/pool_trees", "default_tree", None)
@@ -162,7 +162,7 @@ def _pools(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
 
 def _quota(plan: LaunchPlan) -> Iterator[Problem]:
     """Look whether the account of the job's folder has room."""
-    client = plan.connection.client
+    client = plan.context.client
     found = facts(client, plan.settings.ledger.rpartition("/")[0], ("account",))
     account = plan.settings.account or (found or {}).get("account")
     names = ("resource_limits", "resource_usage")
@@ -189,17 +189,17 @@ def _counted(limits: Mapping[str, Any], usage: Mapping[str, Any]) -> Iterator[tu
 
 def _tables(plan: LaunchPlan) -> Iterator[Problem]:
     """Look at the job's tables, as `check` does."""
-    for finding in job_objects.findings(plan.connection):
+    for finding in job_objects.findings(plan.context):
         yield str(finding), ""
     table = plan.submit.stderr_table
-    if table is not None and not plan.connection.client.exists(table):
+    if table is not None and not plan.context.client.exists(table):
         yield f"stderr_table {table}: missing", f"yt create table {table}"
 
 
 def running(plan: LaunchPlan) -> Iterator[Problem]:
     """Look for an operation under the alias, and for a process that holds the job's lock."""
-    client, settings = plan.connection.client, plan.settings
-    stop = f"{plan.connection.make('stop')} first"
+    client, settings = plan.context.client, plan.settings
+    stop = f"{plan.context.make('stop')} first"
     found = operation.get(client, alias=settings.alias)
     if found is not None and not found.is_final:
         if found.note.get("ledger") == settings.ledger:

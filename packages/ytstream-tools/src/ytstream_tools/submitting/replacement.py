@@ -14,7 +14,7 @@ from pathlib import Path
 from ytstream.cluster import operation
 from ytstream.cluster.operation import Operation
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head
 from ytstream.recovery import stop_request
@@ -93,7 +93,7 @@ def _is_of(begun: Replacing, version: DeployedVersion) -> bool:
 
 
 def run(
-    connection: Connection,
+    context: JobContext,
     config: Path,
     words: Sequence[str],
     say: Callable[[str], None],
@@ -101,21 +101,21 @@ def run(
     force: bool = False,
 ) -> int:
     """Replace the running version by this one; return the exit code, and say the last line."""
-    record = Kept(Versions(connection.client, connection.settings))
+    record = Kept(Versions(context.client, context.settings))
     with (
-        _only(connection),
-        submission.prepared(connection, config, words, record, REPLACING) as made,
+        _only(context),
+        submission.prepared(context, config, words, record, REPLACING) as made,
     ):
-        return Replacement(connection, made, say).run(force=force)
+        return Replacement(context, made, say).run(force=force)
 
 
 @contextmanager
-def _only(connection: Connection) -> Iterator[None]:
+def _only(context: JobContext) -> Iterator[None]:
     """Hold a lock as the job does, of the folder of versions. Raises JobError beside another."""
-    settings = replace(connection.settings, consumer=connection.settings.versions)
+    settings = replace(context.settings, consumer=context.settings.versions)
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone(replace(connection, settings=settings)))
+            stack.enter_context(alone(replace(context, settings=settings)))
         except JobError as error:
             raise JobError(
                 f"another `submit --replace` of this job is at work: {error.message}",
@@ -128,7 +128,7 @@ def _only(connection: Connection) -> Iterator[None]:
 class Replacement:
     """One replacement, from what Cypress says."""
 
-    connection: Connection
+    context: JobContext
     made: LaunchPlan
     say: Callable[[str], None]
     #: The parts of the time without a batch: what, and its seconds.
@@ -136,12 +136,12 @@ class Replacement:
 
     def __post_init__(self) -> None:
         """Keep records where the ledger is."""
-        self.versions = Versions(self.connection.client, self.connection.settings)
+        self.versions = Versions(self.context.client, self.context.settings)
 
     @property
     def again(self) -> str:
         """The remedy where a step was left."""
-        return f"call {self.connection.make('submit REPLACE=1')} again: it continues from here"
+        return f"call {self.context.make('submit REPLACE=1')} again: it continues from here"
 
     def run(self, *, force: bool) -> int:
         """Do what is left to do."""
@@ -167,8 +167,8 @@ class Replacement:
 
     def operation(self) -> Operation | None:
         """Return the job's operation, if it has not ended."""
-        settings = self.connection.settings
-        found = operation.get(self.connection.client, alias=settings.alias)
+        settings = self.context.settings
+        found = operation.get(self.context.client, alias=settings.alias)
         is_ours = found is not None and found.note.get("ledger") == settings.ledger
         return found if found is not None and is_ours and not found.is_final else None
 
@@ -187,10 +187,10 @@ class Replacement:
         """Return what waits for the first batch of a version that was started."""
         epoch = version.note.get("epoch")
         if epoch is None:  # started by an older runtime
-            head = read_head(self.connection.settings.ledger, self.connection.client.select_rows)
+            head = read_head(self.context.settings.ledger, self.context.client.select_rows)
             is_its = head is not None and operation.id_in(head.owner) == version.operation
             epoch = 0 if head is None else head.epoch - is_its
-        return Wait(self.connection, version.operation, int(epoch), self.say, seconds=seconds)
+        return Wait(self.context, version.operation, int(epoch), self.say, seconds=seconds)
 
     # Steps
 
@@ -207,7 +207,7 @@ class Replacement:
             self.stop(running)
         record = Kept(self.versions, REFUSED if former is not None else FAILED)
         made = replace(self.made, identity={**self.made.identity, "epoch": self.epoch()})
-        limit = self.connection.settings.submit.replace_seconds if former is not None else None
+        limit = self.context.settings.submit.replace_seconds if former is not None else None
         began = time.monotonic()
 
         def start() -> str:
@@ -220,15 +220,15 @@ class Replacement:
 
     def stop(self, running: DeployedVersion) -> None:
         """Stop the running version through the ledger; wait until its operation is final."""
-        began, limit = time.monotonic(), self.connection.settings.submit.replace_seconds
-        self.say(stop_request.stop(self.connection, self.say, limit))
+        began, limit = time.monotonic(), self.context.settings.submit.replace_seconds
+        self.say(stop_request.stop(self.context, self.say, limit))
         self.until_final(running.operation)
         self.versions.end(running, f"replaced by commit {self.made.commit or 'none'}")
         self.parts.append(("the former version's end", time.monotonic() - began))
 
     def waited(self, running: DeployedVersion, former: DeployedVersion | None) -> str:
         """Wait for a version that an earlier submitter has started."""
-        limit = self.connection.settings.submit.replace_seconds if former is not None else None
+        limit = self.context.settings.submit.replace_seconds if former is not None else None
         try:
             done = self.wait(running, limit).first_batch()
         except JobError as error:
@@ -267,7 +267,7 @@ class Replacement:
         if version is None:
             self.say(f"starting the former version again: {former.named}")
             id_ = bringing_back.start(self.versions, former, self.made, self.epoch())
-            found = operation.get(self.connection.client, id_)
+            found = operation.get(self.context.client, id_)
             if found is None:
                 raise JobError(f"operation {id_} is gone", self.again)
             version = self.versions.adopt(found)
@@ -278,7 +278,7 @@ class Replacement:
             raise JobError(
                 f"this version was refused, and the former one, operation {version.operation}, "
                 f"has no batch: {error.message}",
-                f"see {self.connection.make('logs')}, correct the cause, and {self.again}",
+                f"see {self.context.make('logs')}, correct the cause, and {self.again}",
             ) from error
         self.versions.write(replace(version, state=WORKS))
         self.versions.replace(None)
@@ -291,7 +291,7 @@ class Replacement:
 
     def end(self, id_: str) -> None:
         """End an operation and its executors', and wait until it is final."""
-        client = self.connection.client
+        client = self.context.client
         found = operation.get(client, id_)
         if found is not None:
             for line in operation.abort(client, found, "`submit --replace` has refused it"):
@@ -301,7 +301,7 @@ class Replacement:
     def until_final(self, id_: str) -> None:
         """Wait: until then YTsaurus may start a driver of it again, and the alias is not free."""
         until = time.monotonic() + _FINAL_SECONDS
-        while (found := operation.get(self.connection.client, id_)) and not found.is_final:
+        while (found := operation.get(self.context.client, id_)) and not found.is_final:
             if time.monotonic() > until:
                 raise JobError(f"operation {id_} does not end: it is {found.state}", self.again)
             time.sleep(_POLL_SECONDS)
@@ -310,15 +310,15 @@ class Replacement:
 
     def epoch(self) -> int:
         """Return the last epoch until now."""
-        head = read_head(self.connection.settings.ledger, self.connection.client.select_rows)
+        head = read_head(self.context.settings.ledger, self.context.client.select_rows)
         return head.epoch if head is not None else 0
 
     def gap(self) -> str:
         """Return the seconds between the last batch of the former version and the first after."""
         if not self.parts:
             return ""
-        rows = ledger_rows.newest_query(self.connection.settings.ledger, 100)
-        batches = list(self.connection.client.select_rows(rows))
+        rows = ledger_rows.newest_query(self.context.settings.ledger, 100)
+        batches = list(self.context.client.select_rows(rows))
         newest = max((int(row["epoch"]) for row in batches), default=0)
         after = [row for row in batches if int(row["epoch"]) == newest]
         before = [row for row in batches if int(row["epoch"]) < newest]

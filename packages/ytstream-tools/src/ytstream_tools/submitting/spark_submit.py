@@ -46,7 +46,7 @@ def command(plan: LaunchPlan, dump: Path) -> list[str]:
     proxy = re.sub(r"^https?://", "", settings.proxy)
     line = [str(plain(folder_of("pyspark")) / "bin" / "spark-submit")]
     line += ["--master", f"ytsaurus://{proxy}", "--deploy-mode", "cluster"]
-    line += ["--name", plan.connection.job.name]
+    line += ["--name", plan.context.job.name]
     line += ["--queue", settings.pool] if settings.pool else []
     for key, value in given(plan, dump).items():
         line += ["--conf", f"{key}={value}"]
@@ -57,13 +57,13 @@ def command(plan: LaunchPlan, dump: Path) -> list[str]:
 
 def given(plan: LaunchPlan, dump: Path) -> dict[str, str]:
     """Return the settings of Spark and SPYT that the call has."""
-    values = plan.connection.values
+    values = plan.context.values
     values["executor_failures"] = MOST_FAILURES // plan.sizes.executors
     return {
         **{name.lower().replace("_", "."): "-" for name in _NEUTRAL},
         **plan.sizes.confs,
         **spark_conf.filled(iter(spark_conf.SUBMIT), values),
-        **plan.connection.session_settings(version_of("pyspark")),
+        **plan.context.session_settings(version_of("pyspark")),
         **parameters(plan),
         "spark.ytsaurus.driver.operation.dump.path": str(dump),
         # Every bash of the driver's job reads this file first: it waits after a failure.

@@ -14,7 +14,7 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import explained, first_line
 from ytstream.cluster.operation import Operation
 from ytstream.errors import JobError
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects
 
@@ -27,9 +27,9 @@ from .preflight import PreflightCheck, look
 _REASON = re.compile(r"^.*?(?:YTsaurusError|Exception|Error): (.*)$", re.MULTILINE)
 
 
-def rehearse(connection: Connection, config: Path, words: Sequence[str]) -> str:
+def rehearse(context: JobContext, config: Path, words: Sequence[str]) -> str:
     """Return what a submit would start, and its call; asks no cluster, writes nothing."""
-    made = launch_plan.plan_of(connection, config, words)
+    made = launch_plan.plan_of(context, config, words)
     line = spark_submit.printed(spark_submit.command(made, made.folder / "operation.id"))
     return f"{launch_plan.shown(made)}\n\n{line}"
 
@@ -52,7 +52,7 @@ class Record:
 
 
 def submit(
-    connection: Connection,
+    context: JobContext,
     config: Path,
     words: Sequence[str],
     say: Callable[[str], None],
@@ -65,26 +65,26 @@ def submit(
     come to its first batch; then nothing runs that did not run before.
     """
     record = record or Record()
-    with prepared(connection, config, words, record, looks) as made:
+    with prepared(context, config, words, record, looks) as made:
         say(f"{launch_plan.shown(made)}\n")
         return begin(made, say, record)
 
 
 @contextmanager
 def prepared(
-    connection: Connection,
+    context: JobContext,
     config: Path,
     words: Sequence[str],
     record: Record,
     looks: Sequence[PreflightCheck],
 ) -> Iterator[LaunchPlan]:
     """Look, build what is shipped, and keep other submits of this repository out."""
-    made = launch_plan.plan_of(connection, config, words)
+    made = launch_plan.plan_of(context, config, words)
     with _alone(made.folder):
         look(made, looks)
-        made = launch_plan.plan_of(job_objects.sized(connection), config, words)
+        made = launch_plan.plan_of(job_objects.sized(context), config, words)
         launch_plan.build(made, config)
-        head = read_head(connection.settings.ledger, connection.client.select_rows)
+        head = read_head(context.settings.ledger, context.client.select_rows)
         yield record.planned(made, head.epoch if head is not None else 0)
 
 
@@ -95,14 +95,14 @@ def begin(
 
     Raises JobError when it does not; then its operation has been ended.
     """
-    connection, id_ = made.connection, None
+    context, id_ = made.context, None
     try:
         id_ = _hand_over(made, say)
         record.started(made, id_)
-        say(f"operation {id_}, alias {connection.settings.alias}")
-        if address := operation.address(connection.client, id_):
+        say(f"operation {id_}, alias {context.settings.alias}")
+        if address := operation.address(context.client, id_):
             say(address)
-        wait = Wait(connection, id_, made.identity["epoch"], say, seconds=seconds)
+        wait = Wait(context, id_, made.identity["epoch"], say, seconds=seconds)
         done = wait.first_batch()
         record.works(made, wait.seen)
         return done
@@ -174,7 +174,7 @@ def _started(made: LaunchPlan) -> str | None:
 
 def _of_this_submit(made: LaunchPlan) -> Operation | None:
     """Return the operation under the alias, if this submit has started it and it runs."""
-    found = operation.get(made.connection.client, alias=made.settings.alias)
+    found = operation.get(made.context.client, alias=made.settings.alias)
     mine = made.identity.get("submit")
     is_ours = found is not None and found.note.get("submit") == mine
     return found if found is not None and is_ours and not found.is_final else None
@@ -182,7 +182,7 @@ def _of_this_submit(made: LaunchPlan) -> Operation | None:
 
 def _undo(made: LaunchPlan, id_: str | None, why: str) -> list[str]:
     """End what was started; return what was, a line each."""
-    client = made.connection.client
+    client = made.context.client
     try:
         with explained(made.settings):
             id_ = id_ or _started(made)
@@ -191,12 +191,12 @@ def _undo(made: LaunchPlan, id_: str | None, why: str) -> list[str]:
             ended = [*operation.abort(client, found, line)] if found is not None else []
     except Exception as error:
         what = f"operation {id_}" if id_ else "what may have been started"
-        return [f"{what} could not be ended: {error}; end it by {made.connection.make('stop')}"]
+        return [f"{what} could not be ended: {error}; end it by {made.context.make('stop')}"]
     return [f"ended: {one}" for one in ended]
 
 
 def _interrupted(made: LaunchPlan, id_: str | None) -> str:
-    status, stop = made.connection.make("status"), made.connection.make("stop")
+    status, stop = made.context.make("status"), made.context.make("stop")
     try:
         id_ = id_ or _started(made)
     except (YtError, OSError) as error:

@@ -44,7 +44,7 @@ def accepted(stream: Stream, folder: Path) -> None:
 
 
 def _run(stream: Stream, folder: Path) -> int:
-    job, client, settings = stream.connection.job, stream.client, stream.settings
+    job, client, settings = stream.context.job, stream.client, stream.settings
     rows = batch_capture.read(folder / batch_capture.ROWS)
     queues = sorted({str(row[QUEUE]) for row in rows})
     if settings.reference is not None and (folder / batch_capture.REFERENCE).exists():

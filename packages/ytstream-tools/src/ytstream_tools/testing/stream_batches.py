@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
-from ytstream.job import Connection
+from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import batch_name
 from ytstream.outputs import required_columns, string_columns
 from ytstream.outputs.output_frames import Frames, Outputs
@@ -25,7 +25,7 @@ from .unit_frames import events_frame, tagged
 
 def stream_outputs(
     spark: SparkSession,
-    connection: Connection,
+    context: JobContext,
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
 ) -> Frames:
@@ -34,7 +34,7 @@ def stream_outputs(
     Rows that REJECT keeps out do not reach transform(). Of an output with a key the newest row of
     each key is left. Files are in ``folder``.
     """
-    outputs = Outputs(connection)
+    outputs = Outputs(context)
     schemas: dict[str, StructType] = {}
     rows: dict[str, dict[object, tuple[Any, ...]]] = {}
     failures: list[Exception] = []
@@ -43,7 +43,7 @@ def stream_outputs(
         try:
             with outputs.finished(batch) as finished:
                 for name, frame in outputs.of(finished).items():
-                    columns = key_of(connection.job.output_columns[name])
+                    columns = key_of(context.job.output_columns[name])
                     key = [column for column in columns if column in frame.columns]
                     schemas[name] = frame.schema
                     for at, row in enumerate(string_columns.crossing(frame).collect()):
@@ -56,7 +56,7 @@ def stream_outputs(
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 
     try:
-        _run(spark, connection, folder, batches, lambda writer: writer.foreachBatch(write))
+        _run(spark, context, folder, batches, lambda writer: writer.foreachBatch(write))
     except StreamingQueryException as error:
         raise failures[0] if failures else error from None
     return {
@@ -67,7 +67,7 @@ def stream_outputs(
 
 def streamed(
     spark: SparkSession,
-    connection: Connection,
+    context: JobContext,
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
 ) -> DataFrame:
@@ -76,19 +76,19 @@ def streamed(
     Rows that REJECT keeps out do not reach it.
     """
     name = "streamed"
-    _run(spark, connection, folder, batches, lambda to: to.format("memory").queryName(name))
+    _run(spark, context, folder, batches, lambda to: to.format("memory").queryName(name))
     return spark.table(name)
 
 
 def _run(
     spark: SparkSession,
-    connection: Connection,
+    context: JobContext,
     folder: Path,
     batches: Sequence[Iterable[Mapping[str, Any]]],
     into: Callable[[DataStreamWriter], DataStreamWriter],
 ) -> None:
     """Stream the batches out of files, through transform(), until they are done."""
-    frames = [events_frame(spark, connection, batch) for batch in batches]
+    frames = [events_frame(spark, context, batch) for batch in batches]
     with _without_transactions(spark):
         for number, frame in enumerate(frames):
             frame.coalesce(1).write.parquet(f"file://{folder}/in/{number}")
@@ -97,11 +97,11 @@ def _run(
             .option("maxFilesPerTrigger", 1)
             .parquet(f"file://{folder}/in/*")
         )
-        events = tagged(stream, connection)
-        rows = connection.job.transform(passed(events) if connection.job.reject else events)
+        events = tagged(stream, context)
+        rows = context.job.transform(passed(events) if context.job.reject else events)
         query = (
             into(rows.writeStream)
-            .outputMode(connection.job.kind.output_mode)
+            .outputMode(context.job.kind.output_mode)
             .option("checkpointLocation", f"file://{folder}/checkpoint")
             .trigger(availableNow=True)
             .start()

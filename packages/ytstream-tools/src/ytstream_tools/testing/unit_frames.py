@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ytstream.errors import JobError
-from ytstream.job import REJECTED, Connection
+from ytstream.job import REJECTED, JobContext
 from ytstream.outputs import string_columns
 from ytstream.outputs.output_frames import Frames, Outputs, verify_columns
 from ytstream.rejected import tagging
@@ -38,64 +38,64 @@ _ADDED = {
 
 
 def events_frame(
-    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+    spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
     """Return ``rows`` with the columns of QUEUE, behind those that the source adds."""
-    several = len(connection.settings.queues) > 1
-    names = [*(["queue_id"] if several else []), *connection.guarantee.position]
-    columns = [*(_ADDED[name] for name in names), *connection.job.queue_columns]
+    several = len(context.settings.queues) > 1
+    names = [*(["queue_id"] if several else []), *context.guarantee.position]
+    columns = [*(_ADDED[name] for name in names), *context.job.queue_columns]
     if not (rows := [*rows]):
         raise JobError("events_frame() was given no rows", "give it some: SAMPLE.make(100)")
     # A test may send null where the queue would not take it.
-    nullable = [replace(column, required=False) for column in connection.job.queue_columns]
+    nullable = [replace(column, required=False) for column in context.job.queue_columns]
     sample_types.verify("events_frame()", nullable, rows)
-    place = {"queue_id": connection.settings.queues[0], "tablet_index": 0}
+    place = {"queue_id": context.settings.queues[0], "tablet_index": 0}
     placed = ({**row, **place, "row_index": number} for number, row in enumerate(rows))
     return _frame(spark, columns, placed)
 
 
 def reference_frame(
-    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+    spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
     """Return ``rows`` with the columns of REFERENCE."""
-    return _frame(spark, connection.job.reference_columns, rows)
+    return _frame(spark, context.job.reference_columns, rows)
 
 
 def output_frames(
     spark: SparkSession,
-    connection: Connection,
+    context: JobContext,
     rows: Iterable[Mapping[str, Any]],
     reference: DataFrame | None = None,
 ) -> Frames:
     """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
-    job, outputs, rows = connection.job, Outputs(connection, reference), [*rows]
-    events = tagged(events_frame(spark, connection, rows), connection)
+    job, outputs, rows = context.job, Outputs(context, reference), [*rows]
+    events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
-    return {**made, **rejected_frames(spark, connection, rows)}
+    return {**made, **rejected_frames(spark, context, rows)}
 
 
 def rejected_frames(
-    spark: SparkSession, connection: Connection, rows: Iterable[Mapping[str, Any]]
+    spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> Frames:
     """Return those of ``rows`` that REJECT keeps out, by the output's name; nothing without it."""
-    job = connection.job
+    job = context.job
     if not job.reject:
         return {}
-    events = tagged(events_frame(spark, connection, rows), connection)
-    columns = tagging.columns(events.schema, job, len(connection.settings.queues))
+    events = tagged(events_frame(spark, context, rows), context)
+    columns = tagging.columns(events.schema, job, len(context.settings.queues))
     return {REJECTED: tagging.frame(events, columns, datetime.now(UTC))}
 
 
-def tagged(events: DataFrame, connection: Connection) -> DataFrame:
+def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, if the job rejects any."""
-    if not connection.job.reject:
+    if not context.job.reject:
         return events
     place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
-    return tagging.tagged(events.withColumns(place), connection)
+    return tagging.tagged(events.withColumns(place), context)
 
 
 def assert_outputs(
-    connection: Connection,
+    context: JobContext,
     sample: Sample,
     rows: Sequence[Mapping[str, Any]],
     frames: Frames,
@@ -104,19 +104,19 @@ def assert_outputs(
 
     Shows the first rows of each output that differ, face to face.
     """
-    job = connection.job
+    job = context.job
     wanted = {name: sample.wanted(job, rows, name) for name in frames}
     if not wanted.get("output"):
         raise JobError(
             "the test compares no rows of 'output': expected() in sample/expected.py yields none",
             "let rows() in sample/rows.py make rows of which some come out",
         )
-    outcomes = {name: _outcome(connection, frames[name], wanted[name], name) for name in frames}
+    outcomes = {name: _outcome(context, frames[name], wanted[name], name) for name in frames}
     assert_exact(job, outcomes)
 
 
 def assert_rows(
-    connection: Connection, result: DataFrame, wanted: Counted, output: str = "output"
+    context: JobContext, result: DataFrame, wanted: Counted, output: str = "output"
 ) -> None:
     """Fail unless ``result`` has the output's columns and, as often each, the rows ``wanted``.
 
@@ -124,18 +124,18 @@ def assert_rows(
     """
     if not wanted:
         raise JobError("the test compares no rows", "give it rows for which expected() has some")
-    assert_exact(connection.job, {output: _outcome(connection, result, wanted, output)})
+    assert_exact(context.job, {output: _outcome(context, result, wanted, output)})
 
 
-def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output: str) -> Outcome:
-    job = connection.job
+def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: str) -> Outcome:
+    job = context.job
     maker = "transform()" if job.split is None else "outputs()"
     verify_columns(output, result, job.output_columns[output], maker)
     if is_rejected(job, output):
         result = tagging.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(tagging.REASON, REASON)
     try:
-        found = counted_rows(connection, result, output)
+        found = counted_rows(context, result, output)
     except ValueError as error:  # PySpark makes a datetime of each date and time
         raise JobError(
             f"{output!r} has a date or time that Python cannot show: {error}",
@@ -145,9 +145,9 @@ def _outcome(connection: Connection, result: DataFrame, wanted: Counted, output:
     return compare(wanted, found)
 
 
-def counted_rows(connection: Connection, result: DataFrame, output: str = "output") -> Counted:
+def counted_rows(context: JobContext, result: DataFrame, output: str = "output") -> Counted:
     """Return how often each row of the output is there, without the guarantee's position."""
-    columns = compared(connection.job, output)
+    columns = compared(context.job, output)
     back = {column.name: conversion(column.type).from_spark for column in columns}
     rows = string_columns.crossing(result).collect()
     return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)

@@ -5,47 +5,47 @@ from itertools import chain
 
 from ..declaration import archive, reject_conditions
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..provisioning import capacity, job_objects, permissions, retention
 from ..recovery import start
 from ..version import version_of
 from .command import Command, Tables
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.user is not None and given.permissions is None:
         raise JobError("--user goes with --permissions", "add it, or leave --user out")
     if given.permissions is not None:
-        print(permissions.check(connection, given.permissions, given.user))
+        print(permissions.check(context, given.permissions, given.user))
         return
     from ..connector import own
     from ..query import pipeline, supervisor
     from ..spark import node_packages, session
 
-    print(job_objects.check(connection))
+    print(job_objects.check(context))
     for remark in chain(
-        retention.remarks(connection.client, connection.settings),
-        capacity.remarks(connection),
-        reject_conditions.remarks(connection.job.reject, connection.settings.spark_confs),
+        retention.remarks(context.client, context.settings),
+        capacity.remarks(context),
+        reject_conditions.remarks(context.job.reject, context.settings.spark_confs),
     ):
         print(f"remark: {remark}")
-    for note in start.preview(connection):
+    for note in start.preview(context):
         print(f"at the next start: {note}")
-    if not connection.settings.submit.brings_packages:
-        archive.verify_imports(connection.job.package, connection.job.kind.packages)
-    connection = job_objects.sized(connection)
-    with session.opened(connection) as spark:
-        flow = pipeline.flow_of(spark, connection, supervisor.read_reference(spark, connection))
-        version, connector = spark.version, own.line(spark, connection.settings)
+    if not context.settings.submit.brings_packages:
+        archive.verify_imports(context.job.package, context.job.kind.packages)
+    context = job_objects.sized(context)
+    with session.opened(context) as spark:
+        flow = pipeline.flow_of(spark, context, supervisor.read_reference(spark, context))
+        version, connector = spark.version, own.line(spark, context.settings)
     for remark in flow.outputs.remarks():
         print(f"remark: {remark}")
-    if wanted := connection.job.kind.packages:
+    if wanted := context.job.kind.packages:
         found = node_packages.found(wanted).versions
         print(f"\npackages ok: {found}, here and on the executors")
     print(
         f"\nsession ok: Spark {version}, SPYT {version_of('spyt')}, patch in effect, "
-        f"checkpoint {connection.values['checkpoint_uri']}\n{connector}\n"
-        f"{'outputs()' if connection.job.split else 'transform()'} ok: the columns of OUTPUTS"
+        f"checkpoint {context.values['checkpoint_uri']}\n{connector}\n"
+        f"{'outputs()' if context.job.split else 'transform()'} ok: the columns of OUTPUTS"
     )
 
 

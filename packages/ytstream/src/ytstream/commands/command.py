@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ..job import Connection, Job
+from ..job import Job, JobContext
 from ..settings.job_settings import Settings
 
 #: Runs a command on a cluster, and returns its exit code or nothing.
-OnCluster = Callable[[Connection, argparse.Namespace], int | None]
+OnCluster = Callable[[JobContext, argparse.Namespace], int | None]
 #: Runs a command that needs the declaration and the configuration alone.
 Offline = Callable[[Job, Settings, Path], int]
 
@@ -52,9 +52,9 @@ class Command:
     #: Whether the command starts a cluster of its own, so that no variable may name another.
     starts_cluster: bool = False
     #: Runs once the cluster is connected, before the tables are verified.
-    before: Callable[[Connection], None] | None = None
+    before: Callable[[JobContext], None] | None = None
     #: Answers without a cluster where it returns an exit code: a dry run that asks nothing.
-    without_cluster: Callable[[Connection, argparse.Namespace], int | None] | None = None
+    without_cluster: Callable[[JobContext, argparse.Namespace], int | None] | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add all arguments but --config."""

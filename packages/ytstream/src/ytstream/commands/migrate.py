@@ -2,20 +2,20 @@
 
 import argparse
 
-from ..job import Connection
+from ..job import JobContext
 from ..recovery import repositioning
 from ..recovery.lock import alone
 from .command import Command
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.dry_run:
-        print(*repositioning.rehearse_migrate(connection), sep="\n")
+        print(*repositioning.rehearse_migrate(context), sep="\n")
         return
     from ..spark import jvm_process, session
 
-    with alone(connection), jvm_process.explained_jvm():
-        print(*repositioning.migrate(connection, session.open_tablets(connection)), sep="\n")
+    with alone(context), jvm_process.explained_jvm():
+        print(*repositioning.migrate(context, session.open_tablets(context)), sep="\n")
 
 
 COMMAND = Command(

@@ -2,16 +2,16 @@
 
 import argparse
 
-from ..job import Connection
+from ..job import JobContext
 from ..provisioning import job_objects
 from .command import Command, Tables
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.dry_run:
-        print(*job_objects.findings(connection), "nothing was changed", sep="\n")
+        print(*job_objects.findings(context), "nothing was changed", sep="\n")
         return
-    done = job_objects.provision(connection) or ["everything is in place already"]
+    done = job_objects.provision(context) or ["everything is in place already"]
     print(*done, sep="\n")
 
 

@@ -2,26 +2,26 @@
 
 import argparse
 
-from ..job import Connection
+from ..job import JobContext
 from ..recovery import positions_at_time, repositioning
 from ..recovery.lock import alone
 from .command import Command
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     to, rows, options = given.to, given.rows, {"overwrite": given.overwrite}
     if to == "to-time":
         time = positions_at_time.parsed(rows)
-        to, (rows, said) = "rows", positions_at_time.places(connection, time)
+        to, (rows, said) = "rows", positions_at_time.places(context, time)
         print(*said, sep="\n")
     if given.dry_run:
-        print(*repositioning.rehearse_rewind(connection, to, rows, **options), sep="\n")
+        print(*repositioning.rehearse_rewind(context, to, rows, **options), sep="\n")
         return
     from ..spark import jvm_process, session
 
-    with alone(connection), jvm_process.explained_jvm():
-        tablets = session.open_tablets(connection)
-        print(*repositioning.rewind(connection, tablets, to, rows, **options), sep="\n")
+    with alone(context), jvm_process.explained_jvm():
+        tablets = session.open_tablets(context)
+        print(*repositioning.rewind(context, tablets, to, rows, **options), sep="\n")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

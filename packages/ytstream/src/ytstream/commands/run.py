@@ -4,13 +4,13 @@ import argparse
 import os
 from contextlib import ExitStack
 
-from ..job import Connection
+from ..job import JobContext
 from ..recovery import start
 from ..recovery.lock import alone
 from .command import Command
 
 
-def _before(connection: Connection) -> None:
+def _before(context: JobContext) -> None:
     """Wait for tables on a cluster: YTsaurus starts a lost driver again.
 
     Errors would use up its attempts. A person is told at once.
@@ -18,19 +18,19 @@ def _before(connection: Connection) -> None:
     if "YT_OPERATION_ID" in os.environ:
         from ..query import supervisor
 
-        supervisor.wait_mounted(connection)
+        supervisor.wait_mounted(context)
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.dry_run:
-        print(*start.preview(connection), "nothing was changed", sep="\n")
+        print(*start.preview(context), "nothing was changed", sep="\n")
         return
     from ..query import supervisor
 
     # The lock goes first: Spark may take long to close. The query has stopped by then, and a task
     # that hangs in Spark commits nothing once another process has raised the epoch.
-    with ExitStack() as session, alone(connection):
-        supervisor.run(connection, session)
+    with ExitStack() as session, alone(context):
+        supervisor.run(context, session)
 
 
 COMMAND = Command(

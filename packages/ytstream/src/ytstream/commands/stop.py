@@ -4,20 +4,20 @@ import argparse
 
 from yt.common import YtError
 
-from ..job import Connection
+from ..job import JobContext
 from ..provisioning import job_objects
 from ..recovery import stop_request
 from .command import Command, Tables
 
 
-def _run(connection: Connection, given: argparse.Namespace) -> None:
+def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.dry_run:
-        print(stop_request.rehearse(connection))
+        print(stop_request.rehearse(context))
         return
     try:
-        print(stop_request.stop(connection, print))
+        print(stop_request.stop(context, print))
     except YtError:  # not before: a queue that is not mounted does not hinder it
-        job_objects.require(connection, "the job cannot be asked to stop", declared=False)
+        job_objects.require(context, "the job cannot be asked to stop", declared=False)
         raise
 
 

@@ -15,7 +15,7 @@ from ..connector.frames import free
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
 from ..errors import JobError
-from ..job import REJECTED, Connection, Job
+from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import unwritable
@@ -29,7 +29,7 @@ Frames = Mapping[str, DataFrame]
 class Outputs:
     """How the rows that the query streams become those of each output."""
 
-    connection: Connection
+    context: JobContext
     reference: DataFrame | None = None
     #: Outputs in which two rows of a batch may share a key, as far as the plan shows.
     unproven: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Outputs:
     @property
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
-        return not (self.are_computed_first or self.connection.job.static)
+        return not (self.are_computed_first or self.context.job.static)
 
     @property
     def are_computed_first(self) -> bool:
@@ -46,15 +46,15 @@ class Outputs:
         So they are where a row is looked at more than once, and where it must be known how many
         rows were left out: nothing takes back what was written outside of a transaction.
         """
-        job = self.connection.job
+        job = self.context.job
         may_be_refused = bool(job.reject) or job.kind.is_stateful
-        is_judged_first = may_be_refused and not self.connection.guarantee.in_transaction
+        is_judged_first = may_be_refused and not self.context.guarantee.in_transaction
         return is_judged_first or job.split is not None or bool(self.unproven)
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each output in which two rows of a batch may have one key."""
         for name in sorted(self.unproven):
-            job = self.connection.job
+            job = self.context.job
             key = ", ".join(key_of(job.output_columns[name]))
             yield (
                 f"two rows of a micro-batch may have the same key ({key}) of {name!r}, as far as "
@@ -65,7 +65,7 @@ class Outputs:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
         with user_function("transform()"):
-            rows = self.connection.job.transform(events, *more)
+            rows = self.context.job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
         return rows
@@ -75,7 +75,7 @@ class Outputs:
 
         Raises JobError unless it returns a DataFrame for each output, and for no other.
         """
-        job = self.connection.job
+        job = self.context.job
         if job.split is None:
             return {"output": rows}
         with user_function("outputs()"):
@@ -104,7 +104,7 @@ class Outputs:
 
     def of(self, finished: DataFrame) -> Frames:
         """Return the rows of each output. Raises JobError if two share a key."""
-        frames, job = self.split(finished), self.connection.job
+        frames, job = self.split(finished), self.context.job
         for name in self.unproven:
             _verify_unique(job, name, frames[name])
         columns = job.output_columns
@@ -162,10 +162,10 @@ def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], make
         )
 
 
-def unproven(connection: Connection, frames: Frames) -> frozenset[str]:
+def unproven(context: JobContext, frames: Frames) -> frozenset[str]:
     """Return the outputs in which, by the plan, two rows of a batch may share a key."""
-    position = connection.guarantee.key(len(connection.settings.queues))
-    keys = {name: key_of(connection.job.output_columns[name]) for name in frames}
+    position = context.guarantee.key(len(context.settings.queues))
+    keys = {name: key_of(context.job.output_columns[name]) for name in frames}
     return frozenset(
         name
         for name, rows in frames.items()

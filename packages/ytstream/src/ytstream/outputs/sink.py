@@ -22,24 +22,24 @@ from ..connector.spyt import add_batch, sink, verify_spyt
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.positions import read_head
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
 from .output_frames import Frames
 
 
-def verify_sink(spark: SparkSession, connection: Connection) -> None:
+def verify_sink(spark: SparkSession, context: JobContext) -> None:
     """Raise JobError unless SPYT's sink and its transaction context are as this module calls them.
 
     Neither is documented, so another SPYT may not have them.
     """
-    tablets = Tablets(jvm_of(spark), connection.settings)
+    tablets = Tablets(jvm_of(spark), context.settings)
     try:
-        _sink(spark, connection, tablets.java, "output")
+        _sink(spark, context, tablets.java, "output")
         verify_spyt(tablets.java)
         with tablets.transaction() as transaction:
-            read_head(connection.settings.ledger, transaction.select)
+            read_head(context.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
         raise JobError(
             f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",
@@ -47,57 +47,53 @@ def verify_sink(spark: SparkSession, connection: Connection) -> None:
         ) from error
 
 
-def _sink(spark: SparkSession, connection: Connection, java: Java, output: str) -> Any:
-    options = spark_conf.filled(iter(spark_conf.SINK), connection.values)
-    return sink(spark, java, {"path": connection.settings.outputs[output], **options})
+def _sink(spark: SparkSession, context: JobContext, java: Java, output: str) -> Any:
+    options = spark_conf.filled(iter(spark_conf.SINK), context.values)
+    return sink(spark, java, {"path": context.settings.outputs[output], **options})
 
 
-def _add_batch(
-    rows: DataFrame, output: str, connection: Connection, java: Java, number: int
-) -> None:
+def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, number: int) -> None:
     """Write rows into an output, in the transaction of this thread if there is one.
 
     A sink of SPYT's for each call: one that is kept skips batch numbers up to its last without an
     error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
-    spark, settings = rows.sparkSession, connection.settings
+    spark, settings = rows.sparkSession, context.settings
     if own.in_use(spark, settings)[0] == OWN:
-        columns = connection.job.output_columns[output]
+        columns = context.job.output_columns[output]
         own.write(rows, settings.outputs[output], columns, settings, java)
     else:
-        add_batch(_sink(spark, connection, java, output), number, rows)
+        add_batch(_sink(spark, context, java, output), number, rows)
 
 
-def write_outputs(
-    frames: Frames, connection: Connection, java: Java, number: int
-) -> dict[str, int]:
+def write_outputs(frames: Frames, context: JobContext, java: Java, number: int) -> dict[str, int]:
     """Write the rows of each dynamic output, one output after the other.
 
     They go into the batch's transaction if it has one. Returns the number of rows by output.
     """
-    job = connection.job
+    job = context.job
     return {
-        name: _count(write(frames[name], name, connection, java, number), name)
+        name: _count(write(frames[name], name, context, java, number), name)
         for name in job.outputs
         if name in frames and name not in job.static
     }
 
 
-def write(rows: DataFrame, name: str, connection: Connection, java: Java, number: int) -> Any:
+def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: int) -> Any:
     """Write the rows of one dynamic output; return their execution, which has counted them."""
-    fenced = connection.guarantee.fenced(observed_writes(rows, name))
-    _add_batch(fenced, name, connection, java, number)
+    fenced = context.guarantee.fenced(observed_writes(rows, name))
+    _add_batch(fenced, name, context, java, number)
     return execution_of(fenced)
 
 
 def write_streamed(
-    rows: DataFrame, execution: Any, connection: Connection, java: Java, number: int
+    rows: DataFrame, execution: Any, context: JobContext, java: Java, number: int
 ) -> dict[str, int]:
     """Write the rows of the one output, which ``execution`` fences and counts.
 
     Returns the number of rows by output.
     """
-    _add_batch(rows, "output", connection, java, number)
+    _add_batch(rows, "output", context, java, number)
     return {"output": _count(execution, "output")}
 
 

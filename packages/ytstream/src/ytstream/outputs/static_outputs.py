@@ -18,7 +18,7 @@ from yt.common import YtError
 
 from ..cluster.client import Client
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.positions import read_head
 from ..log import say, warn
 from ..recovery import staging
@@ -67,24 +67,24 @@ class StaticTables:
             if isinstance(problem, TakenError):
                 raise problem
 
-    def write(self, connection: Connection, frames: Frames, number: int) -> dict[str, int]:
+    def write(self, context: JobContext, frames: Frames, number: int) -> dict[str, int]:
         """Write the rows of each static output aside; return their numbers.
 
         A batch that fails after this leaves tables that no row of the ledger names.
         """
-        job, settings = connection.job, connection.settings
+        job, settings = context.job, context.settings
         counts = {}
         for output in [name for name in job.outputs if name in job.static and name in frames]:
             table = Table(output, self.epoch.number, number)
             path = table.path_in(settings)
-            rows = connection.guarantee.fenced(frames[output])
-            _write(connection.client, rows, path, job.output_columns[output])
+            rows = context.guarantee.fenced(frames[output])
+            _write(context.client, rows, path, job.output_columns[output])
             # An observation would count what a second attempt of a task has read, too.
-            counts[output] = int(connection.client.get(f"{path}/@row_count"))
+            counts[output] = int(context.client.get(f"{path}/@row_count"))
             if counts[output]:
                 self._written[table] = f"{settings.outputs[output]}/{table.name}"
             else:
-                connection.client.remove(path, force=True)
+                context.client.remove(path, force=True)
         return counts
 
     def tables(self, number: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from ..cluster import resharding
 from ..errors import JobError, RestartableError
 from ..guarantees import sizing
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..log import warn
 from ..provisioning.capacity import enough
 from ..schema.columns import key_of
@@ -50,12 +50,12 @@ class Overflow:
     written: Mapping[str, int]
     limit: int = LIMIT
 
-    def keyed(self, connection: Connection) -> list[str]:
+    def keyed(self, context: JobContext) -> list[str]:
         """Return the outputs with a key that may be the refused ones."""
-        columns = connection.job.output_columns
+        columns = context.job.output_columns
         return [
             name
-            for name, rows in _dynamic(connection, self.written)
+            for name, rows in _dynamic(context, self.written)
             if rows > self.limit and key_of(columns[name])
         ]
 
@@ -68,46 +68,46 @@ def overflow_of(error: str, name: str, written: Mapping[str, int]) -> Overflow |
     return Overflow(name, written, int(limit[1]) if limit else LIMIT)
 
 
-def judged(connection: Connection, overflow: Overflow) -> Overflow | None:
+def judged(context: JobContext, overflow: Overflow) -> Overflow | None:
     """Return the batch if its keys have to be looked at, None when the next try may pass.
 
     Raises JobError when the counts say all.
     """
-    if overflow.keyed(connection):
+    if overflow.keyed(context):
         warn(f"batch {overflow.name} is run once more, to see how its keys have to be cut")
         return overflow
-    if problems := [*_without_key(connection, overflow)]:
-        raise _refusal(connection, overflow, problems)
+    if problems := [*_without_key(context, overflow)]:
+        raise _refusal(context, overflow, problems)
     return None
 
 
-def explained(connection: Connection, overflow: Overflow, frames: Frames) -> Exception:
+def explained(context: JobContext, overflow: Overflow, frames: Frames) -> Exception:
     """Return what to do, by the keys of the batch: ``frames`` are its rows.
 
     A JobError; RestartableError for a batch that has none of those rows any more.
     """
     found: list[tuple[int, Problem]] = []
-    for name in overflow.keyed(connection):
+    for name in overflow.keyed(context):
         if name in frames:
-            found.append(_with_key(connection, overflow, name, frames[name]))
-    problems = [*_without_key(connection, overflow)]
+            found.append(_with_key(context, overflow, name, frames[name]))
+    problems = [*_without_key(context, overflow)]
     problems += [problem for rows, problem in found if rows > _NEARLY * overflow.limit]
     if not problems:
         if not found:
             return RestartableError(f"batch {overflow.name} is another one now")
         problems = [max(found, key=lambda pair: pair[0])[1]]
-    return _refusal(connection, overflow, problems)
+    return _refusal(context, overflow, problems)
 
 
-def _without_key(connection: Connection, overflow: Overflow) -> Iterator[Problem]:
+def _without_key(context: JobContext, overflow: Overflow) -> Iterator[Problem]:
     """Yield the outputs without a key that such a batch overflows by more than a rare chance."""
-    settings = connection.settings
+    settings = context.settings
     assert settings.dyn_batch_size is not None
-    for name, rows in _dynamic(connection, overflow.written):
-        if key_of(connection.job.output_columns[name]):
+    for name, rows in _dynamic(context, overflow.written):
+        if key_of(context.job.output_columns[name]):
             continue
         path, write, limit = settings.outputs[name], settings.dyn_batch_size, overflow.limit
-        tablets = int(connection.client.get(f"{path}/@tablet_count"))
+        tablets = int(context.client.get(f"{path}/@tablet_count"))
         if sizing.overflow_risk(rows, write, tablets, limit) <= sizing.RISK:
             continue
         count = enough(rows, settings, limit)
@@ -121,14 +121,14 @@ def _without_key(connection: Connection, overflow: Overflow) -> Iterator[Problem
 
 
 def _with_key(
-    connection: Connection, overflow: Overflow, name: str, frame: DataFrame
+    context: JobContext, overflow: Overflow, name: str, frame: DataFrame
 ) -> tuple[int, Problem]:
     """Return the rows of the fullest tablet of the output, and the problem that it may be."""
-    settings, columns = connection.settings, connection.job.output_columns[name]
+    settings, columns = context.settings, context.job.output_columns[name]
     path, part = settings.outputs[name], min(1.0, _SAMPLE / overflow.written[name])
     keys = _keys(frame, key_of(columns), part)
     rows = round(len(keys) / part)  # a job without state may have planned more of them
-    pivots = [resharding.key(pivot) for pivot in connection.client.get(f"{path}/@pivot_keys")]
+    pivots = [resharding.key(pivot) for pivot in context.client.get(f"{path}/@pivot_keys")]
     fullest = sizing.fullest(keys, pivots, rows)
     cut = sizing.split(keys, pivots, rows, overflow.limit)
     text = (
@@ -138,14 +138,14 @@ def _with_key(
     return fullest, Problem(text, resharding.by_pivots(settings, path, columns, cut))
 
 
-def _refusal(connection: Connection, overflow: Overflow, problems: list[Problem]) -> JobError:
+def _refusal(context: JobContext, overflow: Overflow, problems: list[Problem]) -> JobError:
     said = "\n  ".join(problem.text for problem in problems)
     remedy = "with the job stopped, cut the table anew, then start the job again"
-    if connection.job.kind.is_stateful:
+    if context.job.kind.is_stateful:
         remedy += "; the batch is planned, and a smaller max_rows_per_partition does not help"
     else:
         remedy += "; or lower max_rows_per_partition"
-    if REJECTED in overflow.keyed(connection) and connection.job.reject:
+    if REJECTED in overflow.keyed(context) and context.job.reject:
         remedy += f"; rows of {REJECTED} have growing keys: lower max_rows_per_partition, too"
     cures = "\n".join(problem.cure for problem in problems)
     return JobError(
@@ -155,8 +155,8 @@ def _refusal(connection: Connection, overflow: Overflow, problems: list[Problem]
     )
 
 
-def _dynamic(connection: Connection, written: Mapping[str, int]) -> list[tuple[str, int]]:
-    return [(name, rows) for name, rows in written.items() if name not in connection.job.static]
+def _dynamic(context: JobContext, written: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(name, rows) for name, rows in written.items() if name not in context.job.static]
 
 
 def _keys(rows: DataFrame, columns: Sequence[str], part: float) -> list[sizing.Key]:

@@ -13,7 +13,7 @@ from yt.common import YtError
 
 from ..cluster import resharding
 from ..guarantees import sizing
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..ledger.positions import read_head
 from ..log import Said
 from ..schema.columns import key_of
@@ -58,18 +58,18 @@ def enough(rows: int, settings: Settings, limit: int = LIMIT) -> int | None:
     return sizing.enough_tablets(sizing.HEADROOM * rows, settings.dyn_batch_size, limit)
 
 
-def of_outputs(connection: Connection) -> tuple[Capacity, ...]:
+def of_outputs(context: JobContext) -> tuple[Capacity, ...]:
     """Return what each output bears that gets the finished rows of a transactional job."""
-    if not connection.guarantee.in_transaction:
+    if not context.guarantee.in_transaction:
         return ()
-    settings, job = sized(connection).settings, connection.job
+    settings, job = sized(context).settings, context.job
     assert settings.dyn_batch_size is not None
     found = []
     for name, columns in job.output_columns.items():
         if name in job.static or (job.reject and name == REJECTED):
             continue
         path, has_key = settings.outputs[name], bool(key_of(columns))
-        count = int(connection.client.get(f"{path}/@tablet_count"))
+        count = int(context.client.get(f"{path}/@tablet_count"))
         rows = (
             sizing.borne_by_key(count) if has_key else sizing.borne(count, settings.dyn_batch_size)
         )
@@ -77,32 +77,32 @@ def of_outputs(connection: Connection) -> tuple[Capacity, ...]:
     return tuple(found)
 
 
-def largest_batch(connection: Connection) -> int:
+def largest_batch(context: JobContext) -> int:
     """Return the most rows that a batch reads."""
-    partitions = sum(queue_tablets(connection.client, connection.settings).values())
-    return connection.settings.max_rows_per_partition * partitions
+    partitions = sum(queue_tablets(context.client, context.settings).values())
+    return context.settings.max_rows_per_partition * partitions
 
 
 @dataclass
 class Room:
     """Compares the state of a running job with the tablets of its outputs."""
 
-    connection: Connection
+    context: JobContext
     said: Said
 
     @cached_property
     def capacities(self) -> tuple[Capacity, ...]:
         """The outputs' tablets, as they were when the query was young."""
-        return of_outputs(self.connection)
+        return of_outputs(self.context)
 
     @cached_property
     def batch_rows(self) -> int:
         """The most rows that a batch reads."""
-        return largest_batch(self.connection)
+        return largest_batch(self.context)
 
     def warnings(self, keys: int) -> list[str]:
         """Return what was not said yet of a state of so many keys; an outage says nothing."""
-        kind, settings = self.connection.job.kind, self.connection.settings
+        kind, settings = self.context.job.kind, self.context.settings
         if not (keys and kind.is_grouping):
             return []
         try:
@@ -117,19 +117,19 @@ class Room:
             return []
 
 
-def remarks(connection: Connection) -> Iterator[str]:
+def remarks(context: JobContext) -> Iterator[str]:
     """Yield a line for each output that a batch may be too large for."""
-    job, settings = connection.job, connection.settings
-    if not connection.guarantee.in_transaction:
+    job, settings = context.job, context.settings
+    if not context.guarantee.in_transaction:
         return
-    rows, capacities = largest_batch(connection), of_outputs(connection)
+    rows, capacities = largest_batch(context), of_outputs(context)
     partitions = rows // settings.max_rows_per_partition
     if job.kind.is_grouping and job.kind.output_mode == "append":
-        head = read_head(settings.ledger, connection.client.select_rows)
+        head = read_head(settings.ledger, context.client.select_rows)
         keys = (head.state_rows if head is not None else None) or 0
         for capacity in capacities:
             if keys > NEARLY * capacity.rows:
-                yield capacity.remark(sized(connection).settings, keys)
+                yield capacity.remark(sized(context).settings, keys)
     else:
         for capacity in capacities:
             if capacity.has_key and rows > LIMIT and sizing.HEADROOM * rows > capacity.rows:

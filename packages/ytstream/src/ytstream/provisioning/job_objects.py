@@ -16,7 +16,7 @@ from ..cluster.client import Client, facts, first_line
 from ..cluster.resharding import by_count
 from ..errors import JobError
 from ..guarantees import sizing
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
 from ..recovery import output_ownership
@@ -79,13 +79,13 @@ class Wanted:
     is_ours: bool = True
 
 
-def provision(connection: Connection) -> list[str]:
+def provision(context: JobContext) -> list[str]:
     """Create, mount and register what is missing; return what was done, a line each.
 
     May be repeated: existing objects are left alone. Raises JobError for objects that differ.
     """
     done: list[str] = []
-    found = list(findings(connection))
+    found = list(findings(context))
     # In rounds: a table that was just created is not mounted yet.
     while repairs := [(finding, finding.repair) for finding in found if finding.repair]:
         for finding, repair in repairs:
@@ -93,41 +93,41 @@ def provision(connection: Connection) -> list[str]:
             done.append(f"{finding.object}: {finding.problem}; {finding.remedy}")
             if finding.near is not None:
                 done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
-        found = list(findings(connection))
+        found = list(findings(context))
     made = "; what it has done:\n" + "\n".join(done) + "\nand what it left alone" if done else ""
     if found:
-        require(connection, f"provisioning left alone what it may not change{made}")
+        require(context, f"provisioning left alone what it may not change{made}")
     return done
 
 
 def require(
-    connection: Connection, what: str = "the job cannot start", *, declared: bool = True
+    context: JobContext, what: str = "the job cannot start", *, declared: bool = True
 ) -> None:
     """Raise JobError, with all findings, unless everything is in place; changes nothing."""
-    if found := list(findings(connection, declared=declared)):
+    if found := list(findings(context, declared=declared)):
         raise JobError(f"{what}:\n" + "\n".join(map(str, found)))
 
 
-def check(connection: Connection) -> str:
+def check(context: JobContext) -> str:
     """Return a table of the job's objects. Raises JobError, with all findings, if any differs."""
-    require(connection)
-    client, settings = connection.client, connection.settings
+    require(context)
+    client, settings = context.client, context.settings
     rows = [("queue", queue, "ok") for queue in settings.queues]
     rows.append(("consumer", settings.consumer, "ok"))
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
-    rows += [("aside", settings.aside, "ok")] if connection.job.static else []
+    rows += [("aside", settings.aside, "ok")] if context.job.static else []
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
     rows.append(("checkpoint", settings.checkpoint, "ok"))
     rows.append(("ledger", settings.ledger, "ok"))
     tablets = queue_tablets(client, settings)
     into = "a static table of its own"
-    if "output" not in connection.job.static:
+    if "output" not in context.job.static:
         tablet_count = int(client.get(f"{settings.output}/@tablet_count"))
         into = f"{counted(tablet_count, 'tablet')} of the output"
     return (
         f"{table(('object', 'path', 'state'), rows)}\n\n"
         f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
-        f"{sized(connection).settings.dyn_batch_size} per write, into {into}"
+        f"{sized(context).settings.dyn_batch_size} per write, into {into}"
     )
 
 
@@ -136,24 +136,24 @@ def queue_tablets(client: Client, settings: Settings) -> dict[str, int]:
     return {queue: int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues}
 
 
-def sized(connection: Connection) -> Connection:
-    """Return the connection with ``dyn_batch_size`` chosen where the configuration has none."""
-    settings = connection.settings
+def sized(context: JobContext) -> JobContext:
+    """Return the context with ``dyn_batch_size`` chosen where the configuration has none."""
+    settings = context.settings
     if settings.dyn_batch_size is not None:
-        return connection
-    tablets = queue_tablets(connection.client, settings)
-    rows = connection.guarantee.write_batch(settings, tablets)
-    return replace(connection, settings=replace(settings, dyn_batch_size=rows))
+        return context
+    tablets = queue_tablets(context.client, settings)
+    rows = context.guarantee.write_batch(settings, tablets)
+    return replace(context, settings=replace(settings, dyn_batch_size=rows))
 
 
-def findings(connection: Connection, *, declared: bool = True) -> Iterator[Finding]:
+def findings(context: JobContext, *, declared: bool = True) -> Iterator[Finding]:
     """Yield everything that is missing or differs, in the order in which to repair it.
 
     Not ``declared``: without what tables.py says, which may be about the next version of the job.
     """
-    client, settings, job = connection.client, connection.settings, connection.job
+    client, settings, job = context.client, context.settings, context.job
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
-    waivers = [*connection.guarantee.acceptable, output_ownership.SHARED, *late]
+    waivers = [*context.guarantee.acceptable, output_ownership.SHARED, *late]
     yield from _unknown_waivers(settings, waivers)
     look: AttributesOf = cache(lambda path: facts(client, path, _ASKED) or {})
     inspect = partial(_inspect, client, settings, look)
@@ -168,7 +168,7 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
             yield from _registration(client, settings.consumer, queue)
     if declared:
         counts = {path: int(look(path)["tablet_count"]) for path in settings.queues if not queues}
-        yield from _outputs(connection, look, counts)
+        yield from _outputs(context, look, counts)
     if declared and settings.reference is not None:
         yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
     yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
@@ -183,22 +183,20 @@ def findings(connection: Connection, *, declared: bool = True) -> Iterator[Findi
     )
 
 
-def _outputs(
-    connection: Connection, look: AttributesOf, tablets: TabletCounts
-) -> Iterator[Finding]:
-    settings, job = connection.settings, connection.job
-    inspect = partial(_inspect, connection.client, settings, look)
+def _outputs(context: JobContext, look: AttributesOf, tablets: TabletCounts) -> Iterator[Finding]:
+    settings, job = context.settings, context.job
+    inspect = partial(_inspect, context.client, settings, look)
     for name, path in settings.outputs.items():
-        if problem := output_ownership.foreign(connection, name, look(path).get(MARKER)):
+        if problem := output_ownership.foreign(context, name, look(path).get(MARKER)):
             yield Finding(f"output {path}", *problem)
     if tablets:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
-            yield from inspect(wanted_output(connection, name, tablets))
+            yield from inspect(wanted_output(context, name, tablets))
             there = look(path := settings.outputs[name])
             yield from _aggregates(name, path, there.get("schema", ()))
             # With a key, rows go by it and not at random.
             if "tablet_count" in there and not key_of(job.output_columns[name]):
-                yield from _sizing(connection, path, int(there["tablet_count"]), tablets)
+                yield from _sizing(context, path, int(there["tablet_count"]), tablets)
     folder = {"account": settings.account, "primary_medium": settings.medium}
     for name in job.static:
         yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
@@ -206,13 +204,13 @@ def _outputs(
         yield from inspect(Wanted("aside", settings.aside, "map_node", attributes=folder))
 
 
-def wanted_output(connection: Connection, name: str, tablets: Mapping[str, int]) -> Wanted:
+def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> Wanted:
     """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
-    settings, columns = connection.settings, connection.job.output_columns[name]
-    if connection.job.reject and name == REJECTED:
+    settings, columns = context.settings, context.job.output_columns[name]
+    if context.job.reject and name == REJECTED:
         attributes = split_by_position(tablets)
     else:
-        attributes = connection.guarantee.output_attributes(columns, settings, tablets)
+        attributes = context.guarantee.output_attributes(columns, settings, tablets)
     if settings.output_retention is not None:
         # Rows may go once they are older than both: min_data_ttl is 30 minutes by default, and an
         # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
@@ -310,14 +308,12 @@ def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator
         yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
 
 
-def _sizing(
-    connection: Connection, path: str, count: int, tablets: TabletCounts
-) -> Iterator[Finding]:
-    settings = connection.settings
-    if problem := connection.guarantee.sizing_problem(settings, tablets, count):
+def _sizing(context: JobContext, path: str, count: int, tablets: TabletCounts) -> Iterator[Finding]:
+    settings = context.settings
+    if problem := context.guarantee.sizing_problem(settings, tablets, count):
         remedy = "lower max_rows_per_partition or dyn_batch_size"
         rows = settings.max_rows_per_partition * sum(tablets.values())
-        write = settings.dyn_batch_size or connection.guarantee.write_batch(settings, tablets)
+        write = settings.dyn_batch_size or context.guarantee.write_batch(settings, tablets)
         if enough := sizing.enough_tablets(sizing.HEADROOM * rows, write):
             remedy += f", or with the job stopped:\n{by_count(settings, path, enough)}"
         yield Finding(f"output {path}", problem, remedy)

@@ -12,7 +12,7 @@ from yt.common import YtError
 
 from ..cluster.client import Client
 from ..errors import JobError
-from ..job import Connection, Job
+from ..job import Job, JobContext
 from ..settings.job_settings import Settings
 from ..settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF
 from ..text_table import counted, table
@@ -113,16 +113,16 @@ def _preparing(job: Job, settings: Settings) -> Iterator[Right]:
         yield Right("use", "bundle", path, "new tables")
 
 
-def check(connection: Connection, role: str, user: str | None) -> str:
+def check(context: JobContext, role: str, user: str | None) -> str:
     """Return a table of what the cluster answers for ``user``, by default that of the token.
 
     Raises JobError, with the missing rights and commands that grant them.
     """
-    client = connection.client
+    client = context.client
     name = user if user is not None else str(client.get_user_name())
     if not client.exists(f"//sys/users/{name}"):
         raise JobError(f"the cluster has no user {name!r}", "correct --user")
-    wanted = rights(role, connection.job, connection.settings)
+    wanted = rights(role, context.job, context.settings)
     asked = [(right, *_asked(client, right, name)) for right in wanted]
     denied = [(right, path) for right, path, is_allowed in asked if not is_allowed]
     if denied:

@@ -34,7 +34,7 @@ from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
 from ..connector.transform_plan import observed_name
 from ..errors import JobError, RestartableError
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import BatchRow, Head, batch_name
 from ..ledger.offsets import Rows
@@ -98,7 +98,7 @@ class Verified:
 class Batch:
     """The function that Spark calls with the rows and the number of each micro-batch."""
 
-    connection: Connection
+    context: JobContext
     tablets: Tablets
     #: The epoch whose start this query is of.
     epoch: Epoch
@@ -133,12 +133,12 @@ class Batch:
     @cached_property
     def cluster(self) -> str:
         """The cluster's name, asked once and not for each batch."""
-        return cluster_name(self.connection.client)
+        return cluster_name(self.context.client)
 
     @cached_property
     def again(self) -> Again:
         """What reads rejected rows a second time."""
-        return Again(self.connection, self.tablets)
+        return Again(self.context, self.tablets)
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
@@ -195,12 +195,12 @@ class Batch:
 
         Not with state, which is stored outside it.
         """
-        connection = self.connection
-        return connection.guarantee.in_transaction and not connection.job.kind.is_stateful
+        context = self.context
+        return context.guarantee.in_transaction and not context.job.kind.is_stateful
 
     def _verify(self, batch: MicroBatch) -> Verified:
-        transaction, queues = batch.transaction, self.connection.settings.queues
-        select = transaction.select if transaction else self.connection.client.select_rows
+        transaction, queues = batch.transaction, self.context.settings.queues
+        select = transaction.select if transaction else self.context.client.select_rows
         head = self._verified_head(select, batch.number)
         self.is_stop_asked = head.stopped == self.epoch.number
         ends = spark_logs.by_queue(batch.ends, len(queues))
@@ -209,7 +209,7 @@ class Batch:
         return Verified(head, planned)
 
     def _verified_head(self, select: Select, number: int) -> Head:
-        return verify_head(self.connection, select, self.epoch, self.cluster, number)
+        return verify_head(self.context, select, self.epoch, self.cluster, number)
 
     # -- 2. write
 
@@ -218,25 +218,25 @@ class Batch:
 
         Raises what there is to do about a refused batch, which is not written.
         """
-        connection, java, rows = self.connection, self.tablets.java, batch.rows
-        if not connection.job.kind.is_stateful:
+        context, java, rows = self.context, self.tablets.java, batch.rows
+        if not context.job.kind.is_stateful:
             rows = self._tasks.gathered(rows, batch.plan, batch.ends)
         if self.outputs.are_streamed and self.refused is None:
             # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
             frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
-            return write_streamed(frame, batch.plan, connection, java, batch.number)
+            return write_streamed(frame, batch.plan, context, java, batch.number)
         with self.outputs.finished(rows) as finished:
             if self.outputs.are_computed_first:
                 self._left_out(batch, verifying.result().planned)
             frames = self.outputs.of(finished)
             if self.refused is not None:
-                if connection.job.reject:
+                if context.job.reject:
                     rejected = self.again.rejected_rows(batch.rows, batch.plan)
                     frames = {**frames, REJECTED: rejected}
-                raise explained(connection, self.refused, frames)
+                raise explained(context, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
-            static = self.static_tables.write(connection, frames, batch.number)
-            return write_outputs(frames, connection, java, batch.number) | static
+            static = self.static_tables.write(context, frames, batch.number)
+            return write_outputs(frames, context, java, batch.number) | static
 
     # -- 3. audit
 
@@ -245,12 +245,12 @@ class Batch:
 
         Returns which it leaves out; those that REJECT keeps out are written then.
         """
-        connection, planned = self.connection, verified.planned
+        context, planned = self.context, verified.planned
         metrics = metrics_of(batch.plan)
         for path in self.uncounted:
             metrics.pop(observed_name(path), None)
         try:
-            audit(connection.client, batch.name, planned, metrics)
+            audit(context.client, batch.name, planned, metrics)
         except RestartableError:
             self._verify_queues(batch, verified)  # it says more than rows that are missing
             raise
@@ -263,13 +263,13 @@ class Batch:
         return self._verified_few(replace(found, rejected=again), planned)
 
     def _verify_queues(self, batch: MicroBatch, verified: Verified) -> Mapping[str, Layout]:
-        connection, head, planned = self.connection, verified.head, verified.planned
-        columns = connection.job.queue_columns
-        return verify_queues(connection.client, batch.name, head, planned, columns)
+        context, head, planned = self.context, verified.head, verified.planned
+        columns = context.job.queue_columns
+        return verify_queues(context.client, batch.name, head, planned, columns)
 
     def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
         """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
-        job = self.connection.job
+        job = self.context.job
         late = self._late_of(batch) if job.kind.is_stateful else LateRows()
         counts = rejected(dict(observed(batch.plan)), job)
         found = LeftOut(counts, late.count, late.watermark, late.newest)
@@ -285,8 +285,8 @@ class Batch:
 
     def _verified_few(self, found: LeftOut, planned: Ranges) -> LeftOut:
         read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
-        connection = self.connection
-        verify_limit(found, read, connection.settings.reject_limit, connection.job)
+        context = self.context
+        verify_limit(found, read, context.settings.reject_limit, context.job)
         return found
 
     # -- 4. record
@@ -295,7 +295,7 @@ class Batch:
         self, batch: MicroBatch, verified: Verified, written: Mapping[str, int], found: LeftOut
     ) -> None:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
-        job, path, number = self.connection.job, self.connection.settings.ledger, batch.number
+        job, path, number = self.context.job, self.context.settings.ledger, batch.number
         written = {**dict.fromkeys(job.outputs, 0), **written}
         if found.rejected:
             written[REJECTED] = sum(found.rejected.values())
@@ -314,7 +314,7 @@ class Batch:
             write_head(batch.transaction, path, after, done)
             self.handed = batch.name, written
         else:
-            consumer = self.connection.settings.consumer
+            consumer = self.context.settings.consumer
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
             close_batch(self.tablets, verify, consumer, path, after, done)
@@ -325,7 +325,7 @@ class Batch:
 
         Raises JobError when the guarantee needs one that is missing.
         """
-        if not self.connection.guarantee.in_transaction:
+        if not self.context.guarantee.in_transaction:
             return None
         found = opened_transaction(self.tablets.java)
         if found is None:
@@ -337,14 +337,14 @@ class Batch:
 
 
 def verify_head(
-    connection: Connection, select: Select, mine: Epoch, cluster: str, number: int
+    context: JobContext, select: Select, mine: Epoch, cluster: str, number: int
 ) -> Head:
     """Return the head, if this batch is the next one after it.
 
     Raises SupersededError for a foreign epoch, RestartableError for another batch, or for a
     consumer that something else has moved.
     """
-    settings = connection.settings
+    settings = context.settings
     head = verify_epoch(read_head(settings.ledger, select), mine)
     name = batch_name(mine.number, number)
     if (head.folder, head.batch) != (mine.number, number - 1):
@@ -352,7 +352,7 @@ def verify_head(
             f"batch {name} does not follow {ledger_rows.last_name(head)}, where the ledger is"
         )
     # Elsewhere an older driver may move it at any time: what a batch reads is verified then.
-    if connection.guarantee.in_transaction:
+    if context.guarantee.in_transaction:
         found = positions.consumed(select, cluster, settings.consumer)
         for path in head.queues:
             ends = head.ends[path]

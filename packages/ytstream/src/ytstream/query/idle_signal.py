@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.offsets import waiting
 from ..recovery.epoch import Epoch
@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 2.0
 class FirstLook:
     """Looks until a process has said so once, or has finished a batch."""
 
-    connection: Connection
+    context: JobContext
     is_over: bool = False
     _next: float = field(default_factory=time.monotonic)
 
@@ -32,7 +32,7 @@ class FirstLook:
         if self.is_over or now < self._next or not _has_looked(query):
             return
         self._next = now + _PAUSE_SECONDS
-        client, settings = self.connection.client, self.connection.settings
+        client, settings = self.context.client, self.context.settings
         with suppress(YtError, OSError):  # the next look
             head = positions.read_head(settings.ledger, client.select_rows)
             queues = positions.queues(client, settings, cluster_name(client))

@@ -13,7 +13,7 @@ from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
 from ..errors import JobError
-from ..job import PROCESSINGS, Connection
+from ..job import PROCESSINGS, JobContext
 from ..outputs import required_columns
 from ..outputs.audit import uncounted
 from ..outputs.output_frames import Frames, Outputs, unproven, verify_columns
@@ -39,23 +39,21 @@ class Flow:
     arrived: DataFrame
 
 
-def flow_of(
-    spark: SparkSession, connection: Connection, reference: DataFrame | None = None
-) -> Flow:
+def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | None = None) -> Flow:
     """Return what to stream; nothing runs yet. Raises JobError for rows that must not be.
 
     transform() and outputs() are called here, to look at their plans; outputs() is called again in
     each micro-batch. The rows that REJECT keeps out are counted, and read again: see writer.py.
     """
-    verify_sink(spark, connection)
-    job, guarantee, settings = connection.job, connection.guarantee, connection.settings
-    outputs = Outputs(connection, reference)
-    arrived = events(spark, connection)
+    verify_sink(spark, context)
+    job, guarantee, settings = context.job, context.guarantee, context.settings
+    outputs = Outputs(context, reference)
+    arrived = events(spark, context)
     if job.reject:
-        arrived = tagging.tagged(arrived, connection)
+        arrived = tagging.tagged(arrived, context)
         guarantee.admit(arrived, settings)
     rows = outputs.transformed(tagging.passed(arrived) if job.reject else arrived)
-    _verify_plan(rows, connection)
+    _verify_plan(rows, context)
     guarantee.admit(rows, settings)
     if job.split is None:
         frames: Frames = {"output": rows}
@@ -66,12 +64,12 @@ def flow_of(
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
-    return Flow(rows, replace(outputs, unproven=unproven(connection, frames)), arrived)
+    return Flow(rows, replace(outputs, unproven=unproven(context, frames)), arrived)
 
 
-def _verify_plan(rows: DataFrame, connection: Connection) -> None:
+def _verify_plan(rows: DataFrame, context: JobContext) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
-    job = connection.job
+    job = context.job
     operator = stateful_operator(rows)
     if operator is not None and not job.kind.is_stateful:
         stateful = ", ".join(name for name, kind in PROCESSINGS.items() if kind.is_stateful)
@@ -90,7 +88,7 @@ def _verify_plan(rows: DataFrame, connection: Connection) -> None:
                 "checked_state`",
             )
     read = sources(analysed(rows))
-    if {queue for queue, _ in read} != {*connection.settings.queues}:
+    if {queue for queue, _ in read} != {*context.settings.queues}:
         raise JobError(
             "transform() has to read the rows that it is given, and no other stream",
             "name each queue in `queues` of the configuration: the ledger covers their rows alone",
@@ -105,7 +103,7 @@ def _verify_plan(rows: DataFrame, connection: Connection) -> None:
 
 def start(
     flow: Flow,
-    connection: Connection,
+    context: JobContext,
     tablets: Tablets,
     epoch: Epoch,
     refused: Overflow | None = None,
@@ -114,27 +112,27 @@ def start(
 
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
-    settings = connection.settings
+    settings = context.settings
     # Batches run in a thread of Spark's, and a client keeps its transaction for all threads.
-    own = replace(connection, client=connect(settings))
+    own = replace(context, client=connect(settings))
     static_tables = StaticTables(epoch)
     static_tables.settle(own.client, settings)
-    is_stateful = connection.job.kind.is_stateful
+    is_stateful = context.job.kind.is_stateful
     disk = None if is_stateful else made_folder()
     # Spark wants the function before there is a query.
     started: Future[StreamingQuery] = Future()
     once = uncounted(flow.rows, settings.queues)
     batch = Batch(own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused)
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
-    values = {**connection.values, "checkpoint_uri": folder}
+    values = {**context.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
     rows = flow.rows
     if flow.outputs.are_streamed:
-        rows = required_columns.verified(rows, "output", connection.job.output_columns["output"])
-        rows = connection.guarantee.fenced(observed_writes(rows, "output"))
+        rows = required_columns.verified(rows, "output", context.job.output_columns["output"])
+        rows = context.guarantee.fenced(observed_writes(rows, "output"))
     writer = (
         rows.writeStream.foreachBatch(batch)
-        .outputMode(connection.job.kind.output_mode)
+        .outputMode(context.job.kind.output_mode)
         .options(**spark_conf.filled(iter(spark_conf.WRITER[is_stateful]), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")
     )

@@ -29,7 +29,7 @@ from ..errors import (
     SupersededError,
     UnmountedError,
 )
-from ..job import Connection, Job
+from ..job import Job, JobContext
 from ..ledger.offsets import Queue
 from ..ledger.positions import read_head
 from ..log import RUNNING, Said, say, warn
@@ -56,38 +56,38 @@ STOPPED = "stopped; the next start continues from here"
 STOPPED_IN_A_BATCH = "stopped in a batch that hung; the next start runs it again"
 
 
-def run(connection: Connection, session: ExitStack) -> None:
+def run(context: JobContext, session: ExitStack) -> None:
     """Stream until stopped; ``session`` closes Spark at its end.
 
     Raises JobError for a refusal, or when the query failed too often.
     """
     stop = threading.Event()
     _stop_on_signals(stop)
-    with explained(connection.settings):
-        connection = job_objects.sized(connection)
-        start.preview(connection)  # what it would refuse after Spark's start
+    with explained(context.settings):
+        context = job_objects.sized(context)
+        start.preview(context)  # what it would refuse after Spark's start
     say(STARTING)
-    spark = open_session(connection)
+    spark = open_session(context)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    say(own.line(spark, connection.settings))
-    runner = QueryRunner(connection, spark, Tablets(jvm_of(spark), connection.settings), stop)
+    say(own.line(spark, context.settings))
+    runner = QueryRunner(context, spark, Tablets(jvm_of(spark), context.settings), stop)
     session.callback(close, spark, runner.tablets.beside)
     how = STOPPED
     try:
-        how = supervise(connection.job, runner, stop)
+        how = supervise(context.job, runner, stop)
         say(how)
     except BaseException as error:
         how = f"{FAILED_PREFIX}{(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
-        tell_end(connection, runner.epoch, how)
+        tell_end(context, runner.epoch, how)
 
 
 @dataclass
 class QueryRunner:
     """Runs one query after the other in one session of Spark."""
 
-    connection: Connection
+    context: JobContext
     spark: SparkSession
     tablets: Tablets
     stop: threading.Event
@@ -120,7 +120,7 @@ class QueryRunner:
         """
         self.has_progressed = self.is_idle = False
         try:
-            with explained(self.connection.settings), explained_spark():
+            with explained(self.context.settings), explained_spark():
                 self._start()
         except (JobError, RestartableError) as error:
             is_away = isinstance(error, OutageError) and not isinstance(error, UnmountedError)
@@ -136,27 +136,27 @@ class QueryRunner:
         """
         if self.impatient is None:
             return
-        verify_mounted(self.impatient, self.connection.settings)
+        verify_mounted(self.impatient, self.context.settings)
         with suppress(YtError, OSError):
-            connection = replace(self.connection, client=self.impatient)
-            job_objects.require(connection, "the job cannot continue")
+            context = replace(self.context, client=self.impatient)
+            job_objects.require(context, "the job cannot continue")
 
     def _start(self) -> None:
-        settings = self.connection.settings
+        settings = self.context.settings
         self.impatient = connect(settings, patient=False)
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Save the epoch now: a later start in this process must raise it from here.
         connector = own.line(self.spark, settings)
-        self.epoch = start.claim(self.connection, self.tablets, self.epoch, connector)
-        begun = start.start(self.connection, self.tablets, self.epoch)
+        self.epoch = start.claim(self.context, self.tablets, self.epoch, connector)
+        begun = start.start(self.context, self.tablets, self.epoch)
         self.queues = begun.queues
         for note in begun.notes:
             say(f"recovery: {note}")
         for note in begun.warnings:
             warn(f"recovery: {note}")
         refused, self.refused = self.refused, None
-        flow = pipeline.flow_of(self.spark, self.connection, self.read_reference())
-        query, batch = pipeline.start(flow, self.connection, self.tablets, self.epoch, refused)
+        flow = pipeline.flow_of(self.spark, self.context, self.read_reference())
+        query, batch = pipeline.start(flow, self.context, self.tablets, self.epoch, refused)
         try:
             self._follow(query, batch)
         finally:
@@ -167,8 +167,8 @@ class QueryRunner:
     def is_stop_asked(self) -> bool:
         """Return whether `stop` asks this process to end; False while the cluster is away."""
         try:
-            client = self.impatient or self.connection.client
-            head = read_head(self.connection.settings.ledger, client.select_rows)
+            client = self.impatient or self.context.client
+            head = read_head(self.context.settings.ledger, client.select_rows)
         except (YtError, OSError):
             return False
         return head is not None and 0 < head.stopped == self.epoch.number
@@ -180,7 +180,7 @@ class QueryRunner:
         """
         former = self.reference
         try:
-            self.reference = read_reference(self.spark, self.connection)
+            self.reference = read_reference(self.spark, self.context)
             if former is not None:
                 former.unpersist()
         except (YtError, OSError, JobError) as error:
@@ -191,12 +191,12 @@ class QueryRunner:
 
     def _follow(self, query: StreamingQuery, batch: Batch) -> None:
         """Look at the query until it has to stop, and let its micro-batch finish then."""
-        settings, job = self.connection.settings, self.connection.job
+        settings, job = self.context.settings, self.context.job
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         # Try once: this loop has to notice signals and the end of the query, too.
-        client = self.impatient or self.connection.client
-        impatient = replace(self.connection, client=client)
+        client = self.impatient or self.context.client
+        impatient = replace(self.context, client=client)
         tasks = partial(finished_tasks, self.spark)
         watch = Watch(impatient, self.epoch, query, tasks, self.queues)
         monitor = Monitor(
@@ -252,7 +252,7 @@ class QueryRunner:
                 query.awaitTermination()
         except StreamingQueryException as error:
             if found := overflow_of(str(error), *batch.handed):
-                self.refused = judged(self.connection, found)
+                self.refused = judged(self.context, found)
             raise
 
 
@@ -308,10 +308,10 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
     return STOPPED
 
 
-def wait_mounted(connection: Connection) -> None:
+def wait_mounted(context: JobContext) -> None:
     """Wait until every table of the job is mounted, and say for what."""
     outage = Outage(time.monotonic())
-    while lines := closed(connection.client, connection.settings):
+    while lines := closed(context.client, context.settings):
         outage.tell("; ".join(lines), time.monotonic())
         time.sleep(LOOK_SECONDS)
 
@@ -334,13 +334,13 @@ def _pause(
         stop.wait(min(left, LOOK_SECONDS))
 
 
-def read_reference(spark: SparkSession, connection: Connection) -> DataFrame | None:
+def read_reference(spark: SparkSession, context: JobContext) -> DataFrame | None:
     """Return the reference table as it is now; None for a job without one."""
-    job, path = connection.job, connection.settings.reference
+    job, path = context.job, context.settings.reference
     if path is None:
         return None
     return reference_table.read(
-        spark, connection.client, path, job.reference_columns, job.reference_rows
+        spark, context.client, path, job.reference_columns, job.reference_rows
     )
 
 

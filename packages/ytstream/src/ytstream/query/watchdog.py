@@ -16,7 +16,7 @@ from yt.common import YtError
 from ..cluster.client import cluster_name, first_line
 from ..cluster.mounting import closed
 from ..errors import RestartableError, StalledError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue, ahead, behind, waiting
@@ -42,7 +42,7 @@ _MISSING = 500
 class Watch:
     """Remembers what it saw of one query, and what it has said."""
 
-    connection: Connection
+    context: JobContext
     epoch: Epoch
     query: StreamingQuery
     #: Returns another value whenever a task of a batch has finished (finished_tasks).
@@ -71,7 +71,7 @@ class Watch:
         if now < self._next:
             return
         self._next = now + LOOK_SECONDS
-        client, settings = self.connection.client, self.connection.settings
+        client, settings = self.context.client, self.context.settings
         try:
             # The head first: a batch that commits in between moves the consumer on.
             head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
@@ -94,7 +94,7 @@ class Watch:
     @cached_property
     def cluster(self) -> str:
         """The cluster's name, asked once."""
-        return cluster_name(self.connection.client)
+        return cluster_name(self.context.client)
 
     def _verify(self, queues: tuple[Queue, ...], head: Head) -> None:
         """Compare ids and consumer with the head, which moves first.
@@ -109,7 +109,7 @@ class Watch:
                 raise RestartableError(f"queue {queue.path} was dropped and recreated")
             if positions.is_moved(head, queue):
                 raise RestartableError(f"queue {queue.path} was resharded")
-        is_exact = self.connection.guarantee.in_transaction
+        is_exact = self.context.guarantee.in_transaction
         if not is_exact:
             self._put_back(queues, head)
         moved = [
@@ -120,7 +120,7 @@ class Watch:
         ]
         if not moved:
             return
-        again = read_head(self.connection.settings.ledger, self.connection.client.select_rows)
+        again = read_head(self.context.settings.ledger, self.context.client.select_rows)
         if again == head:
             raise RestartableError(
                 f"the consumer is not where the ledger is on {', '.join(moved)}: something else "
@@ -129,7 +129,7 @@ class Watch:
 
     def _put_back(self, queues: tuple[Queue, ...], head: Head) -> None:
         """Move a consumer that is behind the head there, unless anything moves it meanwhile."""
-        client, consumer = self.connection.client, self.connection.settings.consumer
+        client, consumer = self.context.client, self.context.settings.consumer
         for queue in queues:
             ends = head.ends.get(queue.path, {})
             for partition in behind(queue, ends):
@@ -153,7 +153,7 @@ class Watch:
             self._done, self._since = done, None if done is None else now
             return []
         self._since = self._since if self._since is not None else now
-        settings, seconds = self.connection.settings, now - self._since
+        settings, seconds = self.context.settings, now - self._since
         # Until the next trigger, rows have to wait.
         limit = settings.stall_seconds + settings.trigger_seconds
         doing = f"Spark: {message}"

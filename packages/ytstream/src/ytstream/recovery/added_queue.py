@@ -8,7 +8,7 @@ rows may be left out.
 from collections.abc import Sequence
 
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue, Rows
 from ..settings.job_settings import late_rows_of
@@ -16,14 +16,14 @@ from . import checkpoint_dir, rewind_consequences, spark_logs
 
 
 def verify_late_rows(
-    connection: Connection, queues: Sequence[Queue], head: Head, rows: Rows
+    context: JobContext, queues: Sequence[Queue], head: Head, rows: Rows
 ) -> list[str]:
     """Return what to tell of the queues that join a state.
 
     Raises JobError for one with rows that may be late, unless the configuration accepts it.
     """
-    settings = connection.settings
-    if not connection.job.kind.is_stateful or head.batch < 0 or head.folder is None:
+    settings = context.settings
+    if not context.job.kind.is_stateful or head.batch < 0 or head.folder is None:
         return []
     waiting = {
         queue.path: sum(max(0, end - begins.get(p, 0)) for p, end in enumerate(queue.upper))
@@ -33,7 +33,7 @@ def verify_late_rows(
     if not any(waiting.values()):
         return []
     path = checkpoint_dir.path_of(settings, head.folder)
-    watermark = spark_logs.watermark(connection.client, path, head.batch)
+    watermark = spark_logs.watermark(context.client, path, head.batch)
     if not watermark:  # a state without event time, or no row with one yet
         return []
     at = spark_logs.named(watermark)
@@ -46,12 +46,12 @@ def verify_late_rows(
         if count and late_rows_of(queue) not in settings.accept:
             # One that was read before continues where it was: see before_start.
             is_new = queue not in head.ids and queue not in read
-            raise JobError(told, "\n     ".join(_ways(connection, queue, count, is_new=is_new)))
+            raise JobError(told, "\n     ".join(_ways(context, queue, count, is_new=is_new)))
         notes += [told] if count else []
     return notes
 
 
-def _ways(connection: Connection, queue: str, count: int, *, is_new: bool) -> list[str]:
+def _ways(context: JobContext, queue: str, count: int, *, is_new: bool) -> list[str]:
     """Return what the owner of the job may do, and what each of it keeps and drops."""
     ways = [
         f'to read what is not late: accept = ["{late_rows_of(queue)}"] in the configuration, and '
@@ -63,7 +63,7 @@ def _ways(connection: Connection, queue: str, count: int, *, is_new: bool) -> li
             'to begin with its next rows: start_from = "latest" in the configuration, and start; '
             f"the state is kept, and these {count} rows are not read"
         )
-    again = "; ".join(rewind_consequences.written_again(connection))
+    again = "; ".join(rewind_consequences.written_again(context))
     ways.append(
         "to count all rows: `rewind earliest`, and start; the state is dropped, and the rows of "
         "all queues that are left are read again" + (f": {again}" if again else "")

@@ -16,7 +16,7 @@ from yt.common import YtError
 
 from ..cluster.client import Client
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
@@ -58,22 +58,22 @@ class Teller:
     #: What was true stays true: a row that waits may be older than the margin had to assume.
     _told: dict[str, datetime] = field(default_factory=dict)
 
-    def tell(self, connection: Connection, now: float) -> None:
+    def tell(self, context: JobContext, now: float) -> None:
         """Write the attributes, if the last time was long enough ago."""
         if now < self._next:
             return
         self._next = now + PERIOD_SECONDS
         with suppress(YtError, OSError, JobError):  # a reader waits; the job does not
-            found = read(connection)
+            found = read(context)
             for path in found.outputs.values():
                 if path not in self._told or self._told[path] < found.time:
-                    connection.client.set(f"{path}/@{found.name}", found.text)
+                    context.client.set(f"{path}/@{found.name}", found.text)
                     self._told[path] = found.time
 
 
-def read(connection: Connection) -> Until:
+def read(context: JobContext) -> Until:
     """Return what holds now. Raises JobError where nothing can be said."""
-    client, settings, job = connection.client, connection.settings, connection.job
+    client, settings, job = context.client, context.settings, context.job
     # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
     latest = _second(int(client.generate_timestamp()))
     paths = () if job.kind.is_stateful else settings.queues
@@ -81,10 +81,10 @@ def read(connection: Connection) -> Until:
     head = positions.read_head(settings.ledger, client.select_rows)
     if head is None or head.folder is None:
         raise JobError("the job has never run", "start it; `status` shows where it is")
-    late = _unpublished(connection, head)
+    late = _unpublished(context, head)
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
     if job.kind.is_stateful:
-        return Until(WATERMARK, _watermark(connection, head), outputs)
+        return Until(WATERMARK, _watermark(context, head), outputs)
     times = [time for queue in queues for time in _waiting(client, queue, head)]
     return Until(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
 
@@ -141,12 +141,12 @@ def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
     return [_second(timestamp) for timestamp in found.values()]
 
 
-def _watermark(connection: Connection, head: Head) -> datetime:
+def _watermark(context: JobContext, head: Head) -> datetime:
     """Return the watermark under which the last batch that happened ran."""
     batch, milliseconds = head.batch, 0
     if batch >= 0 and head.folder is not None:
-        folder = path_of(connection.settings, head.folder)
-        metadata = spark_logs.planned(connection.client, folder, batch).metadata
+        folder = path_of(context.settings, head.folder)
+        metadata = spark_logs.planned(context.client, folder, batch).metadata
         milliseconds = int(metadata.get("batchWatermarkMs", 0))
     if milliseconds <= 0:
         raise JobError(
@@ -155,12 +155,12 @@ def _watermark(connection: Connection, head: Head) -> datetime:
     return spark_logs.moment(milliseconds)
 
 
-def _unpublished(connection: Connection, head: Head) -> set[str]:
+def _unpublished(context: JobContext, head: Head) -> set[str]:
     """Return the static outputs that lack a table of a batch that has happened."""
-    if not connection.job.static:
+    if not context.job.static:
         return set()
     last = head.folder or 0, head.batch
-    tables = staging.written(connection.client, connection.settings)
+    tables = staging.written(context.client, context.settings)
     return {table.output for table in tables if (table.epoch, table.batch) <= last}
 
 

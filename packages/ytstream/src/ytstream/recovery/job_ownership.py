@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot
 from . import output_ownership
@@ -13,26 +13,26 @@ from . import output_ownership
 _ANEW = "configure a new consumer, checkpoint, ledger and [outputs]"
 
 
-def marker_of(connection: Connection) -> dict[str, Any]:
+def marker_of(context: JobContext) -> dict[str, Any]:
     """Return what the head of this job's ledger says of the job."""
-    job = connection.job
+    job = context.job
     columns = [c for listed in (job.queue_columns, *job.output_columns.values()) for c in listed]
     described = [f"{column.name} {column.type} {column.required}" for column in columns]
     return {
         "job": job.name,
-        "guarantee": connection.guarantee.name,
+        "guarantee": context.guarantee.name,
         "processing": job.processing,
-        "outputs": dict(connection.settings.outputs),
+        "outputs": dict(context.settings.outputs),
         "schema": sha256("\n".join(described).encode()).hexdigest(),
     }
 
 
-def verify_owner(connection: Connection, found: Snapshot) -> None:
+def verify_owner(context: JobContext, found: Snapshot) -> None:
     """Raise JobError when another job reads by this consumer, or has its state in this folder.
 
     A start removes the checkpoint folders of former epochs: those of another job would be lost.
     """
-    settings, job = connection.settings, connection.job.name
+    settings, job = context.settings, context.job.name
     foreign = {
         name: f"the {name} {path} belongs to the job {owner!r} with the ledger {ledger}"
         for name, path, marker in (
@@ -51,19 +51,19 @@ def verify_owner(connection: Connection, found: Snapshot) -> None:
         )
 
 
-def verify_ledger(connection: Connection, found: Snapshot) -> None:
+def verify_ledger(context: JobContext, found: Snapshot) -> None:
     """Raise JobError when the job has run and its ledger has no head."""
-    verify_age(connection, found)
-    settings = connection.settings
+    verify_age(context, found)
+    settings = context.settings
     said = f"the ledger {settings.ledger} has no head row, though the job has run"
-    if is_nowhere(connection, found):
+    if is_nowhere(context, found):
         raise JobError(
             f"{said}; the consumer {settings.consumer} was recreated and does not know where",
             "restore both; or use `rewind`, which writes a new head, with an empty state: "
             "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
             "that you name",
         )
-    if is_lost(connection, found):
+    if is_lost(context, found):
         raise JobError(
             said,
             "restore the table; or use `rewind rows`, which writes a new head where the consumer "
@@ -71,9 +71,9 @@ def verify_ledger(connection: Connection, found: Snapshot) -> None:
         )
 
 
-def verify_age(connection: Connection, found: Snapshot) -> None:
+def verify_age(context: JobContext, found: Snapshot) -> None:
     """Raise JobError for a job that ran before 1.0.0: the first versions kept no ledger."""
-    settings = connection.settings
+    settings = context.settings
     own = {settings.consumer: found.consumer_marker, settings.checkpoint: found.checkpoint_marker}
     for path, marker in own.items():
         if marker is not None and "ledger" not in marker:
@@ -84,34 +84,32 @@ def verify_age(connection: Connection, found: Snapshot) -> None:
             )
 
 
-def is_lost(connection: Connection, found: Snapshot) -> bool:
+def is_lost(context: JobContext, found: Snapshot) -> bool:
     """Return whether the job has run, and its ledger has no head."""
-    return found.begun is None and (
-        found.consumer_marker is not None or is_nowhere(connection, found)
-    )
+    return found.begun is None and (found.consumer_marker is not None or is_nowhere(context, found))
 
 
-def is_nowhere(connection: Connection, found: Snapshot) -> bool:
+def is_nowhere(context: JobContext, found: Snapshot) -> bool:
     """Return whether the job has run, and neither ledger nor consumer knows where it is."""
     if found.begun is not None or found.consumer_marker is not None:
         return False
-    is_marked = any(output_ownership.is_ours(connection, mark) for mark in found.outputs.values())
+    is_marked = any(output_ownership.is_ours(context, mark) for mark in found.outputs.values())
     return is_marked or found.checkpoint_marker is not None
 
 
-def mark(connection: Connection, found: Snapshot) -> None:
+def mark(context: JobContext, found: Snapshot) -> None:
     """Write the marks of consumer, checkpoint and outputs where they are missing or outdated."""
-    settings = connection.settings
-    mine = {"job": connection.job.name, "ledger": settings.ledger}
+    settings = context.settings
+    mine = {"job": context.job.name, "ledger": settings.ledger}
     for path in (settings.consumer, settings.checkpoint):
-        if connection.client.get_attribute(path, MARKER, None) != mine:
-            connection.client.set(f"{path}/@{MARKER}", mine)
-    output_ownership.write(connection, found)
+        if context.client.get_attribute(path, MARKER, None) != mine:
+            context.client.set(f"{path}/@{MARKER}", mine)
+    output_ownership.write(context, found)
 
 
-def verify_job(connection: Connection, head: Head) -> None:
+def verify_job(context: JobContext, head: Head) -> None:
     """Raise JobError when the ledger is another job's."""
-    mine, marker, path = marker_of(connection), head.marker, connection.settings.ledger
+    mine, marker, path = marker_of(context), head.marker, context.settings.ledger
     for key in ("job", "processing"):
         if marker.get(key) != mine[key]:
             raise JobError(
@@ -121,19 +119,19 @@ def verify_job(connection: Connection, head: Head) -> None:
             )
 
 
-def verify_declaration(connection: Connection, head: Head) -> None:
+def verify_declaration(context: JobContext, head: Head) -> None:
     """Raise JobError for a changed guarantee, other outputs or fewer queues: see `migrate`."""
-    mine, path = marker_of(connection), connection.settings.ledger
+    mine, path = marker_of(context), context.settings.ledger
     for key, name in (("guarantee", "guarantee"), ("outputs", "[outputs]")):
         if (was := head.marker.get(key)) != mine[key]:
             raise JobError(
                 f"the job's {name} was {_shown(was)} and is {_shown(mine[key])} now, by its ledger "
                 f"{path}",
                 "stop the job, run `migrate`, and start it again: "
-                + _after_that(connection, head, key)
+                + _after_that(context, head, key)
                 + "\n     or go back to the former one: nothing has changed yet",
             )
-    if gone := sorted({*head.queues} - {*connection.settings.queues}):
+    if gone := sorted({*head.queues} - {*context.settings.queues}):
         raise JobError(
             f"the job has read {', '.join(gone)}, which the configuration does not name any more",
             "put it back, or run `migrate`, which leaves its further rows unread until it is back",
@@ -148,23 +146,23 @@ _AFTER_A_CRASH = {
 }
 
 
-def _after_that(connection: Connection, head: Head, key: str) -> str:
+def _after_that(context: JobContext, head: Head, key: str) -> str:
     """Return what `migrate` keeps and what is different after it."""
     kept = "it continues with its next row"
-    if connection.job.kind.is_stateful:
+    if context.job.kind.is_stateful:
         kept += ", its state is kept"
     if key == "outputs":
         return (
             f"{kept}, and rows go to the new paths; those written before stay where they are, "
             "nothing is copied"
         )
-    after = _AFTER_A_CRASH[connection.guarantee.name]
+    after = _AFTER_A_CRASH[context.guarantee.name]
     if head.marker.get("guarantee") == "at_least_once":
         after += "; a batch that was cut off before may be written once more, for the last time"
     return f"{kept}, rows written before stay as they are, and from then on {after}"
 
 
-def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
+def verify_queues(context: JobContext, found: Snapshot, head: Head) -> None:
     """Raise JobError for a queue that was dropped and recreated."""
     for queue in found.queues:
         if (was := head.ids.get(queue.path, queue.id)) != queue.id:
@@ -172,7 +170,7 @@ def verify_queues(connection: Connection, found: Snapshot, head: Head) -> None:
                 f"queue {queue.path} was dropped and recreated (object {was} is now {queue.id}): "
                 "its rows are numbered from 0, the ledger's mean nothing",
                 "use `rewind`: `earliest` reads all its rows, `latest` the next ones"
-                + _before_that(output_ownership.replaceable(connection, found)),
+                + _before_that(output_ownership.replaceable(context, found)),
             )
 
 
@@ -187,9 +185,9 @@ def _before_that(outputs: list[str]) -> str:
     )
 
 
-def remarks(connection: Connection, head: Head) -> list[str]:
+def remarks(context: JobContext, head: Head) -> list[str]:
     """Return what to tell of a declaration that has changed harmlessly."""
-    if head.marker.get("schema") == marker_of(connection)["schema"]:
+    if head.marker.get("schema") == marker_of(context)["schema"]:
         return []
     return ["tables.py has changed: rows written before stay as they are"]
 

@@ -14,7 +14,7 @@ from yt.common import YtError
 from ..cluster.client import Client, connect
 from ..cluster.operation import is_own
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..log import warn
 from .epoch import this_process
 from .process_identity import is_dead, this_one
@@ -166,10 +166,10 @@ class InstanceLock:
 
 
 @contextmanager
-def alone(connection: Connection) -> Iterator[None]:
+def alone(context: JobContext) -> Iterator[None]:
     """Hold the lock that keeps other instances out. Raises JobError when one runs."""
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(connect(connection.settings), connection.settings.consumer)
+    lock = InstanceLock(connect(context.settings), context.settings.consumer)
     lock.acquire(warn)
     over = threading.Event()
 

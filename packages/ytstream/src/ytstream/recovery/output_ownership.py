@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import JobError
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot, is_reused
 from ..schema.columns import key_of, rejected_columns
@@ -21,37 +21,37 @@ SHARED = "output:shared"
 _OF_ONE_QUEUE, _OF_SEVERAL = (key_of(rejected_columns(queues)) for queues in (1, 2))
 
 
-def foreign(connection: Connection, name: str, mark: Any) -> tuple[str, str] | None:
+def foreign(context: JobContext, name: str, mark: Any) -> tuple[str, str] | None:
     """Return whose the output is by its mark, and what to do; None if this job may write it."""
-    if mark is None or is_ours(connection, mark) or _is_shared(connection, name):
+    if mark is None or is_ours(context, mark) or _is_shared(context, name):
         return None
     marked = mark if isinstance(mark, Mapping) else {}
     ways = ["name another path in [outputs]"]
-    if marked.get("job") == connection.job.name:
+    if marked.get("job") == context.job.name:
         ways.append("if this is that job: correct `ledger` in the configuration")
-    path = connection.settings.outputs[name]
+    path = context.settings.outputs[name]
     ways.append(f"if that job writes there no more: yt remove {path}/@{MARKER}")
-    if _may_be_shared(connection, name):
+    if _may_be_shared(context, name):
         ways.append(f'if both are to write there: accept = ["{SHARED}"] in the configuration')
     whose = f"belongs to the job {marked.get('job')!r} with the ledger {marked.get('ledger')}"
     return whose, "\n     ".join(ways)
 
 
-def is_ours(connection: Connection, mark: Any) -> bool:
+def is_ours(context: JobContext, mark: Any) -> bool:
     """Return whether the mark is of this job: a ledger is of one job alone."""
-    return isinstance(mark, Mapping) and mark.get("ledger") == connection.settings.ledger
+    return isinstance(mark, Mapping) and mark.get("ledger") == context.settings.ledger
 
 
-def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool = False) -> None:
+def verify_outputs(context: JobContext, found: Snapshot, *, overwrite: bool = False) -> None:
     """Raise JobError for an output of another job.
 
     Unless ``overwrite`` also for one whose rows have positions of other queues than these.
     """
-    for name, path in connection.settings.outputs.items():
-        if problem := foreign(connection, name, found.outputs.get(path)):
+    for name, path in context.settings.outputs.items():
+        if problem := foreign(context, name, found.outputs.get(path)):
             whose, ways = problem
             raise JobError(f"the output {path} {whose}", ways)
-    if overwrite or not (filled := [*_filled(connection, replaceable(connection, found))]):
+    if overwrite or not (filled := [*_filled(context, replaceable(context, found))]):
         return
     raise JobError(
         f"{', '.join(filled)}: rows there are stored under their positions in a queue that was "
@@ -63,44 +63,44 @@ def verify_outputs(connection: Connection, found: Snapshot, *, overwrite: bool =
     )
 
 
-def replaceable(connection: Connection, found: Snapshot) -> list[str]:
+def replaceable(context: JobContext, found: Snapshot) -> list[str]:
     """Return the paths of the outputs whose rows have positions of other queues than these."""
     now, paths = {queue.path: queue.id for queue in found.queues}, []
     head = found.begun or Head()
-    for name, columns in _by_position(connection):
-        was = _queues(connection, found, name)
+    for name, columns in _by_position(context):
+        was = _queues(context, found, name)
         if key_of(columns) == _OF_SEVERAL:
             is_changed = any(was.get(path, id_) != id_ for path, id_ in now.items())
         else:
             is_changed = not {*was.values()} <= {*now.values()}
         if is_changed or any(is_reused(head, queue) for queue in found.queues):
-            paths.append(connection.settings.outputs[name])
+            paths.append(context.settings.outputs[name])
     return paths
 
 
-def write(connection: Connection, found: Snapshot) -> None:
+def write(context: JobContext, found: Snapshot) -> None:
     """Write the marks that are missing or outdated."""
-    settings, by_position = connection.settings, dict(_by_position(connection))
+    settings, by_position = context.settings, dict(_by_position(context))
     now = {queue.path: queue.id for queue in found.queues}
     for name, path in settings.outputs.items():
-        if _is_shared(connection, name):  # the other job may not accept that
+        if _is_shared(context, name):  # the other job may not accept that
             continue
-        mark: dict[str, Any] = {"job": connection.job.name, "ledger": settings.ledger}
+        mark: dict[str, Any] = {"job": context.job.name, "ledger": settings.ledger}
         if name in by_position:
             is_of_several = key_of(by_position[name]) == _OF_SEVERAL
-            former = _queues(connection, found, name) if is_of_several else {}
+            former = _queues(context, found, name) if is_of_several else {}
             mark["queues"] = {**former, **now}
         if found.outputs.get(path) != mark:
-            connection.client.set(f"{path}/@{MARKER}", mark)
+            context.client.set(f"{path}/@{MARKER}", mark)
 
 
-def _queues(connection: Connection, found: Snapshot, name: str) -> Mapping[str, str]:
+def _queues(context: JobContext, found: Snapshot, name: str) -> Mapping[str, str]:
     """Return the queues, path -> object id, whose positions the output's rows may have.
 
     An output has no mark if the first start died before it wrote one, or if it was removed by hand:
     then those of the ledger count.
     """
-    path = connection.settings.outputs[name]
+    path = context.settings.outputs[name]
     mark, head = found.outputs.get(path), found.head or Head()
     queues = mark.get("queues") if isinstance(mark, Mapping) else None
     if isinstance(queues, Mapping):
@@ -108,25 +108,25 @@ def _queues(connection: Connection, found: Snapshot, name: str) -> Mapping[str, 
     return head.ids if head.marker.get("outputs", {}).get(name) == path else {}
 
 
-def _by_position(connection: Connection) -> Iterator[tuple[str, Any]]:
-    job = connection.job
+def _by_position(context: JobContext) -> Iterator[tuple[str, Any]]:
+    job = context.job
     for name, columns in job.output_columns.items():
         if name not in job.static and key_of(columns) in (_OF_ONE_QUEUE, _OF_SEVERAL):
             yield name, columns
 
 
-def _filled(connection: Connection, paths: list[str]) -> Iterator[str]:
+def _filled(context: JobContext, paths: list[str]) -> Iterator[str]:
     """Yield the tables that have a row."""
     for path in paths:
-        if [*connection.client.select_rows(f"tablet_index from [{path}] limit 1")]:
+        if [*context.client.select_rows(f"tablet_index from [{path}] limit 1")]:
             yield path
 
 
-def _is_shared(connection: Connection, name: str) -> bool:
-    return SHARED in connection.settings.accept and _may_be_shared(connection, name)
+def _is_shared(context: JobContext, name: str) -> bool:
+    return SHARED in context.settings.accept and _may_be_shared(context, name)
 
 
-def _may_be_shared(connection: Connection, name: str) -> bool:
+def _may_be_shared(context: JobContext, name: str) -> bool:
     """Return whether rows of several jobs do no harm to each other there."""
-    job = connection.job
+    job = context.job
     return not (name in job.static or name == REJECTED or key_of(job.output_columns[name]))

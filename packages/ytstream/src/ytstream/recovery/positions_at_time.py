@@ -13,7 +13,7 @@ from typing import Any
 from yt.common import YtError
 
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
@@ -42,20 +42,20 @@ def parsed(words: Sequence[str]) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
-def places(connection: Connection, time: datetime) -> tuple[list[str], list[str]]:
+def places(context: JobContext, time: datetime) -> tuple[list[str], list[str]]:
     """Return QUEUE:PARTITION=ROW for each partition, and what there is to say about them.
 
     Raises JobError for a time that is still to come, and for one that nothing knows.
     """
     if time > now():
         raise JobError(f"{time:%Y-%m-%d %H:%M:%S %Z} is still to come", "name a time in the past")
-    found = positions.read(connection.client, connection.settings, repair=True)
+    found = positions.read(context.client, context.settings, repair=True)
     head, utc = found.begun, f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    known = _of_the_ledger(connection, head, time) if head is not None else {}
+    known = _of_the_ledger(context, head, time) if head is not None else {}
     named, said = [], []
     for queue in found.queues:
         then = None if queue.path in found.renumbered else known.get(queue.path)
-        came = _of_the_rows(connection, queue, time, is_needed=then is None) or {}
+        came = _of_the_rows(context, queue, time, is_needed=then is None) or {}
         if then is None:
             rows: Mapping[int, int] = came
             said.append(f"{queue.path}: rows that came at {utc} or later")
@@ -109,10 +109,10 @@ def _beyond(queue: Queue, rows: Mapping[int, int]) -> Iterator[str]:
 
 
 def _of_the_ledger(
-    connection: Connection, head: Head, time: datetime
+    context: JobContext, head: Head, time: datetime
 ) -> Mapping[str, Mapping[int, int]]:
     """Return where the job was at that time, by queue; empty if no batch of then is kept."""
-    client, path = connection.client, connection.settings.ledger
+    client, path = context.client, context.settings.ledger
     last = batch_history.at(client, path, head, time)
     if last is None:
         return {}
@@ -143,7 +143,7 @@ def _of_the_ledger(
 
 
 def _of_the_rows(
-    connection: Connection, queue: Queue, time: datetime, *, is_needed: bool
+    context: JobContext, queue: Queue, time: datetime, *, is_needed: bool
 ) -> dict[int, int] | None:
     """Return the first row of each partition that was written at that time or later.
 
@@ -153,7 +153,7 @@ def _of_the_rows(
     for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
         while lower < upper:  # the row is one of them, or there is none
             step = max(1, (upper - lower) // _ROWS)
-            looked = _times(connection, queue.path, partition, range(lower, upper, step))
+            looked = _times(context, queue.path, partition, range(lower, upper, step))
             if looked is None and not is_needed:
                 return None
             if looked is None:
@@ -171,16 +171,14 @@ def _of_the_rows(
     return found
 
 
-def _times(
-    connection: Connection, path: str, partition: int, rows: range
-) -> dict[int, float] | None:
+def _times(context: JobContext, path: str, partition: int, rows: range) -> dict[int, float] | None:
     """Return when these rows were written; None for a queue that does not say."""
     query = (
         f"[$row_index], [{_TIMESTAMP}] from [{path}] where [$tablet_index] = {partition} "
         f"and [$row_index] in ({', '.join(map(str, rows))})"
     )
     try:
-        found = list(connection.client.select_rows(query))
+        found = list(context.client.select_rows(query))
     except YtError as error:
         if _TIMESTAMP not in str(error):
             raise

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import Queue, Rows
@@ -18,7 +18,7 @@ from .start import StartPlan
 
 
 def rewind(
-    connection: Connection,
+    context: JobContext,
     tablets: Tablets,
     to: str,
     rows: Sequence[str],
@@ -35,25 +35,23 @@ def rewind(
     did, and no row was read meanwhile, since a start is refused too. Raises JobError before any row
     is moved.
     """
-    found = _verified(connection, to, rows, overwrite=overwrite)
-    least = _lost(connection, found)
-    mine = raise_epoch(connection.settings.ledger, tablets, Epoch(), repair=True, least=least)
+    found = _verified(context, to, rows, overwrite=overwrite)
+    least = _lost(context, found)
+    mine = raise_epoch(context.settings.ledger, tablets, Epoch(), repair=True, least=least)
     # An older driver's batch may have committed until then.
-    found = positions.read(connection.client, connection.settings)
+    found = positions.read(context.client, context.settings)
     targets = _targets(found, _stands(found), to, rows)
-    output_ownership.verify_outputs(connection, found, overwrite=overwrite)
+    output_ownership.verify_outputs(context, found, overwrite=overwrite)
     head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
-    start.begin(
-        connection, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved))
-    )
-    return [*_told(moved), *_consequences(connection, found, targets)]
+    start.begin(context, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved)))
+    return [*_told(moved), *_consequences(context, found, targets)]
 
 
 def rehearse_rewind(
-    connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool = False
+    context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool = False
 ) -> list[str]:
     """Return what `rewind` would do now; changes nothing. Raises JobError where it would."""
-    found = _verified(connection, to, rows, overwrite=overwrite)
+    found = _verified(context, to, rows, overwrite=overwrite)
     targets = _targets(found, _stands(found), to, rows)
     moved = _moved(found, targets)
     pairs = [pair for partitions in moved.values() for pair in partitions.values()]
@@ -63,19 +61,19 @@ def rehearse_rewind(
     return [
         *(_told(moved) if pairs else [stays]),
         f"{counted(again, 'row')} would be read again, {skipped} skipped",
-        *_consequences(connection, found, targets),
+        *_consequences(context, found, targets),
         "nothing was changed",
     ]
 
 
-def _verified(connection: Connection, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
+def _verified(context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
     """Return where everything stands. Raises JobError unless `rewind` may go there."""
-    found = positions.read(connection.client, connection.settings, repair=True)
+    found = positions.read(context.client, context.settings, repair=True)
     if found.begun is not None:
-        job_ownership.verify_job(connection, found.begun)
-    job_ownership.verify_owner(connection, found)
-    output_ownership.verify_outputs(connection, found, overwrite=overwrite)
-    _verify_named(connection, found, to, rows)
+        job_ownership.verify_job(context, found.begun)
+    job_ownership.verify_owner(context, found)
+    output_ownership.verify_outputs(context, found, overwrite=overwrite)
+    _verify_named(context, found, to, rows)
     _targets(found, _stands(found), to, rows)
     return found
 
@@ -97,7 +95,7 @@ def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
     return lines or ["the job was there already; its checkpoint is empty now"]
 
 
-def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> list[str]:
+def _consequences(context: JobContext, found: Snapshot, targets: Rows) -> list[str]:
     """Return what becomes of the state and of the outputs."""
     moved = _moved(found, targets)
     is_back = any(
@@ -106,60 +104,58 @@ def _consequences(connection: Connection, found: Snapshot, targets: Rows) -> lis
         if path not in found.renumbered
         for was, now in rows.values()
     )
-    again = rewind_consequences.written_again(connection) if is_back else []
-    left = _left(found.head or Head(), connection)
-    return [*rewind_consequences.of_state(connection, found, targets), *again, *left]
+    again = rewind_consequences.written_again(context) if is_back else []
+    left = _left(found.head or Head(), context)
+    return [*rewind_consequences.of_state(context, found, targets), *again, *left]
 
 
-def migrate(connection: Connection, tablets: Tablets) -> list[str]:
+def migrate(context: JobContext, tablets: Tablets) -> list[str]:
     """Apply another guarantee, other outputs, fewer queues or the new tablets of a drained queue.
 
     Returns what was done. Raises JobError when anything else has changed.
     """
-    found = positions.read(connection.client, connection.settings)
-    done, is_needed = _needed(connection, found)
+    found = positions.read(context.client, context.settings)
+    done, is_needed = _needed(context, found)
     if not is_needed:
         return done
-    start.decide(connection, found, migrating=True)
-    epoch = raise_epoch(connection.settings.ledger, tablets, Epoch())
-    found = positions.read(connection.client, connection.settings)
-    plan = start.decide(connection, found, migrating=True)
-    start.begin(connection, tablets, epoch, found, plan)
-    done += [*plan.said, *_left(found.head or Head(), connection)]
+    start.decide(context, found, migrating=True)
+    epoch = raise_epoch(context.settings.ledger, tablets, Epoch())
+    found = positions.read(context.client, context.settings)
+    plan = start.decide(context, found, migrating=True)
+    start.begin(context, tablets, epoch, found, plan)
+    done += [*plan.said, *_left(found.head or Head(), context)]
     return [*done, "done: the next start continues where the job was"]
 
 
-def rehearse_migrate(connection: Connection) -> list[str]:
+def rehearse_migrate(context: JobContext) -> list[str]:
     """Return what `migrate` would do now; changes nothing. Raises JobError where it would."""
-    found = positions.read(connection.client, connection.settings)
-    done, is_needed = _needed(connection, found)
+    found = positions.read(context.client, context.settings)
+    done, is_needed = _needed(context, found)
     if is_needed:
-        plan = start.decide(connection, found, migrating=True)
-        done += [*plan.said, *_left(found.head or Head(), connection)]
+        plan = start.decide(context, found, migrating=True)
+        done += [*plan.said, *_left(found.head or Head(), context)]
     return [*done, "nothing was changed"]
 
 
-def _needed(connection: Connection, found: Snapshot) -> tuple[list[str], bool]:
+def _needed(context: JobContext, found: Snapshot) -> tuple[list[str], bool]:
     """Return what has changed since the last start, and whether `migrate` has anything to do."""
-    head, mine = found.begun, job_ownership.marker_of(connection)
+    head, mine = found.begun, job_ownership.marker_of(context)
     if head is None:
-        job_ownership.verify_age(connection, found)
+        job_ownership.verify_age(context, found)
         return ["nothing to do: the job has not started yet"], False
-    if done := _changes(found, head, mine, connection.settings.queues):
+    if done := _changes(found, head, mine, context.settings.queues):
         return done, True
     return [f"nothing to do: the job's guarantee is {mine['guarantee']}"], False
 
 
-def _left(head: Head, connection: Connection) -> list[str]:
+def _left(head: Head, context: JobContext) -> list[str]:
     """Return what to do about outputs that the job has written and writes no more."""
-    was, now = head.marker.get("outputs", {}), {*connection.settings.outputs.values()}
+    was, now = head.marker.get("outputs", {}), {*context.settings.outputs.values()}
     return [
         f"{path} keeps this job's mark: before another job writes there, yt remove {path}/@{MARKER}"
         for path in was.values()
         if path not in now
-        and output_ownership.is_ours(
-            connection, connection.client.get_attribute(path, MARKER, None)
-        )
+        and output_ownership.is_ours(context, context.client.get_attribute(path, MARKER, None))
     ]
 
 
@@ -182,9 +178,9 @@ def _changes(
     return done + [f"{path} is not read any more; back, it continues where it was" for path in gone]
 
 
-def _verify_named(connection: Connection, found: Snapshot, to: str, rows: Sequence[str]) -> None:
+def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[str]) -> None:
     """Raise JobError for partitions that are to stay where nothing knows that they are."""
-    if to != "rows" or not job_ownership.is_nowhere(connection, found):
+    if to != "rows" or not job_ownership.is_nowhere(context, found):
         return
     wanted = [f"{q.path}:{p}" for q in found.queues for p in range(len(q.upper))]
     if missing := [place for place in wanted if place not in {r.rpartition("=")[0] for r in rows}]:
@@ -194,15 +190,15 @@ def _verify_named(connection: Connection, found: Snapshot, to: str, rows: Sequen
         )
 
 
-def _lost(connection: Connection, found: Snapshot) -> Head:
+def _lost(context: JobContext, found: Snapshot) -> Head:
     """Return what a head that is lost was at least: the checkpoint has folders of its epochs.
 
     Names of static tables are made of epochs, so none may come again. And a ledger whose first row
     is not number 1 does not say that a batch before it has not happened.
     """
-    if not job_ownership.is_lost(connection, found):
+    if not job_ownership.is_lost(context, found):
         return Head()
-    folders = spark_logs.numbers(connection.client, connection.settings.checkpoint)
+    folders = spark_logs.numbers(context.client, context.settings.checkpoint)
     return Head(epoch=max(folders, default=0), number=1)
 
 

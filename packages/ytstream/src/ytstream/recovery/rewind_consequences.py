@@ -6,7 +6,7 @@ from contextlib import suppress
 from yt.common import YtError
 
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import ByQueue, Rows
 from ..ledger.positions import Snapshot
@@ -22,14 +22,14 @@ _ROWS = {
 }
 
 
-def of_state(connection: Connection, found: Snapshot, targets: Rows) -> Iterator[str]:
+def of_state(context: JobContext, found: Snapshot, targets: Rows) -> Iterator[str]:
     """Yield how much state is dropped, and from which rows on nothing of it is lost."""
-    job, head = connection.job, found.begun
+    job, head = context.job, found.begun
     if not job.kind.is_stateful or head is None or head.batch < 0 or head.state_rows == 0:
         return
     held = "an unknown number" if head.state_rows is None else str(head.state_rows)
     yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
-    if watermark := _watermark(connection, head):
+    if watermark := _watermark(context, head):
         yield (
             f"its watermark was at {spark_logs.named(watermark)}: it was made of rows with later "
             "event times, and of earlier ones as far as a window, a session or `WITHIN` is long"
@@ -63,13 +63,13 @@ def _made_of(head: Head) -> dict[str, dict[int, int]]:
     }
 
 
-def _watermark(connection: Connection, head: Head) -> int:
+def _watermark(context: JobContext, head: Head) -> int:
     """Return the watermark of the state, 0 if it is not known."""
     if head.folder is None:
         return 0
-    path = checkpoint_dir.path_of(connection.settings, head.folder)
+    path = checkpoint_dir.path_of(context.settings, head.folder)
     with suppress(JobError, YtError):
-        return spark_logs.watermark(connection.client, path, head.batch)
+        return spark_logs.watermark(context.client, path, head.batch)
     return 0
 
 
@@ -82,9 +82,9 @@ def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
     )
 
 
-def written_again(connection: Connection) -> list[str]:
+def written_again(context: JobContext) -> list[str]:
     """Return which outputs may hold rows twice: in a table with a key they are replaced."""
-    job, paths = connection.job, connection.settings.outputs
+    job, paths = context.job, context.settings.outputs
     twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
     if not twice:
         return []

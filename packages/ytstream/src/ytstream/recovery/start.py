@@ -20,7 +20,7 @@ from yt.common import YtError
 from ..cluster.client import Client
 from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import Queue, Rows, ahead, behind
@@ -63,37 +63,37 @@ class StartPlan:
         return *self.notes, *self.warnings
 
 
-def prepare(connection: Connection, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
+def prepare(context: JobContext, tablets: Tablets, mine: Epoch) -> tuple[Epoch, tuple[str, ...]]:
     """Commit a start; return its epoch, and what was done, a line each. See claim() and start()."""
-    mine = claim(connection, tablets, mine)
-    return mine, start(connection, tablets, mine).said
+    mine = claim(context, tablets, mine)
+    return mine, start(context, tablets, mine).said
 
 
-def claim(connection: Connection, tablets: Tablets, mine: Epoch, connector: str = "") -> Epoch:
+def claim(context: JobContext, tablets: Tablets, mine: Epoch, connector: str = "") -> Epoch:
     """Raise the epoch, if a start may follow, and return it.
 
     ``connector`` is what `status` says of the connector.
 
     Raises JobError when only a person can decide; nothing was changed then.
     """
-    decide(connection, positions.read(connection.client, connection.settings))
-    return epoch.raise_epoch(connection.settings.ledger, tablets, mine, connector=connector)
+    decide(context, positions.read(context.client, context.settings))
+    return epoch.raise_epoch(context.settings.ledger, tablets, mine, connector=connector)
 
 
-def start(connection: Connection, tablets: Tablets, mine: Epoch) -> StartPlan:
+def start(context: JobContext, tablets: Tablets, mine: Epoch) -> StartPlan:
     """Commit the start of the epoch ``mine``; return where it begins."""
-    found = positions.read(connection.client, connection.settings)
-    plan = decide(connection, found)
-    begin(connection, tablets, mine, found, plan)
+    found = positions.read(context.client, context.settings)
+    plan = decide(context, found)
+    begin(context, tablets, mine, found, plan)
     return plan
 
 
-def preview(connection: Connection) -> tuple[str, ...]:
+def preview(context: JobContext) -> tuple[str, ...]:
     """Return what prepare() would do now, a line each, and do none of it. Raises as it would."""
-    return decide(connection, positions.read(connection.client, connection.settings)).said
+    return decide(context, positions.read(context.client, context.settings)).said
 
 
-def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) -> StartPlan:
+def decide(context: JobContext, found: Snapshot, *, migrating: bool = False) -> StartPlan:
     """Return where the next batch begins; writes nothing.
 
     ``migrating``: with another guarantee, other outputs, without some queue or behind a reshard.
@@ -101,42 +101,42 @@ def decide(connection: Connection, found: Snapshot, *, migrating: bool = False) 
     queue that is shorter than the job has read or whose rows may come late, and, under
     ``on_data_loss = "fail"``, for rows trimmed before they were read.
     """
-    settings = connection.settings
+    settings = context.settings
     head = found.begun
     if head is None:
-        job_ownership.verify_owner(connection, found)
-        job_ownership.verify_ledger(connection, found)
+        job_ownership.verify_owner(context, found)
+        job_ownership.verify_ledger(context, found)
         plan = _first(settings, found)
     else:
-        job_ownership.verify_job(connection, head)
-        job_ownership.verify_owner(connection, found)
+        job_ownership.verify_job(context, head)
+        job_ownership.verify_owner(context, found)
         if not migrating:
-            job_ownership.verify_declaration(connection, head)
-        job_ownership.verify_queues(connection, found, head)
+            job_ownership.verify_declaration(context, head)
+        job_ownership.verify_queues(context, found, head)
         resharded_queue.verify_layouts(found, head, migrating=migrating)
-        state_check.verify_state(connection, head)
-        plan = _continued(connection, found, head)
-    output_ownership.verify_outputs(connection, found)
+        state_check.verify_state(context, head)
+        plan = _continued(context, found, head)
+    output_ownership.verify_outputs(context, found)
     plan = _after_gaps(settings, found, plan)
-    late = added_queue.verify_late_rows(connection, found.queues, plan.head, plan.rows)
+    late = added_queue.verify_late_rows(context, found.queues, plan.head, plan.rows)
     return replace(plan, warnings=(*plan.warnings, *late), queues=found.queues)
 
 
 def begin(
-    connection: Connection, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
+    context: JobContext, tablets: Tablets, mine: Epoch, found: Snapshot, plan: StartPlan
 ) -> None:
     """Make the folder, then name it in the head and move the consumer, in one transaction.
 
     Raises SupersededError for a foreign epoch, RestartableError when the consumer moves meanwhile.
     """
-    client, settings = connection.client, connection.settings
-    stateful = connection.job.kind.is_stateful
+    client, settings = context.client, context.settings
+    stateful = context.job.kind.is_stateful
     batch = checkpoint_dir.new_folder(
         client, settings, plan.head, mine.number, plan.rows, stateful=stateful
     )
     with tablets.transaction() as transaction:
         head = epoch.verify_epoch(positions.read_head(settings.ledger, transaction.select), mine)
-        after = _begun(connection, found, plan, replace(head, folder=mine.number, batch=batch))
+        after = _begun(context, found, plan, replace(head, folder=mine.number, batch=batch))
         moves = [ledger_rows.move_row(after.epoch, plan.move)] if plan.move else []
         transaction.modify(
             settings.ledger, ledger_rows.COLUMNS, [ledger_rows.head_row(after), *moves]
@@ -146,7 +146,7 @@ def begin(
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
         positions.forget_removed(transaction, settings.consumer, client, found.queues)
-    job_ownership.mark(connection, found)
+    job_ownership.mark(context, found)
     checkpoint_dir.remove_old(client, settings, mine.number, plan.head.folder)
     _remove_old_rows(client, settings.ledger, after)
 
@@ -162,7 +162,7 @@ def _remove_old_rows(client: Client, path: str, head: Head) -> None:
                 client.delete_rows(path, keys)
 
 
-def _begun(connection: Connection, found: Snapshot, plan: StartPlan, head: Head) -> Head:
+def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) -> Head:
     """Return ``head`` where the plan begins.
 
     Queues that the configuration does not name stay in it: the consumer forgets a partition in
@@ -177,14 +177,14 @@ def _begun(connection: Connection, found: Snapshot, plan: StartPlan, head: Head)
         head,
         ends=rows | {path: plan.head.ends.get(path, {}) for path in removed},
         ids=ids | {path: plan.head.ids[path] for path in removed},
-        marker=job_ownership.marker_of(connection),
+        marker=job_ownership.marker_of(context),
         layouts={**plan.head.layouts, **layouts},
         retired={**plan.head.retired, **retired},
         removed=frozenset(removed),
         state_rows=None,
         state_since={},
     )
-    if not connection.job.kind.is_stateful:
+    if not context.job.kind.is_stateful:
         return after
     if head.batch < 0:  # an empty folder
         return replace(after, state_rows=0, state_since=rows)
@@ -212,18 +212,18 @@ def _first(settings: Settings, found: Snapshot) -> StartPlan:
     return StartPlan(rows, replace(head, batch=-1), tuple(notes))
 
 
-def _continued(connection: Connection, found: Snapshot, head: Head) -> StartPlan:
+def _continued(context: JobContext, found: Snapshot, head: Head) -> StartPlan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
-    rows, notes, warnings = [], job_ownership.remarks(connection, head), list[str]()
+    rows, notes, warnings = [], job_ownership.remarks(context, head), list[str]()
     for queue in found.queues:
         if queue.path in found.renumbered:  # and all its rows were read: see resharded
             first = dict(enumerate(queue.upper))
             notes.append(resharded_queue.applied(queue))
         elif queue.path in head.ends:
             first = dict(head.ends[queue.path])
-            warnings += _of_the_consumer(connection.settings, head, queue, first)
+            warnings += _of_the_consumer(context.settings, head, queue, first)
         else:
-            first, note = _first_rows(queue, connection.settings)
+            first, note = _first_rows(queue, context.settings)
             notes += note
         rows.append(first)
     return StartPlan(rows, head, tuple(notes), tuple(warnings))

@@ -5,7 +5,7 @@ error.
 """
 
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger.ledger_rows import Head, last_name
 from . import checkpoint_dir, spark_logs
 
@@ -15,12 +15,12 @@ _REWIND = (
 )
 
 
-def verify_state(connection: Connection, head: Head) -> None:
+def verify_state(context: JobContext, head: Head) -> None:
     """Raise JobError unless the head's folder holds the state after the head's batch."""
-    client, job = connection.client, connection.job
+    client, job = context.client, context.job
     if not job.kind.is_stateful or head.batch < 0 or head.folder is None:
         return
-    path = checkpoint_dir.path_of(connection.settings, head.folder)
+    path = checkpoint_dir.path_of(context.settings, head.folder)
     if not client.exists(f"{path}/offsets/{head.batch}"):
         read = sum(sum(rows.values()) for rows in head.ends.values())
         raise JobError(

@@ -16,7 +16,7 @@ from yt.common import YtError
 from ..cluster import operation
 from ..cluster.operation import Operation
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..ledger import ledger_rows
 from ..ledger.positions import owner_of, read_head
 from .epoch import Epoch
@@ -29,26 +29,26 @@ END_SECONDS = 90.0
 FAILED_PREFIX = "failed: "
 
 
-def stop(connection: Connection, say: Callable[[str], None], seconds: float = math.inf) -> str:
+def stop(context: JobContext, say: Callable[[str], None], seconds: float = math.inf) -> str:
     """Ask the job to stop, wait until it and its operation have ended, and return how.
 
     An operation whose process has not ended after so many ``seconds`` is ended.
     Raises JobError when a job without an operation ends without a word.
     """
-    found = of_job(connection)
+    found = of_job(context)
     if found is None or found.is_final:
-        return _stop_process(connection, say)
+        return _stop_process(context, say)
     try:
-        line = _stop_process(connection, say, time.monotonic() + seconds)
+        line = _stop_process(context, say, time.monotonic() + seconds)
     except JobError as error:
         line = error.message
-    return f"{line}\n{_await_end(connection, found, say)}"
+    return f"{line}\n{_await_end(context, found, say)}"
 
 
-def rehearse(connection: Connection) -> str:
+def rehearse(context: JobContext) -> str:
     """Return whom `stop` would ask; changes nothing."""
-    lock = InstanceLock(connection.client, connection.settings.consumer)
-    found = of_job(connection)
+    lock = InstanceLock(context.client, context.settings.consumer)
+    found = of_job(context)
     lines = [
         f"{owner} would be asked to finish its batch and end" for _, owner, _ in lock.holders()
     ] or ["the job does not run"]
@@ -57,25 +57,25 @@ def rehearse(connection: Connection) -> str:
     return "\n".join([*lines, "nothing was changed"])
 
 
-def of_job(connection: Connection) -> Operation | None:
+def of_job(context: JobContext) -> Operation | None:
     """Return the job's newest operation; None where the cluster runs none."""
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     with suppress(YtError):
         head = read_head(settings.ledger, client.select_rows)
         return operation.of_job(client, settings.alias, settings.ledger, owner_of(head))
     return None
 
 
-def _await_end(connection: Connection, found: Operation, say: Callable[[str], None]) -> str:
+def _await_end(context: JobContext, found: Operation, say: Callable[[str], None]) -> str:
     """Wait until the operation is final; end it when no driver of it is there to do so."""
-    client, end = connection.client, time.monotonic() + END_SECONDS
-    lock = InstanceLock(client, connection.settings.consumer)
+    client, end = context.client, time.monotonic() + END_SECONDS
+    lock = InstanceLock(client, context.settings.consumer)
     said = False
     while True:
         now = operation.get(client, found.id)
         if now is None or now.is_final:
             return f"operation {found.id} is {now.state if now is not None else 'gone'}"
-        ended = _end(connection)
+        ended = _end(context)
         is_over = ended is not None and operation.id_in(ended["state"]["owner"]) == found.id
         if (not is_over and not list(lock.holders())) or time.monotonic() > end:
             return "ended: " + ", ".join(operation.abort(client, now, "`stop` was called"))
@@ -85,18 +85,16 @@ def _await_end(connection: Connection, found: Operation, say: Callable[[str], No
         time.sleep(_POLL_SECONDS)
 
 
-def _stop_process(
-    connection: Connection, say: Callable[[str], None], until: float = math.inf
-) -> str:
+def _stop_process(context: JobContext, say: Callable[[str], None], until: float = math.inf) -> str:
     """Ask the process that holds the lock to stop; return how it ended.
 
     Raises JobError for one that was killed, or that runs on after ``until``.
     """
-    client, settings = connection.client, connection.settings
+    client, settings = context.client, context.settings
     lock = InstanceLock(client, settings.consumer)
     if not list(lock.holders()):
-        return f"the job does not run{_last(connection)}"
-    asked, before = 0, _end(connection)
+        return f"the job does not run{_last(context)}"
+    asked, before = 0, _end(context)
     while True:
         head = read_head(settings.ledger, client.select_rows)
         if head is not None and head.epoch != asked:  # it may have started anew meanwhile
@@ -108,7 +106,7 @@ def _stop_process(
         is_held = bool(list(lock.holders()))
         # An older process may say meanwhile that its epoch is over. A process that never raised an
         # epoch reports 0.
-        if (ended := _end(connection)) and ended != before and ended["epoch"] in (0, asked):
+        if (ended := _end(context)) and ended != before and ended["epoch"] in (0, asked):
             return f"the job has ended: {ended['state']['how']}"
         if not is_held:
             raise JobError(
@@ -116,37 +114,37 @@ def _stop_process(
                 "its log says more; the next start continues from the ledger",
             )
         if time.monotonic() > until:
-            remedy = f"see {connection.make('logs')}"
+            remedy = f"see {context.make('logs')}"
             raise JobError("the job was asked to stop and has not ended", remedy)
         time.sleep(_POLL_SECONDS)
 
 
-def tell_end(connection: Connection, mine: Epoch, how: str) -> None:
+def tell_end(context: JobContext, mine: Epoch, how: str) -> None:
     """Write how this process ends into the ledger; a cluster that is away is not told."""
     with suppress(YtError, OSError):
         row = ledger_rows.end_row(mine.number, mine.owner, how)
-        connection.client.insert_rows(connection.settings.ledger, [row])
+        context.client.insert_rows(context.settings.ledger, [row])
 
 
-def connector_of(connection: Connection, epoch: int) -> str:
+def connector_of(context: JobContext, epoch: int) -> str:
     """Return what the process of that epoch has said of its connector; empty if nothing."""
-    path = connection.settings.ledger
-    rows = list(connection.client.select_rows(ledger_rows.connector_query(path)))
+    path = context.settings.ledger
+    rows = list(context.client.select_rows(ledger_rows.connector_query(path)))
     return str(rows[0]["state"]["said"]) if rows and rows[0]["epoch"] == epoch else ""
 
 
-def _end(connection: Connection) -> Mapping[str, Any] | None:
-    path = connection.settings.ledger
-    rows = list(connection.client.select_rows(ledger_rows.end_query(path)))
+def _end(context: JobContext) -> Mapping[str, Any] | None:
+    path = context.settings.ledger
+    rows = list(context.client.select_rows(ledger_rows.end_query(path)))
     return rows[0] if rows else None
 
 
-def _last(connection: Connection) -> str:
-    ended = _end(connection)
+def _last(context: JobContext) -> str:
+    ended = _end(context)
     return f"; the last time it ended: {ended['state']['how']}" if ended is not None else ""
 
 
-def how_it_ended(connection: Connection, owner: str) -> str | None:
+def how_it_ended(context: JobContext, owner: str) -> str | None:
     """Return how the process ``owner`` has ended; None if it runs, or was killed."""
-    ended = _end(connection)
+    ended = _end(context)
     return str(ended["state"]["how"]) if ended and ended["state"]["owner"] == owner else None

@@ -15,7 +15,7 @@ from ..connector.frames import has_clock_texts
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
 from ..errors import JobError
-from ..job import REJECTED, Connection, Job
+from ..job import REJECTED, Job, JobContext
 from ..outputs import row_json
 from ..spark.source import INNER_POSITION
 from ..spark.spark_errors import cause
@@ -30,20 +30,20 @@ _SIZE = "__ytstream_size"
 _RUNNING_CLOCKS = ("Now", "CurrentTime")
 
 
-def tagged(events: DataFrame, connection: Connection) -> DataFrame:
+def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
     Each reason is counted (``observe``), and the log tells the counts; behind them is what
     by_position.py observes. Spark puts the batch's time in the place of current_timestamp(). Raises
     JobError for a text that is not a condition, or one that may judge one row in two ways.
     """
-    job = connection.job
+    job = context.job
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     is_rejected = F.col(REASON).isNotNull()
-    places = by_position.observed(is_rejected, _SIZE, connection.settings.queues)
+    places = by_position.observed(is_rejected, _SIZE, context.settings.queues)
     rows = events.withColumn(REASON, _reason(job))
     size = F.coalesce(F.octet_length(row_json.plain(row)), F.lit(by_position.MOST_BYTES + 1))
     rows = rows.withColumn(_SIZE, F.when(is_rejected, size))

@@ -25,7 +25,7 @@ from ..connector.plans import Node, analysed_by, observed
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
-from ..job import REJECTED, Connection
+from ..job import REJECTED, JobContext
 from ..outputs.audit import Ranges
 from ..outputs.sink import write
 from . import by_position, tagging
@@ -36,7 +36,7 @@ from .limit import rejected
 class Again:
     """The second readings of the batches of one query."""
 
-    connection: Connection
+    context: JobContext
     tablets: Tablets
     #: Those of the output, made once: see reject.columns().
     _columns: list[Expression] = field(default_factory=list)
@@ -60,16 +60,16 @@ class Again:
         second reading gives other rows.
         """
         number, name = batch
-        connection, java = self.connection, self.tablets.java
+        context, java = self.context, self.tablets.java
         tagged, wanted = self._read(rows, execution, counts, planned)
-        metrics = dict(observed(write(self._frame(tagged), REJECTED, connection, java, number)))
+        metrics = dict(observed(write(self._frame(tagged), REJECTED, context, java, number)))
         for path, numbers in wanted.items():
             found = metrics.get(observed_name(path))  # absent where no condition can be true
             if found and not _is(numbers, found):
                 raise RestartableError(
                     f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
                 )
-        again = rejected(metrics, connection.job) or dict.fromkeys(connection.job.reject, 0)
+        again = rejected(metrics, context.job) or dict.fromkeys(context.job.reject, 0)
         if counts is not None and again != counts:
             raise RestartableError(
                 f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
@@ -79,8 +79,8 @@ class Again:
 
     def _frame(self, tagged: DataFrame) -> DataFrame:
         if not self._columns:
-            queues = len(self.connection.settings.queues)
-            self._columns = tagging.columns(tagged.schema, self.connection.job, queues)
+            queues = len(self.context.settings.queues)
+            self._columns = tagging.columns(tagged.schema, self.context.job, queues)
         return tagging.frame(tagged, self._columns, datetime.now(UTC))
 
     def _read(
@@ -96,7 +96,7 @@ class Again:
         places = by_position.positions(found, counts or {}, planned)
         if places is not None:
             with suppress(RestartableError):  # all rows are read then, and what is missing is named
-                sized = [column.name for column in self.connection.job.queue_columns]
+                sized = [column.name for column in self.context.job.queue_columns]
                 others = by_position.selected(rows, node, places, self.tablets, sized)
                 parts = {p: [(len(k), sum(k)) for k in keys.values()] for p, keys in places.items()}
         wanted = {p: (sum(n for n, _ in x), sum(s for _, s in x)) for p, x in parts.items()}

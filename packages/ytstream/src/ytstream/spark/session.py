@@ -18,7 +18,7 @@ from ..connector.java_home import require_java
 from ..connector.spyt import is_patched
 from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
-from ..job import Connection
+from ..job import JobContext
 from ..log import warn
 from ..settings import environment, os_user, spark_conf
 from ..settings.job_settings import Settings, token
@@ -34,7 +34,7 @@ CLOSE_SECONDS = 30.0
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
-def open_session(connection: Connection) -> SparkSession:
+def open_session(context: JobContext) -> SparkSession:
     """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
 
     Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
@@ -44,11 +44,11 @@ def open_session(connection: Connection) -> SparkSession:
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
     if local:
         require_java()
-        _prepare_local_environment(connection.settings)
+        _prepare_local_environment(context.settings)
     # It logs the whole trace of a batch that fails; the supervisor says why in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    builder = SparkSession.builder.appName(connection.job.name)
-    wanted = connection.session_settings(version_of("pyspark"))
+    builder = SparkSession.builder.appName(context.job.name)
+    wanted = context.session_settings(version_of("pyspark"))
     more = spark_conf.filled(iter(spark_conf.LOCAL if local else ()), {})
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
@@ -62,15 +62,15 @@ def open_session(connection: Connection) -> SparkSession:
             f"Spark does not start: {cause(str(error))}", "correct `[spark]` in the configuration"
         ) from error
     verify_session(spark, wanted)
-    verify_packages(spark, connection.job.kind.packages)
+    verify_packages(spark, context.job.kind.packages)
     return spark
 
 
 @contextmanager
-def opened(connection: Connection) -> Iterator[SparkSession]:
+def opened(context: JobContext) -> Iterator[SparkSession]:
     """Give a session to a command, with Spark's errors explained."""
     print(STARTING, flush=True)
-    spark = open_session(connection)
+    spark = open_session(context)
     try:
         with explained_spark():
             yield spark
@@ -95,14 +95,14 @@ def close(spark: SparkSession, beside: Executor | None = None) -> None:
         warn(f"Spark does not close within {CLOSE_SECONDS:.0f} s; this process ends anyway")
 
 
-def open_tablets(connection: Connection) -> Tablets:
+def open_tablets(context: JobContext) -> Tablets:
     """Start the JVM with SPYT's jars and no Spark in it, for tablet transactions.
 
     Raises JobError without Java.
     """
     require_java()
-    _prepare_local_environment(connection.settings)
-    return Tablets(jvm_process.started(), connection.settings)
+    _prepare_local_environment(context.settings)
+    return Tablets(jvm_process.started(), context.settings)
 
 
 def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:

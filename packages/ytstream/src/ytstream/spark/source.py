@@ -8,14 +8,14 @@ from pyspark.sql import functions as F
 from ..connector.own import source_format
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
-from ..job import Connection
+from ..job import JobContext
 from ..settings import spark_conf
 
 #: The position under names of the runtime's own, for jobs that reject rows.
 INNER_POSITION = {name: f"__ytstream_{name}" for name in POSITION}
 
 
-def events(spark: SparkSession, connection: Connection) -> DataFrame:
+def events(spark: SparkSession, context: JobContext) -> DataFrame:
     """Return the rows of all queues with the columns of tables.QUEUE.
 
     With several queues ``queue_id``, the queue's Cypress path, stands in front; behind it the
@@ -23,29 +23,29 @@ def events(spark: SparkSession, connection: Connection) -> DataFrame:
     settings: the checkpoint knows a source by its position alone, and SPYT ignores the path stored
     beside an offset.
     """
-    queues = connection.settings.queues
+    queues = context.settings.queues
     if len(queues) == 1:
-        return _queue(spark, connection, queues[0])
+        return _queue(spark, context, queues[0])
     sources = [
-        _queue(spark, connection, queue).select(F.lit(queue).alias("queue_id"), "*")
+        _queue(spark, context, queue).select(F.lit(queue).alias("queue_id"), "*")
         for queue in queues
     ]
     return reduce(DataFrame.unionByName, sources)
 
 
-def _queue(spark: SparkSession, connection: Connection, queue: str) -> DataFrame:
+def _queue(spark: SparkSession, context: JobContext, queue: str) -> DataFrame:
     options, row = (
-        spark_conf.filled(iter(spark_conf.READER), connection.values),
+        spark_conf.filled(iter(spark_conf.READER), context.values),
         POSITION["row_index"],
     )
     # try_sum: null instead of an error where row numbers are beyond what a sum can hold.
     stream = (
-        spark.readStream.format(source_format(spark, connection.settings))
+        spark.readStream.format(source_format(spark, context.settings))
         .options(**options)
         .load(queue)
         .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(row).alias("sum"))
     )
-    position = [F.col(old).alias(new) for new, old in connection.guarantee.position.items()]
-    if connection.job.reject:
+    position = [F.col(old).alias(new) for new, old in context.guarantee.position.items()]
+    if context.job.reject:
         position += [F.col(POSITION[name]).alias(new) for name, new in INNER_POSITION.items()]
-    return stream.select(*position, *(column.name for column in connection.job.queue_columns))
+    return stream.select(*position, *(column.name for column in context.job.queue_columns))
