@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ytstream_tools.demo.job_process import Process
+from ytstream_tools.demo.job_process import JobProcess
 
 PATIENCE_SECONDS = 1_200.0
 
 
-def wait(is_over: Callable[[], bool], job: Process) -> None:
+def wait(is_over: Callable[[], bool], job: JobProcess) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_over():
         if job.exit_code is not None or time.monotonic() > deadline:

@@ -22,7 +22,7 @@ from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select
-from ytstream.outputs.audit import Range, Ranges, ranges
+from ytstream.outputs.audit import Ranges, RowRange, ranges
 from ytstream.query.batch import close_batch, moved, verify_head, write_head
 from ytstream.query.offset_check import verify_start
 from ytstream.recovery import repositioning, spark_logs
@@ -218,7 +218,7 @@ class Driver:
             begins = [queue.consumed for queue in queues]
         return {
             path: {
-                p: Range(begin.get(p, 0), row) for p, row in end.items() if row > begin.get(p, 0)
+                p: RowRange(begin.get(p, 0), row) for p, row in end.items() if row > begin.get(p, 0)
             }
             for path, begin, end in zip(self.settings.queues, begins, ends, strict=True)
         }

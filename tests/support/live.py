@@ -23,7 +23,7 @@ from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.job_process import Process, running
+from ytstream_tools.demo.job_process import JobProcess, running
 from ytstream_tools.demo.sample import Sample
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.status import job_status
@@ -44,7 +44,7 @@ class Live:
     _client: Client
     #: Columns that the producer changes in each fourth row, at the moment.
     change: Mapping[str, str] = field(default_factory=dict)
-    process: Process | None = None
+    process: JobProcess | None = None
     _calls: int = 0
 
     def send(self, count: int) -> None:

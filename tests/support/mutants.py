@@ -26,7 +26,7 @@ from ytstream.outputs import static_outputs
 from ytstream.query import batch, pipeline, watchdog
 from ytstream.recovery import checkpoint_dir, epoch, staging, start
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.staging import Table
+from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import StartPlan
 from ytstream.settings.job_settings import Settings
 from ytstream_tools.testing.stream import Stream
@@ -249,7 +249,9 @@ def remove_of_newer_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
 def publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Publish at a query's start what no batch names, in the model: nothing_removed."""
 
-    def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[Table, str]:
+    def named(
+        client: Client, settings: Settings, tables: Sequence[StagedTable]
+    ) -> dict[StagedTable, str]:
         return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
 
     monkeypatch.setattr(staging, "named", named)
@@ -279,12 +281,12 @@ def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an idle query be, wherever the consumer is, in the model: no_watch."""
-    monkeypatch.setattr(watchdog.Watch, "_verify", lambda *_: None)
+    monkeypatch.setattr(watchdog.Watchdog, "_verify", lambda *_: None)
 
 
 def put_no_consumer_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the consumer of an idle query behind the head, in the model: no_put_back."""
-    monkeypatch.setattr(watchdog.Watch, "_put_back", lambda *_: None)
+    monkeypatch.setattr(watchdog.Watchdog, "_put_back", lambda *_: None)
 
 
 def admit_any_pair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo.demo_tables import fill_reference, produce
-from ytstream_tools.submitting.version_history import WORKS, DeployedVersion, Versions
+from ytstream_tools.submitting.version_history import WORKS, DeployedVersion, VersionHistory
 
 _DAY = 86_400_000_000
 
@@ -51,7 +51,7 @@ def main(proxy: str, batches: int, count: int, commit: str) -> None:
     context.client.insert_rows(settings.ledger, [*rows, head_row(last)])
     started = now.isoformat()
     record = DeployedVersion("a", WORKS, {"commit": commit}, started=started, ended=started)
-    Versions(context.client, settings).write(record)
+    VersionHistory(context.client, settings).write(record)
 
 
 def _ends(context: JobContext, queue: str) -> dict[int, int]:

@@ -23,7 +23,7 @@ from local_extensions import versions, wheels
 from tests.conftest import Generate
 from tests.support.project import DEFAULTS, generate
 from ytstream.settings import spark_conf
-from ytstream.settings.submit_section import Submit
+from ytstream.settings.submit_section import SubmitSection
 
 # The contract's keys; the last two are for join only.
 KEYS = """
@@ -156,7 +156,7 @@ def test_commented_config_keys_are_those_of_the_contract(project: Path) -> None:
     text = (project / "config/production.toml").read_text(encoding="utf-8")
     commented = re.findall(r"^# ([\w.]+ = .*|\[\w+\])$", text, re.MULTILINE)
     optional = tomllib.loads("\n".join(commented))
-    assert optional["submit"].keys() <= {key.name for key in fields(Submit)}
+    assert optional["submit"].keys() <= {key.name for key in fields(SubmitSection)}
     assert optional.keys() <= CONFIG_KEYS, optional.keys()
     assert optional.keys() | tomllib.loads(text).keys() | {"create_queues", "allow_env_proxy"} == (
         CONFIG_KEYS - (set() if "reference" in text else JOIN_KEYS)

@@ -20,9 +20,9 @@ from tests.template.test_upgrade import git
 from ytstream.schema.table_schema import table_schema
 from ytstream_tools.demo.sample import counted
 from ytstream_tools.replay.batch_capture import TEST
-from ytstream_tools.replay.batch_rows import NUMBER, PARTITION, QUEUE, Part
+from ytstream_tools.replay.batch_rows import NUMBER, PARTITION, QUEUE, CapturedBatch
 from ytstream_tools.replay.rehearsal import DIFFERS
-from ytstream_tools.replay.version_run import RehearsedVersion, Source, replay
+from ytstream_tools.replay.version_run import ClusterInput, RehearsedVersion, replay
 
 #: One change of a value in transform(), and the column that it changes.
 CHANGES = {
@@ -44,8 +44,8 @@ def test_a_version_runs_over_the_rows_of_each_batch(
     sent = made.sample.make(200)
     rows = [{**row, QUEUE: queue, PARTITION: n % 3, NUMBER: n} for n, row in enumerate(sent)]
     schema = table_schema(made.job.queue_columns).to_yson_type()
-    given = Source(
-        [Part("1-0", rows[:150]), Part("1-1", rows[150:])],
+    given = ClusterInput(
+        [CapturedBatch("1-0", rows[:150]), CapturedBatch("1-1", rows[150:])],
         [],
         {queue: {"schema": schema, "tablet_count": 3}},
     )

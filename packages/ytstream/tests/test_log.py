@@ -15,7 +15,7 @@ import pytest
 import ytstream
 from ytstream import log
 from ytstream.errors import OutageError
-from ytstream.query.outage_log import Outage
+from ytstream.query.outage_log import OutageLog
 
 RUNTIME = Path(ytstream.__file__).parent
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -94,7 +94,7 @@ def _sources() -> list[Path]:
 
 def test_an_outage_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="job")
-    Outage(0.0).tell(str(OutageError("no proxy answers")), 0.0)
+    OutageLog(0.0).tell(str(OutageError("no proxy answers")), 0.0)
     assert caplog.record_tuples == [
         ("job", logging.WARNING, "waiting for the cluster for 0 s now: no proxy answers")
     ]

@@ -20,7 +20,7 @@ from ytstream.declaration import archive
 from ytstream.job import PROCESSINGS
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
-from ytstream.settings.submit_section import Submit
+from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.status import description
 
 RUNTIME = Path(ytstream.__file__).parent
@@ -141,7 +141,7 @@ def test_every_setting_of_submit_is_shown_with_the_file_that_gives_it(tmp_path: 
     )
     text = description.submit_table(load(own, {}), toml_file.read(own).origins)
     rows = [re.split(r"  +", line) for line in text.splitlines()[2:]]
-    assert [row[0] for row in rows] == [field.name for field in fields(Submit)]
+    assert [row[0] for row in rows] == [field.name for field in fields(SubmitSection)]
     found = {name: (value, where) for name, value, where in rows}
     assert found["executors"] == ("4", str(own))
     assert found["wait_seconds"] == ("60", str(own))

@@ -25,7 +25,7 @@ from tests.faults.crash_matrix.__main__ import LOGS
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
 from tests.support.jvm import submit_args
-from ytstream_tools.demo.job_process import Process
+from ytstream_tools.demo.job_process import JobProcess
 
 VARIANT = Variant("transactional", "map", 1)
 #: A request of the front end that fails as if nobody listened.
@@ -88,7 +88,7 @@ def outage(stage: Stage, name: str, away: Callable[[], None]) -> Outcome:
 
 
 def stopped(
-    stage: Stage, name: str, prepare: Callable[[Process], None], codes: tuple[int, ...] = (0,)
+    stage: Stage, name: str, prepare: Callable[[JobProcess], None], codes: tuple[int, ...] = (0,)
 ) -> Outcome:
     """Call `stop` while the driver is as ``prepare`` makes it; it ends with one of ``codes``."""
     driver = stage.driver or stage.start(f"{name}.log")
@@ -121,7 +121,7 @@ def stopped(
     return Outcome(name, seconds, lost, duplicated, said)
 
 
-def _said(driver: Process, start: int) -> tuple[str, ...]:
+def _said(driver: JobProcess, start: int) -> tuple[str, ...]:
     """Return the driver's lines but for those of batches."""
     text = driver.log.read_bytes()[start:].decode(errors="replace")
     return tuple(line for line in text.splitlines() if ": batch " not in line)
@@ -138,7 +138,7 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
         with without(stage, protocol):
             time.sleep(60)
 
-    def backing_off(driver: Process) -> None:
+    def backing_off(driver: JobProcess) -> None:
         # It ends with 1 when the batch that it waits for meets the fault once more.
         stage.cluster.client.faults.add(
             action="fail",
@@ -150,7 +150,7 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
         stage.fill()
         stage.wait(lambda: b"failure 2 of" in driver.log.read_bytes(), driver)
 
-    def draining(driver: Process) -> None:
+    def draining(driver: JobProcess) -> None:
         where = {"path": stage.context.settings.output}
         slow = stage.cluster.client.faults.add(
             action="delay", method="ModifyRows", where=where, seconds=10

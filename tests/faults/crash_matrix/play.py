@@ -32,7 +32,7 @@ from ytstream.recovery import staging
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.job_process import Process, running
+from ytstream_tools.demo.job_process import JobProcess, running
 from ytstream_tools.demo.sample import Sample, SampleRow
 from ytstream_tools.demo.scenario import drained
 
@@ -124,7 +124,7 @@ def play(case: Case, stage: Stage) -> Result:
     return Result(case, *stage.count(), ended)
 
 
-def _paused(case: Case, stage: Stage, older: Process) -> str:
+def _paused(case: Case, stage: Stage, older: JobProcess) -> str:
     """Pause the older driver, let a newer one drain the queues, continue the older one."""
     rule = stage.arm(case.place, action="stop", pgid=older.pgid)
     stage.fill()
@@ -139,7 +139,7 @@ def _paused(case: Case, stage: Stage, older: Process) -> str:
     return ENDED[code]
 
 
-def _late(case: Case, stage: Stage, older: Process) -> str:
+def _late(case: Case, stage: Stage, older: JobProcess) -> str:
     """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
     held = stage.arm(late(case.variant), action="hold")
     stage.fill()
@@ -158,7 +158,7 @@ def _late(case: Case, stage: Stage, older: Process) -> str:
     return "killed, its commit " + ("refused" if code else "applied")
 
 
-def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
+def _cut_off(case: Case, stage: Stage, older: JobProcess) -> tuple[int, int, str]:
     """Kill the older driver at its commit; kill or pause the next one's start at the place.
 
     Returns what is lost and repeated after a third one, and how the second one ended.
@@ -191,7 +191,7 @@ def _cut_off(case: Case, stage: Stage, older: Process) -> tuple[int, int, str]:
     return *stage.count(), ENDED[code] if is_paused else "killed in its start"
 
 
-def _killed(case: Case, stage: Stage, older: Process) -> Result:
+def _killed(case: Case, stage: Stage, older: JobProcess) -> Result:
     """Kill the older driver and start a newer one, while a reader polls the output's folder."""
     context = stage.context
     with Reader(context.settings) as reader:
@@ -235,7 +235,7 @@ class Stage:
     logs: Path
     _drivers: ExitStack
     #: The newest one; None before the first one.
-    driver: Process | None = None
+    driver: JobProcess | None = None
     #: Every row that was put in, and by queue those that follow.
     _sent: list[SampleRow] = field(default_factory=list)
     _following: list[list[SampleRow]] = field(default_factory=list)
@@ -243,7 +243,7 @@ class Stage:
     #: Rows too many that cases before have counted.
     _duplicated: int = 0
 
-    def start(self, log: str) -> Process:
+    def start(self, log: str) -> JobProcess:
         """Start a driver: the job as a process."""
         path = self.logs / log
         path.unlink(missing_ok=True)
@@ -288,11 +288,11 @@ class Stage:
             self._following.append(rows[-FOLLOWING:])
             self._put(queue, rows[:-FOLLOWING])
 
-    def wait_hit(self, rule: Fault, process: Process) -> None:
+    def wait_hit(self, rule: Fault, process: JobProcess) -> None:
         """Wait until the rule has acted."""
         self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
 
-    def wait_killed(self, rule: Fault, process: Process) -> None:
+    def wait_killed(self, rule: Fault, process: JobProcess) -> None:
         """Wait until the rule has killed the process."""
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE_SECONDS)
@@ -331,7 +331,7 @@ class Stage:
         before, self._duplicated = self._duplicated, outcome.duplicated
         return outcome.lost, outcome.duplicated - before
 
-    def wait(self, is_over: Callable[[], bool], process: Process) -> None:
+    def wait(self, is_over: Callable[[], bool], process: JobProcess) -> None:
         """Wait for something that happens while ``process`` runs."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not is_over():

@@ -13,7 +13,7 @@ import pytest
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import Stage, project_of, staged
 from tests.support.jvm import submit_args
-from ytstream_tools.demo.job_process import Process
+from ytstream_tools.demo.job_process import JobProcess
 from ytstream_tools.status.status_text import status
 
 VARIANT = Variant("transactional", "map", 1)
@@ -25,7 +25,7 @@ _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 _PRINTED = re.compile(r"cluster: 127\.0\.0\.1:\d+|WARNING: Using incubator modules: .*")
 
 
-def _jvm(driver: Process) -> int | None:
+def _jvm(driver: JobProcess) -> int | None:
     """Return the process id of the driver's JVM; None before it runs."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,15 +40,15 @@ def _jvm(driver: Process) -> int | None:
     return None
 
 
-def _while_it_starts(stage: Stage, driver: Process) -> None:
+def _while_it_starts(stage: Stage, driver: JobProcess) -> None:
     stage.wait(lambda: _jvm(driver) is not None, driver)
 
 
-def _while_it_is_idle(stage: Stage, _: Process) -> None:
+def _while_it_is_idle(stage: Stage, _: JobProcess) -> None:
     stage.drain()
 
 
-def _in_a_batch(stage: Stage, driver: Process) -> None:
+def _in_a_batch(stage: Stage, driver: JobProcess) -> None:
     where = {"path": stage.context.settings.output}
     faults = stage.cluster.client.faults
     writing = faults.add(method="ModifyRows", where=where, action="delay", skip=2)
@@ -56,7 +56,7 @@ def _in_a_batch(stage: Stage, driver: Process) -> None:
     stage.wait_hit(writing, driver)
 
 
-def _while_it_backs_off(stage: Stage, driver: Process) -> None:
+def _while_it_backs_off(stage: Stage, driver: JobProcess) -> None:
     error = {"code": 1, "message": "the tablet is on strike"}
     where = {"path": stage.context.settings.output}
     stage.cluster.client.faults.add(
@@ -67,7 +67,7 @@ def _while_it_backs_off(stage: Stage, driver: Process) -> None:
     stage.wait(lambda: b"failure 3 of" in driver.log.read_bytes(), driver)
 
 
-Moment = Callable[[Stage, Process], None]
+Moment = Callable[[Stage, JobProcess], None]
 _ELSEWHERE: tuple[Moment, ...] = (_while_it_starts, _while_it_is_idle, _while_it_backs_off)
 
 

@@ -20,7 +20,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
-from ytstream.outputs.output_frames import Outputs
+from ytstream.outputs.output_frames import OutputFrames
 from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query.batch import Batch
 from ytstream.recovery.epoch import Epoch
@@ -73,7 +73,7 @@ def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _batch(context: JobContext) -> Batch:
-    outputs, tablets = Outputs(context), Tablets(None, context.settings)
+    outputs, tablets = OutputFrames(context), Tablets(None, context.settings)
     return Batch(context, tablets, Epoch(), outputs, StaticTables(Epoch()), Future())
 
 

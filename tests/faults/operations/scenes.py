@@ -22,7 +22,7 @@ from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from ytstream_tools.demo.job_process import running
 from ytstream_tools.demo.scenario import drained
-from ytstream_tools.submitting.version_history import REFUSED, Versions
+from ytstream_tools.submitting.version_history import REFUSED, VersionHistory
 
 ROWS = 4_000
 #: How long the cluster takes to declare a lost node, and the scheduler is away.
@@ -353,7 +353,7 @@ def _refused(here: Site) -> dict[str, Any] | None:
     A job without state plans them on its own disk.
     """
     settings = here.context.settings
-    for version in Versions(here.client, settings).all():
+    for version in VersionHistory(here.client, settings).all():
         if version.state == REFUSED:
             epoch = int(version.note["epoch"]) + 1
             written = [

@@ -26,7 +26,7 @@ from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select
-from ytstream.outputs.audit import Range
+from ytstream.outputs.audit import RowRange
 from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query import batch
 from ytstream.recovery import spark_logs, staging
@@ -248,7 +248,7 @@ class Driver:
         )
         reads = [
             {
-                partition: Range(begin.get(partition, 0), row)
+                partition: RowRange(begin.get(partition, 0), row)
                 for partition, row in end.items()
                 if row > begin.get(partition, 0)
             }
@@ -357,7 +357,7 @@ class Driver:
         """Write a table aside, as outputs/static_outputs.py does."""
         if not rows:
             return
-        table = staging.Table(name, self.epoch.number, number)
+        table = staging.StagedTable(name, self.epoch.number, number)
         path = table.path_in(self.settings)
         columns = self.context.job.output_columns[name]
         schema = table_schema(columns).to_yson_type()

@@ -54,7 +54,9 @@ def _print(text: str) -> int:
     return 0
 
 
-def diagnosed(path: Path, proxy: str | None = None) -> tuple[list[Finding], inspected_job.Job]:
+def diagnosed(
+    path: Path, proxy: str | None = None
+) -> tuple[list[Finding], inspected_job.InspectedJob]:
     """Return the findings of a job, in the order of its files, and what was read.
 
     Raises JobError for a path without a job; with ``proxy`` also what a client of it raises.

@@ -8,7 +8,7 @@ from typing import Any
 
 from ytstream.text_table import counted, table
 
-from .reading.inspected_job import Job
+from .reading.inspected_job import InspectedJob
 from .rules import RULES, Finding
 
 WIDTH = 80
@@ -16,7 +16,7 @@ _LABEL = 9
 _NOT_SEEN = "this writeStream could not be followed to its start()"
 
 
-def text(findings: Sequence[Finding], read: Job) -> str:
+def text(findings: Sequence[Finding], read: InspectedJob) -> str:
     """Return the findings by rule: the places first, then what holds for all of them."""
     by_rule: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -33,7 +33,7 @@ def text(findings: Sequence[Finding], read: Job) -> str:
     return "\n\n".join([_head(read), *parts, _verdict(read, len(findings), len(by_rule))])
 
 
-def _head(read: Job) -> str:
+def _head(read: InspectedJob) -> str:
     others, queries = len(read.texts), _number(len(read.queries), "query", "queries")
     modules = counted(len(read.code.modules), "Python file")
     what = f"read {modules} and {_number(others, 'other', 'others')}: {queries}"
@@ -42,7 +42,7 @@ def _head(read: Job) -> str:
     return textwrap.fill(what, WIDTH)
 
 
-def _verdict(read: Job, places: int, rules: int) -> str:
+def _verdict(read: InspectedJob, places: int, rules: int) -> str:
     if places:
         return f"{counted(places, 'finding')} of {counted(rules, 'rule')}"
     if read.is_known:
@@ -77,7 +77,7 @@ def _wrapped(label: str, content: str) -> str:
     )
 
 
-def document(path: str, findings: Sequence[Finding], read: Job) -> str:
+def document(path: str, findings: Sequence[Finding], read: InspectedJob) -> str:
     """Return the findings as JSON, each complete by itself."""
     found: list[dict[str, Any]] = []
     for finding in findings:

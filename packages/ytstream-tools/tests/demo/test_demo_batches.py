@@ -17,8 +17,8 @@ from tests.support.helpers import ContextOf
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream_tools.demo import demo_batches, demo_text
-from ytstream_tools.demo.demo_tables import Outcome, compare
-from ytstream_tools.demo.scenario import Result
+from ytstream_tools.demo.demo_tables import OutputCounts, compare
+from ytstream_tools.demo.scenario import DemoResult
 
 START = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -49,13 +49,13 @@ def fill(context: JobContext, batches: int) -> None:
     context.client.insert_rows(context.settings.ledger, rows)
 
 
-def read(context: JobContext) -> demo_batches.History:
+def read(context: JobContext) -> demo_batches.BatchHistory:
     """Read the ledger as the demo does."""
     ledger, outputs = context.settings.ledger, [*context.job.outputs]
     return demo_batches.read(context.client, ledger, outputs)
 
 
-def shown(found: demo_batches.History) -> list[list[str]]:
+def shown(found: demo_batches.BatchHistory) -> list[list[str]]:
     """Return the cells of the table as it is printed."""
     console = Console(width=100, file=io.StringIO(), record=True)
     console.print(demo_batches.table_of(found, ["output", "rejected"]))
@@ -109,7 +109,7 @@ def test_the_query_and_its_answer_are_shown(
     found = replace(found, rows_written={**found.rows_written, "output": written})
     nothing = compare(Counter(), Counter())
     outcomes = {"output": nothing, "rejected": nothing}
-    result = Result(1, rows_in, outcomes, kills=1, restarts=1, history=found)
+    result = DemoResult(1, rows_in, outcomes, kills=1, restarts=1, history=found)
     demo_text.show_history(example("transactional", processing, rejects=True).job, result)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3].startswith(said)
@@ -140,7 +140,7 @@ def test_demos_beside_each_other_have_logs_of_their_own(tmp_path: Path) -> None:
 def test_the_result_has_the_rows_of_every_output() -> None:
     none = Counter[tuple[object, ...]]()
     names = {"output": 5, "rejected": 2, "alarms": 3}
-    outcomes = {name: Outcome(rows, none, none) for name, rows in names.items()}
+    outcomes = {name: OutputCounts(rows, none, none) for name, rows in names.items()}
     assert demo_text.further(outcomes) == {"rejected": 2, "rows_alarms": 3}
 
 

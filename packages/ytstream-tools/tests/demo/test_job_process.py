@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.helpers import refusal
 from ytstream.log import RUNNING
-from ytstream_tools.demo.job_process import Process, run_command
+from ytstream_tools.demo.job_process import JobProcess, run_command
 
 MISSING = "no_such_package"
 
@@ -14,7 +14,7 @@ MISSING = "no_such_package"
 def test_the_error_of_a_job_is_quoted_and_not_what_surrounds_it(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("error: of a run before\n")
-    job = Process(MISSING, "127.0.0.1:1", log, tmp_path)
+    job = JobProcess(MISSING, "127.0.0.1:1", log, tmp_path)
     assert job.wait() == 1
     assert f"No module named {MISSING}" in job.tail()
     assert "of a run before" not in job.tail()
@@ -30,7 +30,7 @@ def test_a_job_has_started_once_its_query_runs(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     running = f"2026-11-22 04:27:36 INFO {RUNNING}1: //queue -> //output\n"
     log.write_text(running)  # of a run before
-    job = Process(MISSING, "127.0.0.1:1", log, tmp_path)
+    job = JobProcess(MISSING, "127.0.0.1:1", log, tmp_path)
     job.wait()
     assert not job.has_started()
     with log.open("a") as out:

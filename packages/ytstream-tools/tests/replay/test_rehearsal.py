@@ -21,10 +21,10 @@ from ytstream.recovery import stop_request
 from ytstream_tools.commands import capture as capture_command
 from ytstream_tools.replay import rehearsal as rehearsal
 from ytstream_tools.replay import revisions
-from ytstream_tools.replay.differences import Rows, difference, lines
-from ytstream_tools.replay.rehearsal import DIFFERS, Wanted, rehearse
-from ytstream_tools.replay.version_run import RehearsedVersion, Source
-from ytstream_tools.submitting.version_history import FAILED, REFUSED, WORKS, Versions
+from ytstream_tools.replay.differences import OutputRows, difference, lines
+from ytstream_tools.replay.rehearsal import DIFFERS, RehearsalRequest, rehearse
+from ytstream_tools.replay.version_run import ClusterInput, RehearsedVersion
+from ytstream_tools.submitting.version_history import FAILED, REFUSED, WORKS, VersionHistory
 from ytstream_tools.submitting.version_history import DeployedVersion as Record
 
 
@@ -50,7 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-Replayed = list[tuple[RehearsedVersion, str, Source]]
+Replayed = list[tuple[RehearsedVersion, str, ClusterInput]]
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> Replayed:
     found: Replayed = []
 
     def note(
-        version: RehearsedVersion, given: Source, _context: object, _folder: Path
-    ) -> dict[str, Rows]:
+        version: RehearsedVersion, given: ClusterInput, _context: object, _folder: Path
+    ) -> dict[str, OutputRows]:
         text = (version.root / "src/example_map/transform.py").read_text()
         found.append((version, text, given))
         is_one = "BEFORE" in text or len(given.parts) == 1
         rows = [{"event_id": "e", "price": 1 if is_one else 2}]
-        return {"output": Rows(rows, ["event_id"]), "rejected": Rows([])}
+        return {"output": OutputRows(rows, ["event_id"]), "rejected": OutputRows([])}
 
     monkeypatch.setattr(rehearsal, "replay", note)
     return found
@@ -80,7 +80,7 @@ def _connected(provisioned_of: ContextOf) -> JobContext:
 
 def _rehearsed(context: JobContext, root: Path, **more: Any) -> tuple[int, str]:
     said: list[str] = []
-    wanted = Wanted(root / "local.toml", **{"commit": "HEAD", **more})
+    wanted = RehearsalRequest(root / "local.toml", **{"commit": "HEAD", **more})
     code = rehearse(context, wanted, said.append)
     return code, "\n".join(said)
 
@@ -204,7 +204,7 @@ def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
     """A version that was refused is not deployed; nor is one that failed."""
     context = _connected(provisioned_of)
     records, commit = (
-        Versions(context.client, context.settings),
+        VersionHistory(context.client, context.settings),
         _git(repository, "rev-parse", "--short=12", "HEAD"),
     )
     for hour, (state, noted) in enumerate(
@@ -257,9 +257,9 @@ def test_a_token_without_rights_is_told(
     cluster.client.faults.clear()
 
 
-def _rows(*prices: float, key: Sequence[str] = ("id",)) -> Rows:
+def _rows(*prices: float, key: Sequence[str] = ("id",)) -> OutputRows:
     rows = [{"id": number, "price": price} for number, price in enumerate(prices)]
-    return Rows(rows, key)
+    return OutputRows(rows, key)
 
 
 def test_a_changed_row_is_shown_with_its_other_columns() -> None:
@@ -276,8 +276,8 @@ def test_rows_of_one_side_are_counted() -> None:
 
 
 def test_rows_without_a_key_that_are_alike_are_one_row() -> None:
-    before = Rows([{"a": 1, "b": 2, "c": 3}, {"a": 7, "b": 8, "c": 9}])
-    after = Rows([{"a": 4, "b": 5, "c": 6}, {"a": 1, "b": 2, "c": 4}])
+    before = OutputRows([{"a": 1, "b": 2, "c": 3}, {"a": 7, "b": 8, "c": 9}])
+    after = OutputRows([{"a": 4, "b": 5, "c": 6}, {"a": 1, "b": 2, "c": 4}])
     found = difference(before, after)
     assert found.changed == [({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 4})]
     assert found.only_before == [{"a": 7, "b": 8, "c": 9}]
@@ -285,7 +285,7 @@ def test_rows_without_a_key_that_are_alike_are_one_row() -> None:
 
 
 def test_a_row_that_is_there_twice_counts_twice() -> None:
-    one, two = Rows([{"a": 1}]), Rows([{"a": 1}, {"a": 1}])
+    one, two = OutputRows([{"a": 1}]), OutputRows([{"a": 1}, {"a": 1}])
     assert difference(one, two).only_after == [{"a": 1}]
     assert difference(two, two).is_equal
 
@@ -297,7 +297,7 @@ def test_the_last_digit_of_a_float_is_no_difference() -> None:
 
 
 def test_a_column_of_one_side_is_a_difference_unless_it_is_left_out() -> None:
-    after = Rows([{"id": 0, "price": 1, "new": "x"}], ("id",))
+    after = OutputRows([{"id": 0, "price": 1, "new": "x"}], ("id",))
     assert [*lines("output", difference(_rows(1), after), ("id",))] == [
         "output: 1 row before, 1 after: 1 changed, 0 only before, 0 only after",
         "  id=0",

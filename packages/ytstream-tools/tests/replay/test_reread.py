@@ -12,7 +12,7 @@ from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream_tools.replay import rejected_replay, reread
-from ytstream_tools.replay.reread import Reading
+from ytstream_tools.replay.reread import PositionStatus
 
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
@@ -47,11 +47,11 @@ def test_a_row_that_was_read_again_and_accepted_is_not_replayed(
     context = provisioned_of("transactional")
     queue = _moved_back(context, 10)
     readings = reread.read(context)
-    assert readings.of(queue, 0, 5, _time(0.5)) is Reading.REJECTED  # never read again
-    assert readings.of(queue, 0, 15, _time(1.5)) is Reading.ACCEPTED
-    assert readings.of(queue, 0, 15, _time(3.5)) is Reading.REJECTED  # rejected again
-    assert readings.of(queue, 0, 25, _time(2.5)) is Reading.NEXT
-    assert readings.of(queue, 1, 25, _time(2.5)) is Reading.REJECTED
+    assert readings.of(queue, 0, 5, _time(0.5)) is PositionStatus.REJECTED  # never read again
+    assert readings.of(queue, 0, 15, _time(1.5)) is PositionStatus.ACCEPTED
+    assert readings.of(queue, 0, 15, _time(3.5)) is PositionStatus.REJECTED  # rejected again
+    assert readings.of(queue, 0, 25, _time(2.5)) is PositionStatus.NEXT
+    assert readings.of(queue, 1, 25, _time(2.5)) is PositionStatus.REJECTED
 
 
 def test_a_long_ledger_is_read_back_to_the_first_rewind(
@@ -60,7 +60,7 @@ def test_a_long_ledger_is_read_back_to_the_first_rewind(
     monkeypatch.setattr(reread, "_BATCHES", 1)
     context = provisioned_of("transactional")
     queue = _moved_back(context, 0)
-    assert reread.read(context).of(queue, 0, 5, _time(0.5)) is Reading.ACCEPTED
+    assert reread.read(context).of(queue, 0, 5, _time(0.5)) is PositionStatus.ACCEPTED
 
 
 def test_without_a_rewind_no_batch_of_the_ledger_is_read(
@@ -72,7 +72,7 @@ def test_without_a_rewind_no_batch_of_the_ledger_is_read(
     head = head_row(head_of_batch(context, 1, ends={queue: {0: 20}}))
     write_rows(context, _batch(queue, 1, 1, (0, 10)), skip, head)
     monkeypatch.setattr(batch_history, "batches", None)
-    assert reread.read(context).of(queue, 0, 5, _time(9)) is Reading.REJECTED
+    assert reread.read(context).of(queue, 0, 5, _time(9)) is PositionStatus.REJECTED
 
 
 def test_a_chunk_has_as_many_rows_as_its_bytes_allow(

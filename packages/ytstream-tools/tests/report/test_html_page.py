@@ -22,7 +22,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream_tools.report import html_page, period, series
 from ytstream_tools.report.drawing import WIDTH, Scale, element, panel, rounded, short, times
-from ytstream_tools.status.job_status import Done
+from ytstream_tools.status.job_status import FinishedBatch
 
 #: When the last batch of the ledgers below ended.
 LAST = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -169,15 +169,15 @@ def test_every_text_is_escaped_and_nothing_else_is_asked_for(job: JobContext) ->
 # -- curves
 
 
-def _done(number: int, began: float, took: float, rows: int, epoch: int = 1) -> Done:
+def _done(number: int, began: float, took: float, rows: int, epoch: int = 1) -> FinishedBatch:
     started = LAST + timedelta(seconds=began)
-    return Done(
+    return FinishedBatch(
         epoch, number - 1, number, started, started + timedelta(seconds=took), rows, {}, {}, 0,
         {"//q": {0: (0, rows)}},
     )  # fmt: skip
 
 
-def _waits(*batches: Done) -> list[tuple[float, float]]:
+def _waits(*batches: FinishedBatch) -> list[tuple[float, float]]:
     found = series.waits(batches, 100, 10)
     return [((time - LAST).total_seconds(), seconds) for time, seconds in found]
 
@@ -208,7 +208,10 @@ def test_rows_of_batches_are_summed_by_parts_of_the_period() -> None:
 
 
 def test_the_reasons_with_the_most_rows_have_colours() -> None:
-    one, other = series.Bin(LAST, rejected={"a": 1, "b": 5}), series.Bin(LAST, rejected={"c": 2})
+    one, other = (
+        series.TimeBin(LAST, rejected={"a": 1, "b": 5}),
+        series.TimeBin(LAST, rejected={"c": 2}),
+    )
     assert series.reasons([one, other], 2) == ["b", "c"]
     assert series.grouped(one, ["b", "c"], "others") == {"b": 5, "others": 1}
 

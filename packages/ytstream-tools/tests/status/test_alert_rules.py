@@ -25,7 +25,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.recovery.lock import InstanceLock
 from ytstream_tools.status import alert_rules, job_status, prometheus
-from ytstream_tools.status.job_status import Standing
+from ytstream_tools.status.job_status import JobStatus
 
 MINUTES = 75
 START = datetime(2026, 11, 23, 10, tzinfo=UTC)
@@ -87,7 +87,7 @@ class Play:
     head: Head = field(default_factory=Head)
     minute: int = 0
     series: Series = field(default_factory=Series)
-    _seen: dict[int, Standing] = field(default_factory=dict)
+    _seen: dict[int, JobStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start the first process, which holds the lock."""
@@ -122,7 +122,7 @@ class Play:
         self.head = head
         write_rows(self.context, head_row(head), batch_row(head, done))
 
-    def standing(self) -> Standing:
+    def standing(self) -> JobStatus:
         """Return where the job is, by the clock of the play; one look a minute."""
         if self.minute in self._seen:
             return self._seen[self.minute]

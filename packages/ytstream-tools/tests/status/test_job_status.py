@@ -45,9 +45,9 @@ from ytstream_tools.status import (
     status_watch,
     thresholds,
 )
-from ytstream_tools.status.job_status import RECENT, Standing
+from ytstream_tools.status.job_status import RECENT, JobStatus
 from ytstream_tools.status.status_text import status
-from ytstream_tools.status.thresholds import Lag
+from ytstream_tools.status.thresholds import LagThreshold
 from ytstream_tools.submitting.version_history import DeployedVersion
 
 
@@ -320,8 +320,8 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     found = job_status.read(context)
     seen = replace(
         found,
-        state=job_status.State(3, 10, 1_700_000_000_000),
-        static=job_status.Static(1, ["//home/job/ledger.aside/x"]),
+        state=job_status.StateSize(3, 10, 1_700_000_000_000),
+        static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
             DeployedVersion("a", "works", {}),
@@ -380,9 +380,14 @@ def test_figures_of_json_are_those_of_the_ledger(provisioned_of: ContextOf) -> N
 
 
 @pytest.mark.parametrize(
-    ("limit", "wanted"), [("5000", Lag(rows=5000)), ("300s", Lag(seconds=300)), ("0", Lag(rows=0))]
+    ("limit", "wanted"),
+    [
+        ("5000", LagThreshold(rows=5000)),
+        ("300s", LagThreshold(seconds=300)),
+        ("0", LagThreshold(rows=0)),
+    ],
 )
-def test_a_limit_is_rows_or_seconds(limit: str, wanted: Lag) -> None:
+def test_a_limit_is_rows_or_seconds(limit: str, wanted: LagThreshold) -> None:
     assert thresholds.lag(limit) == wanted
 
 
@@ -397,16 +402,16 @@ def test_another_limit_is_refused(limit: str) -> None:
 @pytest.mark.parametrize(
     ("most", "oldest", "said"),
     [
-        (Lag(rows=80), None, []),
-        (Lag(rows=79), None, ["lag: 80 rows, allowed are 79"]),
-        (Lag(seconds=3600), None, []),
-        (Lag(seconds=30), None, ["lag: a row has waited 45 s, allowed are 30 s"]),
+        (LagThreshold(rows=80), None, []),
+        (LagThreshold(rows=79), None, ["lag: 80 rows, allowed are 79"]),
+        (LagThreshold(seconds=3600), None, []),
+        (LagThreshold(seconds=30), None, ["lag: a row has waited 45 s, allowed are 30 s"]),
         (None, 3600, []),
         (None, 100, ["the last batch ended 10 min ago, allowed are 100 s"]),
     ],
 )
 def test_a_limit_that_is_exceeded_is_said(
-    provisioned_of: ContextOf, most: Lag | None, oldest: float | None, said: list[str]
+    provisioned_of: ContextOf, most: LagThreshold | None, oldest: float | None, said: list[str]
 ) -> None:
     context = provisioned_of("transactional")
     send(context, 80)
@@ -426,7 +431,7 @@ def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
     send(context, 80)
     found = job_status.read(context)
     unknown = replace(found, partitions=[replace(one, seconds=None) for one in found.partitions])
-    (line,) = thresholds.exceeded(unknown, Lag(seconds=1e9), None)
+    (line,) = thresholds.exceeded(unknown, LagThreshold(seconds=1e9), None)
     assert line == "lag: 80 rows wait, and nothing says for how long"
     assert list(thresholds.exceeded(found, None, 1e9)) == ["no batch has ended yet"]
 
@@ -434,7 +439,7 @@ def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
 # -- the live view
 
 
-def _view(context: JobContext, found: Standing, before: Standing | None = None) -> list[str]:
+def _view(context: JobContext, found: JobStatus, before: JobStatus | None = None) -> list[str]:
     return status_watch.view(context, found, before)
 
 
@@ -476,11 +481,11 @@ def test_the_view_outlives_an_outage(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = provisioned_of("transactional")
-    looks: Iterator[Standing | BaseException] = iter(
+    looks: Iterator[JobStatus | BaseException] = iter(
         [job_status.read(context), OSError("down"), KeyboardInterrupt()]
     )
 
-    def read(_: JobContext) -> Standing:
+    def read(_: JobContext) -> JobStatus:
         found = next(looks)
         if isinstance(found, BaseException):
             raise found
@@ -496,7 +501,7 @@ def test_the_view_outlives_an_outage(
 # -- what the page shows
 
 
-def _scene(context: JobContext) -> Standing:
+def _scene(context: JobContext) -> JobStatus:
     """Return a job that was killed with 80 rows before it; what depends on clocks is given."""
     send(context, 80)
     queue, reasons = context.settings.queues[0], [*context.job.reject]

@@ -82,8 +82,8 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
     """Return the families of a job that has all that there is."""
     found = replace(
         job_status.read(context),
-        state=job_status.State(3, 10, 1_700_000_000_000),
-        static=job_status.Static(1, []),
+        state=job_status.StateSize(3, 10, 1_700_000_000_000),
+        static=job_status.UnpublishedTables(1, []),
     )
     late: list[prometheus.Sample] = [("ytstream_rows_late_total", {}, 1.0)]
     made = prometheus.metrics_of("job", [*prometheus.samples(context, found), *late])

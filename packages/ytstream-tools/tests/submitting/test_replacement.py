@@ -50,8 +50,8 @@ from ytstream_tools.submitting.version_history import (
     STARTED,
     WORKS,
     DeployedVersion,
-    Replacing,
-    Versions,
+    PendingReplacement,
+    VersionHistory,
 )
 
 __all__ = ["_of_the_template", "context", "running"]
@@ -89,8 +89,8 @@ class Site:
     said: list[str] = field(default_factory=list)
 
     @property
-    def versions(self) -> Versions:
-        return Versions(self.context.client, self.context.settings)
+    def versions(self) -> VersionHistory:
+        return VersionHistory(self.context.client, self.context.settings)
 
     def at(self, commit: str, what: str) -> Site:
         self.commit, self.what = commit, what
@@ -119,7 +119,7 @@ class Site:
         return [sys.executable, "-c", SPARK_SUBMIT, *words]
 
     def submit(self) -> str:
-        record = version_history.Kept(self.versions)
+        record = version_history.StoredStartRecord(self.versions)
         return submission.submit(
             self.context, Path("c.toml"), (), self.said.append, launch_checks.LOOKS, record
         )
@@ -183,7 +183,9 @@ def _version(key: str, state: str, commit: str = "", **note: str) -> DeployedVer
 def test_a_version_that_runs_and_works_is_left_alone() -> None:
     mine = _version("b", WORKS)
     assert decide(_plan("b"), mine, [mine], None, force=False).step == NOTHING
-    assert decide(_plan("b"), mine, [mine], None, force=True) == replacement.Decision(START, mine)
+    assert decide(_plan("b"), mine, [mine], None, force=True) == replacement.ReplacementDecision(
+        START, mine
+    )
 
 
 @pytest.mark.parametrize("part", ["files", "configuration"])
@@ -195,7 +197,7 @@ def test_other_files_or_another_configuration_are_another_version(part: str) -> 
 
 def test_what_has_not_shown_that_it_works_is_nothing_to_come_back_to() -> None:
     old, new = _version("a", WORKS), _version("b", STARTED)
-    begun = Replacing("a", "f", "g")
+    begun = PendingReplacement("a", "f", "g")
     assert decide(_plan("c"), new, [new, old], begun, force=False).former == old
     assert decide(_plan("c"), new, [new, old], None, force=False).former is None
     assert decide(_plan("c"), new, [new, old], begun, force=True).former == old
@@ -217,7 +219,7 @@ def test_a_refused_version_is_refused_again_until_it_is_forced() -> None:
 
 def test_a_roll_back_that_was_cut_off_goes_on() -> None:
     old, bad = _version("a", WORKS), _version("b", REFUSED)
-    begun = Replacing("a", "f", "g")
+    begun = PendingReplacement("a", "f", "g")
     assert decide(_plan("b"), None, [bad, old], begun, force=False).step == BACK
 
 
@@ -410,11 +412,11 @@ def test_two_replacements_at_once_are_one(site: Site) -> None:
 
 #: Every step that changes something on the cluster: where it is, and its name.
 STEPS: list[tuple[Any, str]] = [
-    (Versions, "replace"),
+    (VersionHistory, "replace"),
     (stop_request, "stop"),
-    (Versions, "end"),
+    (VersionHistory, "end"),
     (submission, "_hand_over"),
-    (Versions, "write"),
+    (VersionHistory, "write"),
     (submission, "_undo"),
     (rollback, "start"),
 ]

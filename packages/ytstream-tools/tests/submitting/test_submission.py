@@ -44,11 +44,11 @@ from ytstream.recovery import stop_request
 from ytstream.recovery.lock import InstanceLock
 from ytstream.settings import toml_file
 from ytstream.settings.resources import sizes_of
-from ytstream.settings.submit_section import Submit
+from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.status import operation_logs, status_text
 from ytstream_tools.submitting import launch_checks, launch_plan, preflight, spark_submit
 from ytstream_tools.submitting import submission as submitting
-from ytstream_tools.submitting.first_batch import Wait
+from ytstream_tools.submitting.first_batch import FirstBatchWait
 from ytstream_tools.submitting.launch_plan import LaunchPlan
 
 __all__ = ["_of_the_template", "context", "running"]
@@ -75,10 +75,10 @@ def start(context: JobContext, script: str, *, executors: str | None = None, **s
     return str(answer["operation_id"])
 
 
-def waiting(context: JobContext, id_: str, **given: Any) -> tuple[Wait, list[str]]:
+def waiting(context: JobContext, id_: str, **given: Any) -> tuple[FirstBatchWait, list[str]]:
     """Return a wait for the first batch, and what it says."""
     said: list[str] = []
-    wait = Wait(context, id_, 0, said.append, **given)
+    wait = FirstBatchWait(context, id_, 0, said.append, **given)
     return wait, said
 
 
@@ -95,7 +95,7 @@ def test_the_command_is_detached_and_holds_no_token(
 ) -> None:
     monkeypatch.setenv("YT_TOKEN", "secret-of-the-shell")
     offline = unconnected("transactional")
-    submit = Submit(
+    submit = SubmitSection(
         python="python3.12",
         java="/opt/jdk21",
         executors=4,
@@ -268,7 +268,7 @@ def test_what_is_started_is_shown_with_its_limits(tmp_path: Path) -> None:
 
 def test_imports_are_left_to_the_nodes_where_the_job_brings_packages() -> None:
     given: list[dict[str, Any]] = [{}, {"archive": "a.zip"}, {"image": "spark:1"}]
-    assert [Submit(**one).brings_packages for one in given] == [False, True, True]
+    assert [SubmitSection(**one).brings_packages for one in given] == [False, True, True]
 
 
 def test_a_look_finds_nothing_on_a_cluster_that_is_ready(
@@ -302,7 +302,7 @@ def test_all_problems_come_at_once(context: JobContext, tmp_path: Path) -> None:
     client: Any = context.client
     client.remove(f"{ME}/conf/global")
     client.remove(context.settings.output)
-    submit = Submit(python="python3.9", archive="gone.tar.gz", stderr_table="//home/none")
+    submit = SubmitSection(python="python3.9", archive="gone.tar.gz", stderr_table="//home/none")
     text = problems(replace(context, settings=replace(context.settings, submit=submit)), tmp_path)
     assert "since 5 things must be corrected first" in text
     for said in ("conf/global is missing", "'python3.9' is too old", "gone.tar.gz is not there",
@@ -316,7 +316,7 @@ def test_each_right_that_is_missing_is_named(context: JobContext, tmp_path: Path
     settings = replace(
         context.settings,
         account="default",
-        submit=Submit(stderr_table=f"{context.settings.ledger}-stderr"),
+        submit=SubmitSection(stderr_table=f"{context.settings.ledger}-stderr"),
     )
     client.create("table", settings.submit.stderr_table)
     answer = type(client).check_permission
@@ -646,10 +646,10 @@ def test_an_interrupted_submit_says_what_runs(
     id_ = start(context, "sleep 100", alias="*other")
     _fake(monkeypatch, f"open(DUMP, 'w').write({id_!r})")
 
-    def interrupt(_: Wait) -> str:
+    def interrupt(_: FirstBatchWait) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Wait, "first_batch", interrupt)
+    monkeypatch.setattr(FirstBatchWait, "first_batch", interrupt)
     said: list[str] = []
     named = replace(context, config=Path("config/production.toml"))
     with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from typing import cast
 from . import log
 from .cluster import abort_own_operation
 from .cluster.client import Client, connect, explained
-from .commands.command import Command, Tables
+from .commands.command import Command, RequiredTables
 from .commands.registry import Registry, registry, remedy
 from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
@@ -105,8 +105,8 @@ def _run(command: Command, job: Job, settings: Settings, given: argparse.Namespa
         context = JobContext(client, settings, job, guarantee_of(job), given.config)
         if command.before is not None:
             command.before(context)
-        if command.tables is not Tables.NONE:
-            job_objects.require(context, declared=command.tables is Tables.DECLARED)
+        if command.tables is not RequiredTables.NONE:
+            job_objects.require(context, declared=command.tables is RequiredTables.DECLARED)
         assert command.run is not None
         return command.run(context, given) or 0
 

@@ -40,7 +40,7 @@ def fail(text: str) -> None:
 
 
 @dataclass
-class Said:
+class GrowthThresholds:
     """Figures that grow for hours: each is said when it passes a limit, and when it has doubled."""
 
     _figures: dict[str, float] = field(default_factory=dict)

@@ -16,8 +16,8 @@ from ytstream.cluster.client import Client
 from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
-from ytstream.ledger.queue_layout import Layout, is_drained, is_grown, layout_of
-from ytstream.outputs.audit import Range, verify_queues
+from ytstream.ledger.queue_layout import QueueLayout, is_drained, is_grown, layout_of
+from ytstream.outputs.audit import RowRange, verify_queues
 from ytstream.recovery.job_ownership import marker_of
 from ytstream.recovery.output_ownership import replaceable
 from ytstream.recovery.start import StartPlan, _retired, decide
@@ -26,8 +26,8 @@ from ytstream.schema.table_schema import table_schema
 
 QUEUE, ID = "//home/job/queue-0", "1-2-3-4"
 COLUMNS = (Column("id", ti.Int64, required=True), Column("price", ti.Int32, required=True))
-FOUR, TWO, SIX = Layout(4, "a"), Layout(2, "b"), Layout(6, "c")
-FOUR_AGAIN = Layout(4, "d")
+FOUR, TWO, SIX = QueueLayout(4, "a"), QueueLayout(2, "b"), QueueLayout(6, "c")
+FOUR_AGAIN = QueueLayout(4, "d")
 
 
 def _tablets(*ids: str, revision: int = 1) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_a_layout_is_the_ids_of_its_tablets_in_their_order() -> None:
     ],
 )
 def test_a_queue_that_has_grown(
-    now: Layout, ends: dict[int, int], upper: list[int], grown: bool
+    now: QueueLayout, ends: dict[int, int], upper: list[int], grown: bool
 ) -> None:
     assert is_grown(FOUR, now, ends, upper) == grown
 
@@ -104,9 +104,9 @@ READ = {0: 10, 1: 20, 2: 3, 3: 4}
 
 def _decided(
     kind: tuple[str, str],
-    now: Layout,
+    now: QueueLayout,
     upper: Sequence[int],
-    known: Layout | None = FOUR,
+    known: QueueLayout | None = FOUR,
     *,
     migrating: bool = False,
 ) -> StartPlan:
@@ -150,7 +150,7 @@ def test_migrate_applies_the_tablets_of_a_drained_queue(kind: tuple[str, str]) -
     ],
 )
 def test_rows_that_were_not_read_are_counted(
-    kind: tuple[str, str], migrating: bool, now: Layout, upper: list[int], said: str
+    kind: tuple[str, str], migrating: bool, now: QueueLayout, upper: list[int], said: str
 ) -> None:
     found = refusal(lambda: _decided(kind, now, upper, migrating=migrating))
     assert said in found
@@ -167,7 +167,7 @@ def test_rows_that_were_not_read_are_counted(
     ],
 )
 def test_other_starts_go_on_where_they_were(
-    kind: tuple[str, str], known: Layout | None, now: Layout, upper: list[int]
+    kind: tuple[str, str], known: QueueLayout | None, now: QueueLayout, upper: list[int]
 ) -> None:
     rows = dict.fromkeys(range(len(upper)), 0) | READ
     assert _decided(kind, now, upper, known).rows == [rows]
@@ -186,7 +186,7 @@ def test_other_starts_go_on_where_they_were(
     ],
 )
 def test_rows_of_a_removed_tablet_have_the_positions_of_rows_of_a_new_one(
-    now: Layout, upper: list[int], retired: dict[int, int], reused: bool
+    now: QueueLayout, upper: list[int], retired: dict[int, int], reused: bool
 ) -> None:
     """Positions are the keys of `idempotent` and of `rejected`: such outputs need new paths."""
     context = unconnected("idempotent")
@@ -231,12 +231,12 @@ class _Cluster:
 
 def _verified(
     cluster: _Cluster, retired: Mapping[int, int] = MappingProxyType({})
-) -> dict[str, Layout]:
+) -> dict[str, QueueLayout]:
     """Verify a batch that was planned over the tablets "a" and "b"."""
     known = layout_of(_tablets("a", "b"))
     head = Head(3, ids={QUEUE: ID}, ends={QUEUE: {0: 5}}, layouts={QUEUE: known})
     head = replace(head, retired={QUEUE: retired})
-    planned = {QUEUE: {0: Range(5, 8)}}
+    planned = {QUEUE: {0: RowRange(5, 8)}}
     return verify_queues(cast(Client, cluster), "3-7", head, planned, COLUMNS)
 
 

@@ -41,7 +41,7 @@ from ytstream.provisioning import job_objects
 from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import staging
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.staging import Table, TakenError
+from ytstream.recovery.staging import NameTakenError, StagedTable
 from ytstream.schema.columns import resolved
 from ytstream.schema.table_schema import differences, table_schema
 from ytstream_tools.demo.demo_tables import snapshots
@@ -130,9 +130,9 @@ class Driver:
         self.last = 0
         self.start(epoch)
 
-    def write(self, *batches: int, epoch: int = 7, output: str = "output") -> list[Table]:
+    def write(self, *batches: int, epoch: int = 7, output: str = "output") -> list[StagedTable]:
         """Write tables aside; the row of each holds its batch."""
-        tables = [Table(output, epoch, batch) for batch in batches]
+        tables = [StagedTable(output, epoch, batch) for batch in batches]
         columns = resolved("OUTPUTS", [Column("batch", "int64")])
         schema = table_schema(columns).to_yson_type()
         for table in tables:
@@ -142,10 +142,10 @@ class Driver:
         self.static_tables._written.update({table: self.target(table) for table in tables})
         return tables
 
-    def target(self, table: Table) -> str:
+    def target(self, table: StagedTable) -> str:
         return f"{self.settings.outputs[table.output]}/{table.name}"
 
-    def commit(self, tables: Iterable[Table], folder: int = 7) -> None:
+    def commit(self, tables: Iterable[StagedTable], folder: int = 7) -> None:
         """Write the rows of these batches, and the head behind them."""
         rows = []
         for table in tables:
@@ -184,14 +184,16 @@ def driver(provisioned_of: ContextOf) -> Driver:
     return Driver(_with_tables(provisioned_of("transactional")))
 
 
-def names(*tables: Table) -> list[str]:
+def names(*tables: StagedTable) -> list[str]:
     return [table.name for table in tables]
 
 
 def test_names_sort_by_time() -> None:
-    tables = [Table("output", epoch, batch) for epoch in (1, 2, 10) for batch in (0, 9, 10, 100)]
+    tables = [
+        StagedTable("output", epoch, batch) for epoch in (1, 2, 10) for batch in (0, 9, 10, 100)
+    ]
     assert sorted(names(*tables)) == names(*tables)
-    assert Table("output", 7, 12).name == "00000007-0000000012"
+    assert StagedTable("output", 7, 12).name == "00000007-0000000012"
 
 
 def test_a_table_is_published_when_the_head_has_its_batch(driver: Driver) -> None:
@@ -282,7 +284,7 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
     """Batches 1 to 5 happened in the epochs 1, 1, 2, 4, 4; those of the tables are in question."""
     if not is_cured:
         monkeypatch.setattr(staging, "forgotten", _but_the_first_rows)
-    batches = [Table("output", *batch) for batch in ((1, 0), (1, 2), (2, 0), (4, 4), (4, 6))]
+    batches = [StagedTable("output", *batch) for batch in ((1, 0), (1, 2), (2, 0), (4, 4), (4, 6))]
     driver.commit(batches)
     asked = [(1, 0), (1, 1), (3, 0), (3, 1), (4, 5), (5, 9)]
     for epoch, batch in asked:
@@ -296,7 +298,7 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
     assert (found == kept - published) == (is_cured or removed in ([1], [1, 2], []))
 
 
-def _but_the_first_rows(client: Any, settings: Any, tables: Any, _: int) -> set[Table]:
+def _but_the_first_rows(client: Any, settings: Any, tables: Any, _: int) -> set[StagedTable]:
     """Return what the rows at the ledger's beginning tell alone."""
     for row in client.select_rows(ledger_rows.first_query(settings.ledger)):
         if int(row["number"]) > 1:
@@ -398,7 +400,7 @@ def test_foreign_tables_stay_as_they_are(driver: Driver, caplog: pytest.LogCaptu
     said = [line for line in caplog.messages if "exists already" in line]
     assert len(said) == 1
     assert f"{driver.target(first)} exists already, and this job did not write it" in said[0]
-    with pytest.raises(TakenError, match="exists already"):
+    with pytest.raises(NameTakenError, match="exists already"):
         driver.settle()
     rows = [*driver.client.read_table(driver.target(first))]
     assert rows == [{"mine": True}]
@@ -452,7 +454,7 @@ def _believe_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
-    def named(client: Any, settings: Any, tables: Iterable[Table]) -> dict[Table, str]:
+    def named(client: Any, settings: Any, tables: Iterable[StagedTable]) -> dict[StagedTable, str]:
         return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
 
     monkeypatch.setattr(staging, "named", named)

@@ -21,11 +21,11 @@ from ytstream.guarantees import sizing
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
-from ytstream.log import Said
+from ytstream.log import GrowthThresholds
 from ytstream.outputs import tablet_overflow
-from ytstream.outputs.tablet_overflow import Overflow, explained, judged, overflow_of
+from ytstream.outputs.tablet_overflow import TabletOverflow, explained, judged, overflow_of
 from ytstream.provisioning import capacity
-from ytstream.provisioning.capacity import Room
+from ytstream.provisioning.capacity import CapacityCheck
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.supervisor import QueryRunner, supervise
@@ -94,7 +94,7 @@ def test_no_other_guarantee_is_remarked(provisioned_of: ContextOf) -> None:
     context = _of_full_batches(provisioned_of("at_least_once", "window"))
     _note(context, 10_000_000)
     assert [*capacity.remarks(context)] == []
-    room = Room(context, Said())
+    room = CapacityCheck(context, GrowthThresholds())
     assert room.warnings(10_000_000) == []
 
 
@@ -109,10 +109,10 @@ def test_rejected_rows_of_one_partition_may_be_too_many(provisioned_of: ContextO
 
 def test_a_running_job_warns_once_for_each_doubling(provisioned_of: ContextOf) -> None:
     context = _of_full_batches(provisioned_of("transactional", "window"))
-    said, bears = Said(), sizing.borne(4, 400)
+    said, bears = GrowthThresholds(), sizing.borne(4, 400)
     nearly = int(0.8 * bears)
     found = [
-        bool(Room(context, said).warnings(keys))
+        bool(CapacityCheck(context, said).warnings(keys))
         for keys in (0, nearly - 1, nearly + 1, bears, bears, 2 * bears, 2 * bears, 0, bears)
     ]
     assert found == [False, False, True, False, False, True, False, False, False]
@@ -132,9 +132,9 @@ def test_a_total_comes_out_as_often_as_rows_come_in(
 ) -> None:
     """A state of ids holds no rows to come."""
     context = _of_full_batches(provisioned_of("transactional", processing))
-    assert bool(Room(context, Said()).warnings(keys)) == warns
+    assert bool(CapacityCheck(context, GrowthThresholds()).warnings(keys)) == warns
     few = replace(context.settings, max_rows_per_partition=10_000)
-    assert not Room(replace(context, settings=few), Said()).warnings(keys)
+    assert not CapacityCheck(replace(context, settings=few), GrowthThresholds()).warnings(keys)
 
 
 def test_an_outage_is_no_reason_to_end() -> None:
@@ -145,13 +145,15 @@ def test_an_outage_is_no_reason_to_end() -> None:
 
     context = unconnected("transactional", "window")
     client = cast(Any, SimpleNamespace(get=away))
-    assert Room(replace(context, client=client), Said()).warnings(1_000_000) == []
+    assert (
+        CapacityCheck(replace(context, client=client), GrowthThresholds()).warnings(1_000_000) == []
+    )
 
 
 def test_what_the_error_says_of_a_batch() -> None:
-    assert overflow_of(ERROR, "3-7", {"output": 600}) == Overflow("3-7", {"output": 600}, 500)
+    assert overflow_of(ERROR, "3-7", {"output": 600}) == TabletOverflow("3-7", {"output": 600}, 500)
     # Of an older server.
-    assert overflow_of('{"code"=1717;}', "3-7", {}) == Overflow("3-7", {}, LIMIT)
+    assert overflow_of('{"code"=1717;}', "3-7", {}) == TabletOverflow("3-7", {}, LIMIT)
     assert overflow_of(ERROR.replace("1717", "17170"), "3-7", {}) is None
     assert overflow_of('{"code"=1700;"message"="Row lock conflict"}', "3-7", {}) is None
 
@@ -159,7 +161,7 @@ def test_what_the_error_says_of_a_batch() -> None:
 def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: ContextOf) -> None:
     context = _of_full_batches(provisioned_of("transactional", "window"))
     with pytest.raises(JobError) as caught:
-        judged(context, Overflow("3-7", {"output": 440_000}))
+        judged(context, TabletOverflow("3-7", {"output": 440_000}))
     path = context.settings.output
     assert f"440000 rows into {path}, which has 4 tablets" in str(caught.value)
     assert "a smaller max_rows_per_partition does not help" in str(caught.value)
@@ -169,14 +171,14 @@ def test_rows_without_a_key_are_judged_by_their_number(provisioned_of: ContextOf
 
 def test_a_batch_that_only_chance_refused_runs_again(provisioned_of: ContextOf) -> None:
     context = _of_full_batches(provisioned_of("transactional", "window"))
-    assert judged(context, Overflow("3-7", {"output": sizing.borne(4, 400)})) is None
+    assert judged(context, TabletOverflow("3-7", {"output": sizing.borne(4, 400)})) is None
 
 
 def test_writes_that_are_too_large_are_named(provisioned_of: ContextOf) -> None:
     context = _of_full_batches(provisioned_of("transactional", "map"))
     settings = replace(context.settings, dyn_batch_size=60_000)
     with pytest.raises(JobError, match="set dyn_batch_size = 2000") as caught:
-        judged(replace(context, settings=settings), Overflow("3-7", {"output": 440_000}))
+        judged(replace(context, settings=settings), TabletOverflow("3-7", {"output": 440_000}))
     assert "or lower max_rows_per_partition" in str(caught.value)
 
 
@@ -185,7 +187,7 @@ def test_rows_with_a_key_are_looked_at(
 ) -> None:
     """A sample of them: where no tablet seems too full, the fullest is named."""
     context = _of_full_batches(provisioned_of("transactional", "aggregate"))
-    many, path = Overflow("3-7", {"output": 120_000}), context.settings.output
+    many, path = TabletOverflow("3-7", {"output": 120_000}), context.settings.output
     assert judged(context, many) == many
     frames = {"output": cast(DataFrame, None)}
     keys = [resharding.key([number]) for number in range(100)]

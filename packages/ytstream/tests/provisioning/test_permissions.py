@@ -17,16 +17,16 @@ from tests.support.status_steps import invoke
 from ytstream import cli
 from ytstream.job import JobContext
 from ytstream.provisioning import permissions
-from ytstream.provisioning.permissions import JOB, OPERATOR, REHEARSAL, ROLES, Right
+from ytstream.provisioning.permissions import JOB, OPERATOR, REHEARSAL, ROLES, Permission
 
 USER = "robot-bids"
 
 
-def _wanted(context: JobContext, role: str) -> list[Right]:
+def _wanted(context: JobContext, role: str) -> list[Permission]:
     return permissions.rights(role, context.job, context.settings)
 
 
-def _grant(context: JobContext, wanted: Iterable[Right], *paths: str) -> None:
+def _grant(context: JobContext, wanted: Iterable[Permission], *paths: str) -> None:
     """Give the user these rights of the paths, by default of all, and none of a folder above."""
     by_path: dict[str, list[str]] = {}
     for right in wanted:
@@ -109,7 +109,7 @@ def test_what_is_not_there_is_asked_of_the_folder_above(job: JobContext) -> None
     above = gone.rpartition("/")[0]
     said = refusal(lambda: permissions.check(job, JOB, USER))
     assert f"remove on checkpoint {gone} (not there; asked of {above}): " in said
-    more = [Right("read", "", above, ""), Right("remove", "", above, "")]
+    more = [Permission("read", "", above, ""), Permission("remove", "", above, "")]
     _grant(job, [right for right in (*wanted, *more) if right.path != gone])
     assert "has the" in permissions.check(job, JOB, USER)
     job.client.create("map_node", gone)

@@ -17,7 +17,7 @@ from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.connector.transform_plan import observed_name
 from ytstream.ledger.ledger_rows import Head
-from ytstream.outputs.audit import Range, audit, ranges
+from ytstream.outputs.audit import RowRange, audit, ranges
 from ytstream.provisioning import job_objects
 from ytstream.query.batch import moved
 from ytstream.query.supervisor import QueryRunner
@@ -33,7 +33,7 @@ with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured",
 
 def test_a_batch_reads_from_where_the_last_one_ended() -> None:
     planned = ranges("3-7", ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 8, 1: 2, 2: 4}])
-    assert planned == {"//q": {0: Range(5, 8), 2: Range(0, 4)}}
+    assert planned == {"//q": {0: RowRange(5, 8), 2: RowRange(0, 4)}}
     assert (planned["//q"][0].count, planned["//q"][0].sum) == (3, 5 + 6 + 7)
     after = moved(Head(batch=6, number=41, ends={"//q": {0: 5, 1: 2}}), 7, planned)
     assert after == Head(batch=7, number=42, ends={"//q": {0: 8, 1: 2, 2: 4}})
@@ -54,14 +54,14 @@ def test_a_batch_leaves_a_removed_queue_where_it_is(state: int | None) -> None:
 def test_a_queue_that_has_had_no_row_is_not_read() -> None:
     begins: dict[str, dict[int, int]] = {"//a": {}, "//b": {0: 1}}
     planned = ranges("3-0", ["//a", "//b"], begins, [{}, {0: 2}])
-    assert planned == {"//a": {}, "//b": {0: Range(1, 2)}}
+    assert planned == {"//a": {}, "//b": {0: RowRange(1, 2)}}
 
 
 def test_a_batch_that_lacks_a_partition_is_refused() -> None:
     """A queue had fewer tablets when it was planned: rows that were read have other numbers."""
     with pytest.raises(RestartableError, match=r"//q was resharded: batch 3-7 .* partition 1"):
         ranges("3-7", ["//q"], {"//q": {0: 5, 1: 2}}, [{0: 9}])
-    assert ranges("3-7", ["//q"], {"//q": {0: 5, 1: 0}}, [{0: 9}]) == {"//q": {0: Range(5, 9)}}
+    assert ranges("3-7", ["//q"], {"//q": {0: 5, 1: 0}}, [{0: 9}]) == {"//q": {0: RowRange(5, 9)}}
 
 
 def test_a_batch_that_ends_before_it_begins_is_refused() -> None:
@@ -102,7 +102,7 @@ def test_the_audit(trimmed: int, seen: tuple[int, int] | None, said: str | None)
     metrics = {observed_name("//q"): seen} if seen else {}
 
     def audited() -> None:
-        audit(cast(Client, queue), "3-4", {"//q": {0: Range(5, 8)}}, metrics)
+        audit(cast(Client, queue), "3-4", {"//q": {0: RowRange(5, 8)}}, metrics)
 
     if said is None:
         audited()

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.support.helpers import StreamOf
 from ytstream.ledger import ledger_rows
-from ytstream.query.idle_signal import FirstLook
+from ytstream.query.idle_signal import IdleSignal
 from ytstream_tools.testing.stream import Stream, wait
 
 
@@ -23,7 +23,7 @@ def _rows(stream: Stream) -> list[Any]:
 def test_a_start_that_finds_nothing_says_so_once(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.recover()
-    first = FirstLook(stream.context)
+    first = IdleSignal(stream.context)
     with stream.running() as query:
 
         def looked() -> bool:
@@ -43,7 +43,7 @@ def test_rows_that_wait_and_a_trigger_under_way_are_no_first_look(stream_of: Str
                             ("Waiting for data to arrive", True)):  # fmt: skip
         status = {"message": message, "isTriggerActive": active, "isDataAvailable": False}
         query = cast(StreamingQuery, SimpleNamespace(status=status))
-        first = FirstLook(stream.context)
+        first = IdleSignal(stream.context)
         first.look(query, stream.epoch, time.monotonic())
         assert not first.is_over
     assert _rows(stream) == []

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ytstream.job import REJECTED
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.ledger.offsets import Queue
-from ytstream.log import Said
-from ytstream.query.batch_log import Report
-from ytstream.query.progress import Monitor
+from ytstream.log import GrowthThresholds
+from ytstream.query.batch_log import BatchReport
+from ytstream.query.progress import ProgressMonitor
 
 A, B = "//home/a", "//home/b"
 #: The second of each trigger.
@@ -52,14 +52,14 @@ def _report(
     written: Mapping[str, int],
     rejected: Mapping[str, int] | None = None,
     late: int = 0,
-) -> Report:
+) -> BatchReport:
     """Return what batch ``batch`` of epoch 3 has left, which stands at row 90 of partition B:1."""
     now = datetime.now(UTC)
     ends: dict[str, dict[int, int]] = {A: {}, B: {1: 90}}
     for path, rows in ranges.items():
         ends[path] |= {partition: end for partition, (_, end) in rows.items()}
     done = BatchRow(ranges, written, now, now, late=late)
-    return Report(Head(3, folder=3, batch=batch, ends=ends), done, rejected or {})
+    return BatchReport(Head(3, folder=3, batch=batch, ends=ends), done, rejected or {})
 
 
 def _query(*progress: Any) -> tuple[StreamingQuery, list[Any]]:
@@ -74,7 +74,7 @@ def test_an_idle_spell_hides_no_batch(caplog: pytest.LogCaptureFixture) -> None:
         0: _report(0, {A: {0: (0, 5)}}, {"output": 4}),
         1: _report(1, {A: {0: (5, 6)}}, {"output": 1}),
     }
-    monitor = Monitor(query, 3, 1, reports)
+    monitor = ProgressMonitor(query, 3, 1, reports)
     with caplog.at_level("INFO", "job"):
         assert monitor.report()
         # Spark's idle progress has the number of the batch to come.
@@ -100,7 +100,7 @@ def test_a_batch_that_has_only_written_has_a_line_and_one_that_did_nothing_has_n
         1: _report(1, {}, {"output": 42, REJECTED: 0}),
     }
     with caplog.at_level("INFO", "job"):
-        assert Monitor(query, 3, 1, reports).report()
+        assert ProgressMonitor(query, 3, 1, reports).report()
     assert caplog.messages == ["batch 3-1: read 0 · output 42 · rejected 0 · 0.02 s"]
 
 
@@ -113,7 +113,7 @@ def test_rows_that_are_in_no_output_are_a_warning(caplog: pytest.LogCaptureFixtu
         2: _report(2, {A: {0: (0, 9)}}, {"output": 9, REJECTED: 0}, {"odd": 0}),
     }
     with caplog.at_level("INFO", "job"):
-        Monitor(query, 3, 1, reports).report()
+        ProgressMonitor(query, 3, 1, reports).report()
     assert caplog.record_tuples == [
         (
             "job",
@@ -130,14 +130,14 @@ def test_what_transform_observes_has_lines_of_its_own(caplog: pytest.LogCaptureF
     observed = {"mine": {"large": 2, "small": 0}, REJECTED: {"odd": 3}, "ytstream://q": {"rows": 5}}
     query, _ = _query(_progress(4, observed=observed, addBatch=1))
     with caplog.at_level("INFO", "job"):
-        Monitor(query, 3, 1).report()
+        ProgressMonitor(query, 3, 1).report()
     assert caplog.messages == ["batch 3-4: mine: 2 large"]
 
 
 def test_what_was_told_is_not_asked_again() -> None:
     """Spark keeps a hundred reports, some with the positions of rejected rows."""
     query, progress = _query(*(_progress(n, addBatch=1) for n in range(50)))
-    monitor = Monitor(query, 3, 1)
+    monitor = ProgressMonitor(query, 3, 1)
     assert monitor.report()
     for told in progress:
         told.json = lambda: pytest.fail("asked again")
@@ -150,7 +150,7 @@ def test_what_was_told_is_not_asked_again() -> None:
 def test_a_clock_that_is_set_back_hides_no_batch() -> None:
     earlier, later = _progress(2, addBatch=1), _progress(1, addBatch=1)
     query, progress = _query(later)
-    monitor = Monitor(query, 3, 1)
+    monitor = ProgressMonitor(query, 3, 1)
     assert monitor.report()
     progress.append(earlier)
     assert monitor.report()
@@ -186,7 +186,7 @@ def test_the_lag_is_what_the_last_look_shows(
 
 def test_a_large_state_is_said_once_for_each_doubling(caplog: pytest.LogCaptureFixture) -> None:
     """Also by the monitor of the next query; a state of ids holds no rows to come."""
-    said, keys = Said(), list[int]()
+    said, keys = GrowthThresholds(), list[int]()
 
     def noted(rows: int) -> Iterable[str]:
         keys.append(rows)
@@ -201,7 +201,7 @@ def test_a_large_state_is_said_once_for_each_doubling(caplog: pytest.LogCaptureF
                 for number, size in enumerate(sizes)
             )
         )
-        Monitor(query, 3, 100, said=said, warnings=noted).report()
+        ProgressMonitor(query, 3, 100, said=said, warnings=noted).report()
 
     with caplog.at_level("INFO", "job"):
         reported(50, 94, 96, 150)

@@ -27,7 +27,7 @@ from tests.support.supervised import end_of
 from ytstream import RestartableError
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
-from ytstream.query.watchdog import LOOK_SECONDS, Watch
+from ytstream.query.watchdog import LOOK_SECONDS, Watchdog
 from ytstream.recovery import repositioning
 from ytstream_tools.demo.scenario import drained
 from ytstream_tools.testing.stream import PATIENCE_SECONDS, Stream, wait
@@ -100,7 +100,7 @@ def _await_end(stream: Stream, cluster: Running, query: StreamingQuery, since: i
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
     if query.isActive:
-        watch = Watch(stream.context, stream.epoch, query, lambda: None)
+        watch = Watchdog(stream.context, stream.epoch, query, lambda: None)
         with pytest.raises(RestartableError, match="resharded"):
             watch.look(time.monotonic() + 2 * LOOK_SECONDS)
         query.stop()

@@ -22,7 +22,7 @@ from ytstream import Job, JobError, RestartableError
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import StalledError, SupersededError
 from ytstream.ledger.ledger_rows import Head
-from ytstream.outputs.tablet_overflow import Overflow
+from ytstream.outputs.tablet_overflow import TabletOverflow
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, QueryRunner, supervise
@@ -68,7 +68,7 @@ def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
         starts.append(len(starts))
         if runner.refused is not None:
             raise JobError("batch 3-7 is too large for its tables")
-        runner.refused = Overflow("3-7", {}) if len(starts) == 3 else None
+        runner.refused = TabletOverflow("3-7", {}) if len(starts) == 3 else None
         raise RestartableError("Transaction affects too many rows in tablet")
 
     runner = _runner(one_query)
@@ -84,7 +84,7 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
         raise RestartableError("the ledger does not stop changing")
 
     runner = _runner(one_query)
-    runner.refused = Overflow("3-7", {})
+    runner.refused = TabletOverflow("3-7", {})
     assert "gave up after 4" in refusal(lambda: supervise(job, runner, threading.Event()))
     assert len(starts) == 4
 

@@ -28,7 +28,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import StalledError, SupersededError
 from ytstream.job import JobContext
 from ytstream.ledger import positions
-from ytstream.query.watchdog import LOOK_SECONDS, ROWLESS, STALL_SECONDS, Watch, finished_tasks
+from ytstream.query.watchdog import LOOK_SECONDS, ROWLESS, STALL_SECONDS, Watchdog, finished_tasks
 from ytstream.recovery import repositioning, start
 from ytstream.recovery.epoch import Epoch
 from ytstream_tools.demo.demo_tables import produce
@@ -41,14 +41,14 @@ QUERY = cast(StreamingQuery, SimpleNamespace(status={"message": "Getting offsets
 @pytest.fixture
 def watched(
     provisioned_of: ContextOf, tablets: Tablets, caplog: pytest.LogCaptureFixture
-) -> Callable[..., tuple[JobContext, Watch]]:
+) -> Callable[..., tuple[JobContext, Watchdog]]:
     """Commit a start of a job, and watch a query of it."""
     caplog.set_level(logging.INFO, logger="job")
 
-    def watching(guarantee: str = "transactional") -> tuple[JobContext, Watch]:
+    def watching(guarantee: str = "transactional") -> tuple[JobContext, Watchdog]:
         context = provisioned_of(guarantee)
         epoch, _ = start.prepare(context, tablets, Epoch())
-        return context, Watch(context, epoch, QUERY, lambda: None, _next=0.0)
+        return context, Watchdog(context, epoch, QUERY, lambda: None, _next=0.0)
 
     return watching
 
@@ -141,7 +141,7 @@ def test_a_consumer_that_is_behind_is_put_back(
     assert len(said) == cured
 
 
-def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContext, Watch]:
+def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContext, Watchdog]:
     """Return a job that has read three rows of five, and its watch, which has looked once."""
     context, watch = watched(guarantee)
     _send(context, 5)

@@ -27,7 +27,7 @@ from tests.support.helpers import (
 from tests.support.static_outputs import make_static
 from ytstream import RestartableError
 from ytstream.ledger import positions
-from ytstream.outputs.audit import Range
+from ytstream.outputs.audit import RowRange
 from ytstream.query.offset_check import Reads, verify_start
 from ytstream.recovery import repositioning, spark_logs
 from ytstream.settings.job_settings import SPYT
@@ -46,9 +46,9 @@ for_each = pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
 with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
 
 A, B = "//home/a", "//home/b"
-PLANNED = {A: {0: Range(20, 40)}, B: dict[int, Range]()}
+PLANNED = {A: {0: RowRange(20, 40)}, B: dict[int, RowRange]()}
 #: What SPYT's plan has of the two queues: read as planned.
-READ = ({0: Range(20, 40), 1: Range(5, 5)}, dict[int, Range]())
+READ = ({0: RowRange(20, 40), 1: RowRange(5, 5)}, dict[int, RowRange]())
 
 
 # -- without a cluster ---------------------------------------------------------------------------
@@ -60,13 +60,19 @@ READ = ({0: Range(20, 40), 1: Range(5, 5)}, dict[int, Range]())
         (READ, None),
         # transform() unites its rows with themselves.
         (READ * 2, None),
-        (({0: Range(10, 40)}, {}), f"rows 10 to 39 of {A}, partition 0, and by the ledger rows 20"),
-        (({0: Range(30, 40)}, {}), "rows 30 to 39 of .* rows 20 to 39: something else moved"),
+        (
+            ({0: RowRange(10, 40)}, {}),
+            f"rows 10 to 39 of {A}, partition 0, and by the ledger rows 20",
+        ),
+        (({0: RowRange(30, 40)}, {}), "rows 30 to 39 of .* rows 20 to 39: something else moved"),
         # SPYT reads nothing when the consumer is beyond the batch's end in any partition.
         (({}, {}), f"no rows of {A}, partition 0, and by the ledger rows 20 to 39"),
         # No row is planned, and some would be read.
-        ((*READ[:1], {3: Range(0, 7)}), f"rows 0 to 6 of {B}, partition 3, and by the ledger no"),
-        ((*READ, {0: Range(10, 40)}, {}), "rows 10 to 39 of"),
+        (
+            (*READ[:1], {3: RowRange(0, 7)}),
+            f"rows 0 to 6 of {B}, partition 3, and by the ledger no",
+        ),
+        ((*READ, {0: RowRange(10, 40)}, {}), "rows 10 to 39 of"),
         ((*READ, {}), "the plan of batch 3-7 reads 3 sources for 2 queues"),
         ((), "reads 0 sources"),
     ],

@@ -30,8 +30,8 @@ from ytstream.recovery.completeness import (
     COMPLETE_UNTIL,
     MARGIN,
     WATERMARK,
-    Teller,
-    Until,
+    CompletenessMark,
+    CompletenessWriter,
     read,
 )
 
@@ -218,7 +218,7 @@ def _attribute(context: JobContext, name: str = COMPLETE_UNTIL) -> Any:
 def test_the_job_writes_it_once_a_minute(driver_of: DriverOf, later: Later) -> None:
     driver = driver_of("transactional")
     driver.run(5)
-    teller = Teller(0.0)
+    teller = CompletenessWriter(0.0)
     teller.tell(driver.context, 100.0)
     first = _attribute(driver.context)
     assert "" < first <= read(driver.context).text
@@ -239,7 +239,7 @@ def test_the_sensor_of_the_page_waits_for_the_jobs_attribute(driver_of: DriverOf
     driver.run(5)
     table, until = driver.settings.output, read(driver.context).time
     assert not is_complete(driver.client, table, until)
-    Teller(0.0).tell(driver.context, 100.0)
+    CompletenessWriter(0.0).tell(driver.context, 100.0)
     assert is_complete(driver.client, table, until)
     assert not is_complete(driver.client, table, until + timedelta(minutes=1))
 
@@ -272,14 +272,16 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     assert _attribute(driver.context)
 
 
-def _told(monkeypatch: pytest.MonkeyPatch, teller: Teller, now: float, *seconds: int) -> list[str]:
+def _told(
+    monkeypatch: pytest.MonkeyPatch, teller: CompletenessWriter, now: float, *seconds: int
+) -> list[str]:
     """Let the teller look once for each time that is found; return what it has written."""
     written: list[str] = []
     client = SimpleNamespace(set=lambda _path, text: written.append(text[-4:]))
     context: Any = SimpleNamespace(client=client)
     for number, second in enumerate(seconds):
         time_ = datetime(2026, 11, 24, 3, 0, second, tzinfo=UTC)
-        found = Until(COMPLETE_UNTIL, time_, {"output": "//home/output"})
+        found = CompletenessMark(COMPLETE_UNTIL, time_, {"output": "//home/output"})
         monkeypatch.setattr(completeness, "read", lambda _, found=found: found)
         teller.tell(context, now + 1_000 * number)
     return written
@@ -287,13 +289,15 @@ def _told(monkeypatch: pytest.MonkeyPatch, teller: Teller, now: float, *seconds:
 
 def test_a_process_that_starts_has_time_first(monkeypatch: pytest.MonkeyPatch) -> None:
     soon = time.monotonic() + 1
-    assert _told(monkeypatch, Teller(), soon, 10) == []
-    assert _told(monkeypatch, Teller(), soon + completeness.PERIOD_SECONDS, 10) == [":10Z"]
+    assert _told(monkeypatch, CompletenessWriter(), soon, 10) == []
+    assert _told(monkeypatch, CompletenessWriter(), soon + completeness.PERIOD_SECONDS, 10) == [
+        ":10Z"
+    ]
 
 
 def test_what_was_said_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row within the margin may make the next value an older one."""
-    assert _told(monkeypatch, Teller(0.0), 1.0, 20, 10, 20, 30) == [":20Z", ":30Z"]
+    assert _told(monkeypatch, CompletenessWriter(0.0), 1.0, 20, 10, 20, 30) == [":20Z", ":30Z"]
 
 
 def test_no_refusal_of_the_cluster_reaches_the_job(
@@ -302,7 +306,7 @@ def test_no_refusal_of_the_cluster_reaches_the_job(
     driver = driver_of("transactional")
     driver.run(5)
     cluster.client.faults.add(method="set", times=None, action="fail", error=ON_STRIKE)
-    teller = Teller(0.0)
+    teller = CompletenessWriter(0.0)
     teller.tell(driver.context, 100.0)
     cluster.client.faults.clear()
     assert _attribute(driver.context) is None
@@ -322,8 +326,8 @@ def test_a_static_output_is_complete_when_its_tables_are_published(driver_of: Dr
     assert [*read(context).outputs] == ["output"]  # of a batch that has not happened
     driver.client.create("table", f"{aside}/{driver.epoch.number:08}-{0:010}", recursive=True)
     assert [*read(context).outputs] == []
-    Teller(0.0).tell(context, 100.0)
+    CompletenessWriter(0.0).tell(context, 100.0)
     assert _attribute(context) is None
     driver.client.remove(f"{aside}/{driver.epoch.number:08}-{0:010}")
-    Teller(0.0).tell(context, 100.0)
+    CompletenessWriter(0.0).tell(context, 100.0)
     assert _attribute(context)

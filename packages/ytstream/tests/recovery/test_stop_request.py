@@ -23,7 +23,7 @@ from ytstream.errors import OutageError
 from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.query import supervisor
-from ytstream.query.outage_log import Outage
+from ytstream.query.outage_log import OutageLog
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.recovery import lock as locking
 from ytstream.recovery import start, stop_request
@@ -237,7 +237,7 @@ def test_failures_with_a_batch_in_between_do_not_add_up(job: Job) -> None:
 
 def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="job")
-    outage = Outage(100.0)
+    outage = OutageLog(100.0)
     for now in (100.0, 101.0, 130.0, 161.0, 200.0, 222.0):
         outage.tell("nobody answers", now)
     assert outage.count == 6

@@ -13,7 +13,7 @@ from tests.support.helpers import ON_STRIKE, StreamOf
 from ytstream import RestartableError
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.outputs.audit import Range
+from ytstream.outputs.audit import RowRange
 from ytstream.rejected import by_position
 from ytstream_tools.demo.demo_tables import row_count
 from ytstream_tools.testing.stream import Stream
@@ -37,8 +37,8 @@ class Figures:
 
 
 PLANNED = {
-    "//a": {0: Range(0, 50), 3: Range((5 << 27) - 2, (5 << 27) + 2)},
-    "//b": {1: Range(7, 9)},
+    "//a": {0: RowRange(0, 50), 3: RowRange((5 << 27) - 2, (5 << 27) + 2)},
+    "//b": {1: RowRange(7, 9)},
 }
 
 
@@ -65,19 +65,21 @@ def test_positions_are_those_that_were_observed() -> None:
         pytest.param([_bin(0, 2, 4)], 40, [1, 0], PLANNED, id="another tablet"),
         pytest.param([_bin(2, 0, 4)], 40, [1, 0], PLANNED, id="another queue"),
         pytest.param([_bin(1, 1, 9)], 40, [1, 0], PLANNED, id="another row"),
-        pytest.param([_bin(0, 0, 4)], 40, [1, 0], {"//a": {0: Range(0, 1 << 28)}}, id="too long"),
+        pytest.param(
+            [_bin(0, 0, 4)], 40, [1, 0], {"//a": {0: RowRange(0, 1 << 28)}}, id="too long"
+        ),
         pytest.param(
             [_bin(0, 0, 4)],
             40,
             [1, 0],
-            {"//a": {0: Range(0, 9), 1 << 14: Range(0, 9)}},
+            {"//a": {0: RowRange(0, 9), 1 << 14: RowRange(0, 9)}},
             id="too many tablets",
         ),
         pytest.param(
             [_bin(0, 0, 4)],
             40,
             [1, 0],
-            {f"//{n}": {0: Range(0, 9)} for n in range(4097)},
+            {f"//{n}": {0: RowRange(0, 9)} for n in range(4097)},
             id="too many queues",
         ),
     ],

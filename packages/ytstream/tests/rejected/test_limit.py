@@ -28,7 +28,7 @@ from ytstream import JobError, RestartableError
 from ytstream.job import REJECTED
 from ytstream.outputs import sink
 from ytstream.rejected import by_position, tagging, writer
-from ytstream.rejected.limit import FEW, LeftOut, verify_limit
+from ytstream.rejected.limit import FEW, SkippedRows, verify_limit
 from ytstream_tools.demo.demo_tables import row_count
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.status.status_text import status
@@ -444,30 +444,30 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
 @pytest.mark.parametrize(
     ("found", "limit", "said"),
     [
-        (LeftOut({"odd": 20}), 0.0, None),
-        (LeftOut({"odd": 21}), 0.0, "21 of 90 rows of a micro-batch were left out: 21 odd;"),
-        (LeftOut({"odd": 21}), 0.0, "reject_limit = 0.24 in the configuration"),
-        (LeftOut({"odd": 10}, late=11), 0.2, "10 odd, 11 behind the watermark; reject_limit"),
-        (LeftOut({"odd": 10}, late=11), 0.24, None),
+        (SkippedRows({"odd": 20}), 0.0, None),
+        (SkippedRows({"odd": 21}), 0.0, "21 of 90 rows of a micro-batch were left out: 21 odd;"),
+        (SkippedRows({"odd": 21}), 0.0, "reject_limit = 0.24 in the configuration"),
+        (SkippedRows({"odd": 10}, late=11), 0.2, "10 odd, 11 behind the watermark; reject_limit"),
+        (SkippedRows({"odd": 10}, late=11), 0.24, None),
         (
-            LeftOut(late=31, watermark=1_700_000_000_000, newest=1_699_990_000_000),
+            SkippedRows(late=31, watermark=1_700_000_000_000, newest=1_699_990_000_000),
             0.2,
             "31 behind the watermark (at 2023-11-14 22:13:20 UTC, 2:46:40 ahead of the newest of "
             "them); reject_limit",
         ),
         (
-            LeftOut(late=31, watermark=4_102_444_800_000, newest=1_699_990_000_000),
+            SkippedRows(late=31, watermark=4_102_444_800_000, newest=1_699_990_000_000),
             0.2,
             " ahead of this host's clock); reject_limit",
         ),
-        (LeftOut(late=31), 0.2, "or widen the watermark"),
-        (LeftOut({"early": 30}), 0.2, "compare this host's clock, which says 20"),
+        (SkippedRows(late=31), 0.2, "or widen the watermark"),
+        (SkippedRows({"early": 30}), 0.2, "compare this host's clock, which says 20"),
         # Of several operators with state Spark counts a row more than once.
-        (LeftOut(late=200), 0.9, "reject_limit = 1 in the configuration lets this batch pass"),
-        (LeftOut(late=200), 1.0, None),
+        (SkippedRows(late=200), 0.9, "reject_limit = 1 in the configuration lets this batch pass"),
+        (SkippedRows(late=200), 1.0, None),
     ],
 )
-def test_the_limit(found: LeftOut, limit: float, said: str | None) -> None:
+def test_the_limit(found: SkippedRows, limit: float, said: str | None) -> None:
     conditions = {"odd": "price = 1", "early": "date_time > Current_Timestamp()"}
     job = replace(unconnected("transactional").job, reject=conditions)
     if said is None:
@@ -484,6 +484,6 @@ def test_the_limit_that_an_error_names_lets_the_batch_pass() -> None:
     for read in range(FEW + 1, 201):
         for count in range(FEW + 1, read + 1):
             with pytest.raises(JobError) as caught:
-                verify_limit(LeftOut(late=count), read, 0.0, job)
+                verify_limit(SkippedRows(late=count), read, 0.0, job)
             named = str(caught.value).rpartition("reject_limit = ")[2].partition(" ")[0]
-            verify_limit(LeftOut(late=count), read, float(named), job)
+            verify_limit(SkippedRows(late=count), read, float(named), job)

@@ -19,7 +19,7 @@ from ytstream_tools.demo import demo_tables, sample_types
 from ytstream_tools.demo.demo_text import differences
 from ytstream_tools.demo.event_times import microseconds
 from ytstream_tools.demo.sample import counted
-from ytstream_tools.replay.differences import Rows, difference, lines
+from ytstream_tools.replay.differences import OutputRows, difference, lines
 
 GZIP = b"\x00\xff\x1f\x8b"
 
@@ -118,16 +118,18 @@ def test_bytes_that_differ_are_shown() -> None:
     assert shown(b"\xff" * 1_000) in text
 
     before, after = ([{"id": _read(GZIP), "n": n}] for n in (1, 2))
-    found = difference(Rows(before, ["id"]), Rows(after, ["id"]))
+    found = difference(OutputRows(before, ["id"]), OutputRows(after, ["id"]))
     assert len(found.changed) == 1
     assert f"  id={shown(GZIP)}" in lines("output", found, ["id"])
-    same = difference(Rows(before, ["id"]), Rows([{"id": GZIP, "n": 1}], ["id"]))
+    same = difference(OutputRows(before, ["id"]), OutputRows([{"id": GZIP, "n": 1}], ["id"]))
     assert same.is_equal
 
 
 def test_bytes_in_a_list_are_shown_with_their_length() -> None:
     long = b"\xff" * 1_000
     before, after = ([{"id": 1, "list": [first, long, long]}] for first in (long, GZIP))
-    text = "\n".join(lines("output", difference(Rows(before, ["id"]), Rows(after, ["id"])), ["id"]))
+    text = "\n".join(
+        lines("output", difference(OutputRows(before, ["id"]), OutputRows(after, ["id"])), ["id"])
+    )
     assert f"({shown(long)}, ...)" in text
     assert f"({shown(GZIP)}, {shown(long)}, ...)" in text

@@ -12,8 +12,8 @@ from ytstream.provisioning.retention import DEFAULTS, by_age
 from ytstream.settings.addresses import is_path
 from ytstream.settings.job_settings import Settings
 
-from ..reading.dataframes import Source
-from ..reading.inspected_job import Job
+from ..reading.dataframes import QueueReader
+from ..reading.inspected_job import InspectedJob
 from ..reading.queries import Query
 from ..reading.syntax import GAP
 from ..rules import Finding, spellings
@@ -29,7 +29,7 @@ _MOST_PATHS = 500
 
 
 @dataclass(frozen=True)
-class Tables:
+class ClusterTables:
     """What the cluster says of the paths in a job's files, and of its consumers."""
 
     found: Mapping[str, Mapping[str, Any]]
@@ -41,7 +41,7 @@ class Tables:
         return self.found.get(path) if isinstance(path, str) else None
 
 
-def findings(job: Job, proxy: str) -> Iterator[Finding]:
+def findings(job: InspectedJob, proxy: str) -> Iterator[Finding]:
     """Yield what the cluster's tables show. Raises JobError or OutageError without an answer."""
     settings = Settings(proxy=proxy, queues=(), consumer="", checkpoint="", ledger="", outputs={})
     with explained(settings):
@@ -53,7 +53,7 @@ def findings(job: Job, proxy: str) -> Iterator[Finding]:
         yield from _output(job, tables, query)
 
 
-def _paths(job: Job) -> list[str]:
+def _paths(job: InspectedJob) -> list[str]:
     texts = [line for text in job.texts for _, line in text.lines]
     for _, node in job.code.walk():
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -66,7 +66,7 @@ def _paths(job: Job) -> list[str]:
     return list(dict.fromkeys(path for path in (*known, *found) if is_path(path)))[:_MOST_PATHS]
 
 
-def _read(job: Job, client: Client) -> Tables:
+def _read(job: InspectedJob, client: Client) -> ClusterTables:
     names = [*_ATTRIBUTES, *DEFAULTS]
     found = {path: facts(client, path, names) or {} for path in _paths(job)}
     registered = {}
@@ -77,10 +77,10 @@ def _read(job: Job, client: Client) -> Tables:
                 registered[queue, path] = bool(each["vital"])
                 if queue not in found:
                     found[queue] = facts(client, queue, names) or {}
-    return Tables(found, registered)
+    return ClusterTables(found, registered)
 
 
-def _consumers(tables: Tables) -> Iterator[Finding]:
+def _consumers(tables: ClusterTables) -> Iterator[Finding]:
     for (queue, consumer), is_vital in tables.registered.items():
         if not is_vital:
             what = f"registered for {queue}, not vital"
@@ -91,7 +91,7 @@ def _consumers(tables: Tables) -> Iterator[Finding]:
             yield Finding(queue, 0, "trimmed-by-age", what)
 
 
-def _beside(job: Job, tables: Tables) -> Iterator[Finding]:
+def _beside(job: InspectedJob, tables: ClusterTables) -> Iterator[Finding]:
     """Yield the dynamic tables of which a read that is no stream sees the rows on disk alone."""
     for read in job.batch_reads:
         for path in read.paths:
@@ -101,7 +101,7 @@ def _beside(job: Job, tables: Tables) -> Iterator[Finding]:
                 yield Finding(read.file, read.line, "unflushed-rows", what)
 
 
-def _composite(tables: Tables, query: Query) -> Iterator[Finding]:
+def _composite(tables: ClusterTables, query: Query) -> Iterator[Finding]:
     for source in query.flow.sources:
         for path in source.paths:
             columns = _composites(tables.of(path))
@@ -128,7 +128,7 @@ def _kind(type_v3: Any) -> str:
     return str(type_v3["type_name"] if isinstance(type_v3, Mapping) else type_v3)
 
 
-def _output(job: Job, tables: Tables, query: Query) -> Iterator[Finding]:
+def _output(job: InspectedJob, tables: ClusterTables, query: Query) -> Iterator[Finding]:
     attributes = tables.of(query.path)
     if not attributes or not attributes.get("dynamic"):
         return
@@ -144,7 +144,9 @@ def _output(job: Job, tables: Tables, query: Query) -> Iterator[Finding]:
         yield from _size(job, tables, query, int(attributes["tablet_count"]))
 
 
-def _size(job: Job, tables: Tables, query: Query, tablets: int) -> Iterator[Finding]:
+def _size(
+    job: InspectedJob, tables: ClusterTables, query: Query, tablets: int
+) -> Iterator[Finding]:
     """Compare a full batch with the tablets of an ordered output."""
     rows = sum(_rows(tables, source) for source in query.flow.sources)
     values = job.settings.values(*spellings("spark.yt.write.dynBatchSize"))
@@ -153,7 +155,7 @@ def _size(job: Job, tables: Tables, query: Query, tablets: int) -> Iterator[Find
         yield Finding(str(query.path), 0, "tablet-limit", why)
 
 
-def _rows(tables: Tables, source: Source) -> int:
+def _rows(tables: ClusterTables, source: QueueReader) -> int:
     limit = source.options.value("max_rows_per_partition")
     number = int(limit) if re.fullmatch(r"\d+", str(limit)) else 0
     read = [tables.of(path) or {} for path in source.paths]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ..reading.inspected_job import Job
+from ..reading.inspected_job import InspectedJob
 from ..reading.spark_settings import Setting
 from ..rules import WITHOUT_EFFECT, Finding, spellings
 
@@ -22,7 +22,7 @@ _FIRST = {"ytsaurus-spyt": (2, 11), "pyspark": (3, 5)}
 _SPYT = "spark.ytsaurus.spyt.version"
 
 
-def findings(job: Job) -> Iterator[Finding]:
+def findings(job: InspectedJob) -> Iterator[Finding]:
     """Yield what is wrong with the settings, those that are missing included."""
     yield from _without_effect(job)
     yield from _dangerous(job)
@@ -36,7 +36,7 @@ def _at(setting: Setting, rule: str, what: str) -> Finding:
     return Finding(setting.file, setting.line, rule, what)
 
 
-def _without_effect(job: Job) -> Iterator[Finding]:
+def _without_effect(job: InspectedJob) -> Iterator[Finding]:
     for setting in job.settings.found:
         why = WITHOUT_EFFECT.get(setting.key)
         known = spellings("spark.yt.streaming.transactional")
@@ -46,20 +46,20 @@ def _without_effect(job: Job) -> Iterator[Finding]:
             yield _at(setting, "no-effect", f"{setting.key}: {why}")
 
 
-def _dangerous(job: Job) -> Iterator[Finding]:
+def _dangerous(job: InspectedJob) -> Iterator[Finding]:
     for setting in job.settings.of("spark.speculation"):
         if setting.value == "true" and not _is_keyed(job):
             yield _at(setting, "speculation", "spark.speculation is on")
 
 
-def _is_keyed(job: Job) -> bool:
+def _is_keyed(job: InspectedJob) -> bool:
     return bool(job.queries) and all(
         job.is_idempotent(query) or bool((job.keys_of(query) or (None, set()))[1])
         for query in job.queries
     )
 
 
-def _required(job: Job) -> Iterator[Finding]:
+def _required(job: InspectedJob) -> Iterator[Finding]:
     found = job.settings.of(_TIMEOUT)
     for setting in found:
         match = re.fullmatch(r"(\d+)\s*([a-z]*)", setting.value or "")
@@ -74,7 +74,7 @@ def _required(job: Job) -> Iterator[Finding]:
         yield _missing(job, "async-log-purge", f"{_PURGE} is not set")
 
 
-def _transactional(job: Job) -> Iterator[Finding]:
+def _transactional(job: InspectedJob) -> Iterator[Finding]:
     switch = next(
         setting
         for setting in job.settings.of(*spellings("spark.yt.streaming.transactional"))
@@ -102,7 +102,7 @@ def _transactional(job: Job) -> Iterator[Finding]:
     yield from _versions(job)
 
 
-def _job_proxy(job: Job, switch: Setting) -> Iterator[Finding]:
+def _job_proxy(job: InspectedJob, switch: Setting) -> Iterator[Finding]:
     found = job.settings.of(_PROXY)
     at_submit = job.settings.at_submit(_PROXY)
     for setting in at_submit:
@@ -114,7 +114,7 @@ def _job_proxy(job: Job, switch: Setting) -> Iterator[Finding]:
         yield _at(found[0], "job-proxy", "it is set in the session alone, not at submit")
 
 
-def _versions(job: Job) -> Iterator[Finding]:
+def _versions(job: InspectedJob) -> Iterator[Finding]:
     for text in job.texts:
         for number, line in text.lines:
             for name, *version in _VERSION.findall(line):
@@ -133,7 +133,7 @@ def _needed(name: str) -> str:
     return ".".join(map(str, _FIRST[name]))
 
 
-def _missing(job: Job, rule: str, what: str) -> Finding:
+def _missing(job: InspectedJob, rule: str, what: str) -> Finding:
     """Return a finding at the place where the session is made, or else the query."""
     for name in ("getOrCreate", "spark_session", "connect"):
         for call, module in job.code.calls.get(name, []):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..reading.inspected_job import Job
+from ..reading.inspected_job import InspectedJob
 from ..reading.queries import Query
 from ..reading.syntax import Step
 from ..rules import Finding
@@ -14,7 +14,7 @@ _GROUPED = {"groupBy", "groupby", "rollup", "cube"}
 _OWN = {"applyInPandasWithState", "transformWithState", "transformWithStateInPandas"}
 
 
-def findings(job: Job) -> Iterator[Finding]:
+def findings(job: InspectedJob) -> Iterator[Finding]:
     """Yield what is wrong with state. Under the key of a position there must be none at all."""
     for query in job.queries:
         step = _stateful(query)

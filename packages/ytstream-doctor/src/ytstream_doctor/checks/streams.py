@@ -5,10 +5,10 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
-from ..reading.dataframes import Source
-from ..reading.inspected_job import Job
+from ..reading.dataframes import QueueReader
+from ..reading.inspected_job import InspectedJob
 from ..reading.queries import Query
-from ..reading.syntax import GAP, UNKNOWN, Bound
+from ..reading.syntax import GAP, UNKNOWN, BoundExpression
 from ..rules import UNREAD, Finding
 
 _AWAITS = {"awaitTermination", "awaitAnyTermination", "processAllAvailable", "isActive"}
@@ -18,7 +18,7 @@ _LIMIT = "max_rows_per_partition"
 _MOST_ROWS = 1_000_000
 
 
-def findings(job: Job) -> Iterator[Finding]:
+def findings(job: InspectedJob) -> Iterator[Finding]:
     """Yield what is wrong with the options of readers and writers."""
     for query in job.queries:
         yield from _checkpoint(job, query)
@@ -46,7 +46,7 @@ def _at(query: Query, rule: str, what: str) -> Finding:
 # -- writers ---------------------------------------------------------------------------------------
 
 
-def _checkpoint(job: Job, query: Query) -> Iterator[Finding]:
+def _checkpoint(job: InspectedJob, query: Query) -> Iterator[Finding]:
     path = query.options.value("checkpointlocation")
     is_asked_for = query.options.value("format") == "yt" or query.step("foreachBatch")
     if path is None and is_asked_for and not job.settings.of(_CHECKPOINTS):
@@ -75,13 +75,13 @@ def _output_mode(query: Query) -> Iterator[Finding]:
         yield Finding(query.options.file("outputmode"), line, "output-mode", f'"{mode}"')
 
 
-def _trigger(job: Job, query: Query) -> Iterator[Finding]:
+def _trigger(job: InspectedJob, query: Query) -> Iterator[Finding]:
     trigger = query.step("trigger")
     if trigger is None:
         yield _at(query, "no-trigger", "the writer has no trigger")
         return
     for word in trigger.call.keywords if trigger.call else ():
-        value = job.code.value(Bound(word.value, trigger.context))
+        value = job.code.value(BoundExpression(word.value, trigger.context))
         if word.arg in ("availableNow", "once") and value is True:
             what = f"trigger({word.arg}=True)"
             yield Finding(trigger.context.module.file, trigger.line, "available-now", what)
@@ -90,7 +90,7 @@ def _trigger(job: Job, query: Query) -> Iterator[Finding]:
 # -- readers ---------------------------------------------------------------------------------------
 
 
-def _reader(source: Source) -> Iterator[Finding]:
+def _reader(source: QueueReader) -> Iterator[Finding]:
     if source.options.value("consumer_path") is None:
         yield Finding(source.file, source.line, "no-consumer", "the reader has no consumer_path")
     limit = source.options.value(_LIMIT)
@@ -107,7 +107,7 @@ def _reader(source: Source) -> Iterator[Finding]:
 
 
 def _queues(query: Query) -> Iterator[Finding]:
-    seen: dict[str, Source] = {}
+    seen: dict[str, QueueReader] = {}
     for source in query.flow.sources if query.is_traced else ():
         for path in source.paths:
             if isinstance(path, str) and GAP not in path:
@@ -120,7 +120,7 @@ def _queues(query: Query) -> Iterator[Finding]:
 # -- several queries -------------------------------------------------------------------------------
 
 
-def _shared(job: Job) -> Iterator[Finding]:
+def _shared(job: InspectedJob) -> Iterator[Finding]:
     checkpoints: dict[Hashable, list[Query]] = defaultdict(list)
     consumers: dict[Hashable, list[Query]] = defaultdict(list)
     for query in job.queries:

@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..reading.inspected_job import Job, Table
-from ..reading.syntax import GAP, UNKNOWN, Bound, Step
+from ..reading.inspected_job import CreatedTable, InspectedJob
+from ..reading.syntax import GAP, UNKNOWN, BoundExpression, Step
 from ..rules import Finding
 
 _NOT_VITAL = r"register-queue-consumer\b.*(--non-vital|--no-vital|vital=(%?false|0))"
@@ -15,7 +15,7 @@ _PATH = r"""(?<![\w:])(?://|\$)[^\s"';|)]*"""
 _GAPS = rf"\$\{{[^}}]*\}}|\$\(\w+\)|\$\w+|{GAP}"
 
 
-def findings(job: Job) -> Iterator[Finding]:
+def findings(job: InspectedJob) -> Iterator[Finding]:
     """Yield the commands after which rows may be gone before the job reads them."""
     for call, module in job.code.calls.get("register_queue_consumer", []):
         step = Step("register", call, job.code.context(call, module), call)
@@ -43,12 +43,12 @@ def findings(job: Job) -> Iterator[Finding]:
             yield Finding(file, line, "trimmed-by-age", "min_data_versions is 0")
 
 
-def _set_in_code(job: Job) -> Iterator[Finding]:
+def _set_in_code(job: InspectedJob) -> Iterator[Finding]:
     """Yield the calls of ``set(path + "/@min_data_versions", 0)`` and ``set_attribute``."""
     for name in ("set", "set_attribute"):
         for call, module in job.code.calls.get(name, []):
             context = job.code.context(call, module)
-            words = [job.code.value(Bound(word, context)) for word in call.args]
+            words = [job.code.value(BoundExpression(word, context)) for word in call.args]
             path, _, attribute = str(words[0] if words else "").partition("/@")
             if name == "set_attribute" and len(words) > 1:
                 path, attribute = str(words[0]), str(words[1])
@@ -62,13 +62,13 @@ def _line(call: ast.Call) -> int:
     return call.func.end_lineno or call.lineno
 
 
-def _is_of_the_job(job: Job, queue: object, consumer: object) -> bool:
+def _is_of_the_job(job: InspectedJob, queue: object, consumer: object) -> bool:
     """Return whether a registration may be of this job: of a path that is not known it may."""
     consumers = {source.options.value("consumer_path") for source in job.sources}
     return _may_be(queue, _queues(job)) and _may_be(consumer, consumers)
 
 
-def _may_be_read(job: Job, table: Table) -> bool:
+def _may_be_read(job: InspectedJob, table: CreatedTable) -> bool:
     """Return whether a table that the code creates may be one of the job's queues."""
     if job.keys(table) or any(job.is_output(table, query) for query in job.queries):
         return False
@@ -76,13 +76,13 @@ def _may_be_read(job: Job, table: Table) -> bool:
     return job.code.identity(table.path_at) in named or _may_be_a_queue(job, table.path)
 
 
-def _may_be_a_queue(job: Job, path: object) -> bool:
+def _may_be_a_queue(job: InspectedJob, path: object) -> bool:
     """Return whether the job may read that table; outputs may drop their old rows."""
     is_output = isinstance(path, str) and path in job.outputs
     return not is_output and _may_be(path, _queues(job))
 
 
-def _queues(job: Job) -> set[object]:
+def _queues(job: InspectedJob) -> set[object]:
     return {path for source in job.sources if source.is_of_spyt for path in source.paths}
 
 

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..reading.dataframes import UNIONS, Source
-from ..reading.inspected_job import Job
+from ..reading.dataframes import UNIONS, QueueReader
+from ..reading.inspected_job import InspectedJob
 from ..reading.lost_positions import mentioned, words_of
 from ..reading.queries import Query
-from ..reading.syntax import UNKNOWN, Bound, Context, Step, called
+from ..reading.syntax import UNKNOWN, BoundExpression, Context, Step, called
 from ..rules import Finding
 
 _RANDOM = {
@@ -53,7 +53,7 @@ class _Use:
     context: Context
 
 
-def findings(job: Job) -> Iterator[Finding]:
+def findings(job: InspectedJob) -> Iterator[Finding]:
     """Yield what is wrong with each query."""
     for query in job.queries:
         yield from _guarantee(job, query)
@@ -67,7 +67,7 @@ def _at(query: Query, rule: str, what: str) -> Finding:
     return Finding(query.file, query.line, rule, what)
 
 
-def _guarantee(job: Job, query: Query) -> Iterator[Finding]:
+def _guarantee(job: InspectedJob, query: Query) -> Iterator[Finding]:
     if call := query.step("foreachBatch"):
         what = "foreachBatch writes the rows"
         yield Finding(query.file, call.line, "foreach-batch", what)
@@ -83,15 +83,15 @@ def _guarantee(job: Job, query: Query) -> Iterator[Finding]:
         yield _at(query, "at-least-once", "neither transactional nor written under a key")
 
 
-def _keeps(job: Job, step: Step, keys: set[str]) -> bool:
+def _keeps(job: InspectedJob, step: Step, keys: set[str]) -> bool:
     """Return whether a select has all of a key that is another than the positions."""
     names = set()
     for node in step.call.args if step.call else ():
-        names |= words_of(mentioned(job.code, Bound(node, step.context)) or set())
+        names |= words_of(mentioned(job.code, BoundExpression(node, step.context)) or set())
     return bool(keys) and keys <= names
 
 
-def _composite(job: Job, query: Query) -> Iterator[Finding]:
+def _composite(job: InspectedJob, query: Query) -> Iterator[Finding]:
     uses = {called(use.node) for use in _uses(job, query)} & _COMPOSITE
     reads = [s for s in query.flow.sources if s.options.is_true("parsing_type_v3")]
     writes = query.options.value("write_type_v3")
@@ -113,7 +113,7 @@ def _composite(job: Job, query: Query) -> Iterator[Finding]:
 # -- the idempotent receiver -----------------------------------------------------------------------
 
 
-def _keyed(job: Job, query: Query) -> Iterator[Finding]:
+def _keyed(job: InspectedJob, query: Query) -> Iterator[Finding]:
     known = job.keys_of(query)
     if known and not known[1]:
         table = known[0]
@@ -134,7 +134,7 @@ def _keyed(job: Job, query: Query) -> Iterator[Finding]:
             return
 
 
-def _literals(job: Job, source: Source) -> set[str]:
+def _literals(job: InspectedJob, source: QueueReader) -> set[str]:
     """Return the columns that are given a literal before this queue is united with others."""
     found = set()
     for step in source.steps:
@@ -146,17 +146,17 @@ def _literals(job: Job, source: Source) -> set[str]:
     return found
 
 
-def _column(job: Job, step: Step, use: _Use) -> str:
+def _column(job: InspectedJob, step: Step, use: _Use) -> str:
     if step.name == "withColumn":
         return str(job.code.value(step.argument(0, "colName")))
     outer = job.code.parents.get(use.node)
     call = job.code.parents.get(outer) if outer else None
     if isinstance(outer, ast.Attribute) and outer.attr == "alias" and isinstance(call, ast.Call):
-        return str(job.code.value(Bound(call.args[0], use.context))) if call.args else ""
+        return str(job.code.value(BoundExpression(call.args[0], use.context))) if call.args else ""
     return ""
 
 
-def _rows(job: Job, query: Query) -> Iterator[Finding]:
+def _rows(job: InspectedJob, query: Query) -> Iterator[Finding]:
     for use in _uses(job, query):
         file, line, name = use.context.module.file, _line(use.node), called(use.node)
         if name in _RANDOM and not _is_plain_python(use.node):
@@ -173,9 +173,9 @@ def _rows(job: Job, query: Query) -> Iterator[Finding]:
             yield from _sql(job, use)
 
 
-def _sql(job: Job, use: _Use) -> Iterator[Finding]:
+def _sql(job: InspectedJob, use: _Use) -> Iterator[Finding]:
     for argument in use.node.args:
-        text = job.code.value(Bound(argument, use.context))
+        text = job.code.value(BoundExpression(argument, use.context))
         if not isinstance(text, str) or (called(use.node) in ("select", "withColumn")):
             continue
         place = use.context.module.file, _line(use.node)
@@ -227,7 +227,7 @@ def _is_clock_of_python(node: ast.Call) -> bool:
 # -- what happens to the rows ----------------------------------------------------------------------
 
 
-def _uses(job: Job, query: Query) -> list[_Use]:
+def _uses(job: InspectedJob, query: Query) -> list[_Use]:
     """Return the calls on the way of the rows: methods of frames, functions, bodies of UDFs."""
     if not query.is_traced:
         return [
@@ -247,7 +247,7 @@ def _uses(job: Job, query: Query) -> list[_Use]:
     return list(found.values())
 
 
-def _inside(job: Job, nodes: Sequence[ast.AST], context: Context) -> Iterator[_Use]:
+def _inside(job: InspectedJob, nodes: Sequence[ast.AST], context: Context) -> Iterator[_Use]:
     """Yield the calls in expressions, and in what the names in them stand for."""
     pending = [(node, context) for node in nodes]
     seen: set[ast.AST] = set()
@@ -268,6 +268,6 @@ def _inside(job: Job, nodes: Sequence[ast.AST], context: Context) -> Iterator[_U
                 pending.append((function, Context(module, function, depth=where.depth + 1)))
 
 
-def _is_method(job: Job, node: ast.expr) -> bool:
+def _is_method(job: InspectedJob, node: ast.expr) -> bool:
     """Return whether the name is a method of an expression, not of a module or of the job."""
     return isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .files import Module
 from .name_resolution import Code
-from .syntax import UNKNOWN, Bound, Chain, Context, Function, Step, inside
+from .syntax import UNKNOWN, BoundExpression, Chain, Context, Function, Step, inside
 
 LOADS = ("load", "table", "yt")
 STARTS = ("start", "toTable")
@@ -19,7 +19,7 @@ _TWO_FRAMES = (*UNIONS, "join", "crossJoin", "intersect", "exceptAll", "subtract
 class Options:
     """The options of a reader or writer; ``is_whole`` unless some are computed."""
 
-    given: Mapping[str, tuple[Any, Step, Bound | None]]
+    given: Mapping[str, tuple[Any, Step, BoundExpression | None]]
     is_whole: bool
 
     def value(self, name: str) -> Any:
@@ -40,13 +40,13 @@ class Options:
         """Return the file of an option that is given."""
         return self.given[name][1].context.module.file
 
-    def at(self, name: str) -> Bound | None:
+    def at(self, name: str) -> BoundExpression | None:
         """Return the expression of an option; None if it is missing."""
         return self.given[name][2] if name in self.given else None
 
 
 @dataclass(frozen=True)
-class Source:
+class QueueReader:
     """One reader of a queue; in a loop it stands for several, of which ``paths`` are known."""
 
     key: Hashable = field(repr=False)
@@ -58,7 +58,7 @@ class Source:
     #: Steps between this queue and the union with others.
     steps: tuple[Step, ...] = ()
     #: What names the path, for a path that is not known.
-    path_at: Bound | None = None
+    path_at: BoundExpression | None = None
 
     @property
     def is_of_spyt(self) -> bool:
@@ -67,10 +67,10 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Flow:
+class RowFlow:
     """The queues of a frame and all that happens to their rows."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[QueueReader, ...] = ()
     steps: tuple[Step, ...] = ()
 
 
@@ -81,10 +81,10 @@ def place_of(chain: Chain, name: str) -> int | None:
 
 def options_of(code: Code, steps: Sequence[Step]) -> Options:
     """Return the options that the links of a reader or a writer give."""
-    given: dict[str, tuple[Any, Step, Bound | None]] = {}
+    given: dict[str, tuple[Any, Step, BoundExpression | None]] = {}
     is_whole = True
     for step in steps:
-        pairs: list[tuple[Any, Bound | None]] = []
+        pairs: list[tuple[Any, BoundExpression | None]] = []
         if step.name == "option":
             pairs = [(code.value(step.argument(0, "key")), step.argument(1, "value"))]
         elif step.name in ("format", "outputMode", "queryName"):
@@ -92,7 +92,7 @@ def options_of(code: Code, steps: Sequence[Step]) -> Options:
             pairs = [(step.name, step.argument(0, *names))]
         elif step.name in ("options", *LOADS, *STARTS) and step.call:
             for word in step.call.keywords:
-                bound = Bound(word.value, step.context)
+                bound = BoundExpression(word.value, step.context)
                 if word.arg:
                     pairs.append((word.arg, bound))
                 else:
@@ -107,7 +107,7 @@ def options_of(code: Code, steps: Sequence[Step]) -> Options:
     return Options(given, is_whole)
 
 
-def _dictionary(code: Code, bound: Bound) -> list[tuple[Any, Bound]] | None:
+def _dictionary(code: Code, bound: BoundExpression) -> list[tuple[Any, BoundExpression]] | None:
     found = bound
     while not isinstance(found.node, ast.Dict):
         target = code.resolved(found.node, found.context)
@@ -117,16 +117,16 @@ def _dictionary(code: Code, bound: Bound) -> list[tuple[Any, Bound]] | None:
     if None in found.node.keys:
         return None
     return [
-        (code.value(Bound(key, found.context)), Bound(value, found.context))
+        (code.value(BoundExpression(key, found.context)), BoundExpression(value, found.context))
         for key, value in zip(found.node.keys, found.node.values, strict=True)
         if key is not None
     ]
 
 
-def traced(code: Code, bound: Bound) -> Flow:
+def traced(code: Code, bound: BoundExpression) -> RowFlow:
     """Return the queues and the steps behind a frame."""
     if bound.context.is_too_deep:
-        return Flow()
+        return RowFlow()
     chain = code.chain(bound)
     steps = [*chain.steps]
     place = place_of(chain, "readStream")
@@ -135,7 +135,7 @@ def traced(code: Code, bound: Bound) -> Flow:
             (i for i in range(place + 1, len(steps)) if steps[i].name in LOADS), len(steps) - 1
         )
         sources = (_source(code, steps[place : end + 1]),)
-        return _after(code, Flow(sources), steps[end + 1 :])
+        return _after(code, RowFlow(sources), steps[end + 1 :])
     first = steps[0].call if steps else None
     known = code.function(first.func, steps[0].context) if first else None
     root = chain.root
@@ -145,7 +145,7 @@ def traced(code: Code, bound: Bound) -> Flow:
     return _after(code, _rooted(code, chain.root), steps)
 
 
-def batch_read(code: Code, bound: Bound) -> Source | None:
+def batch_read(code: Code, bound: BoundExpression) -> QueueReader | None:
     """Return what a call reads that is no stream: ``spark.read.format("yt").load(path)``."""
     steps = code.chain(bound).steps
     place = next((i for i, step in enumerate(steps) if step.name == "read"), None)
@@ -157,23 +157,25 @@ def _is_no_frame(code: Code, name: str, context: Context) -> bool:
     return name in ("self", "cls", *code.imports[context.module.file])
 
 
-def _rooted(code: Code, root: Bound) -> Flow:
+def _rooted(code: Code, root: BoundExpression) -> RowFlow:
     node, context = root.node, root.context.deeper()
     if isinstance(node, ast.Call):
         known = code.function(node.func, context) if isinstance(node.func, ast.Name) else None
         if known:
             return _returned(code, *known, node, context)
-        return _merged([traced(code, Bound(value, context)) for value in node.args])
+        return _merged([traced(code, BoundExpression(value, context)) for value in node.args])
     if isinstance(node, ast.ListComp | ast.GeneratorExp):
-        return traced(code, Bound(node.elt, context))
+        return traced(code, BoundExpression(node.elt, context))
     if isinstance(node, ast.List | ast.Tuple):
-        return _merged([traced(code, Bound(value, context)) for value in node.elts])
+        return _merged([traced(code, BoundExpression(value, context)) for value in node.elts])
     if isinstance(node, ast.IfExp):
-        sides = [traced(code, Bound(value, context)) for value in (node.body, node.orelse)]
+        sides = [
+            traced(code, BoundExpression(value, context)) for value in (node.body, node.orelse)
+        ]
         return _merged(sides)
     if isinstance(node, ast.Lambda):
-        return traced(code, Bound(node.body, context.deeper(function=node)))
-    return Flow()
+        return traced(code, BoundExpression(node.body, context.deeper(function=node)))
+    return RowFlow()
 
 
 def _returned(
@@ -182,15 +184,15 @@ def _returned(
     module: Module,
     call: ast.Call | None,
     outer: Context,
-    first: Bound | None = None,
-) -> Flow:
+    first: BoundExpression | None = None,
+) -> RowFlow:
     """Return the flow of what a function returns, together with that of all that it is given."""
     context = inside(function, module, call, outer, first)
     values = code.returned(function)
-    return _merged([traced(code, Bound(value, context)) for value in values])
+    return _merged([traced(code, BoundExpression(value, context)) for value in values])
 
 
-def _after(code: Code, flow: Flow, steps: Sequence[Step]) -> Flow:
+def _after(code: Code, flow: RowFlow, steps: Sequence[Step]) -> RowFlow:
     for step in steps:
         argument = step.argument(0, "other")
         if step.name == "transform" and argument and step.call:
@@ -202,35 +204,35 @@ def _after(code: Code, flow: Flow, steps: Sequence[Step]) -> Flow:
         if step.name not in _TWO_FRAMES and len(sources) == 1:
             (one,) = sources
             sources = (_with_step(one, step),)
-        flow = Flow(sources, (*flow.steps, step))
+        flow = RowFlow(sources, (*flow.steps, step))
     return flow
 
 
-def _transformed(code: Code, step: Step, argument: Bound) -> Flow:
+def _transformed(code: Code, step: Step, argument: BoundExpression) -> RowFlow:
     """Return what the function that ``DataFrame.transform`` is given does to the frame."""
     assert isinstance(step.call, ast.Call)
     assert isinstance(step.call.func, ast.Attribute)
-    frame = Bound(step.call.func.value, step.context.deeper())
+    frame = BoundExpression(step.call.func.value, step.context.deeper())
     if isinstance(argument.node, ast.Lambda):
         function: Function = argument.node
         return _returned(code, function, step.context.module, None, step.context, frame)
     name = argument.node.attr if isinstance(argument.node, ast.Attribute) else ""
     name = argument.node.id if isinstance(argument.node, ast.Name) else name
     known = code.functions.get(name)
-    return _returned(code, *known, None, step.context, frame) if known else Flow()
+    return _returned(code, *known, None, step.context, frame) if known else RowFlow()
 
 
-def _with_step(source: Source, step: Step) -> Source:
+def _with_step(source: QueueReader, step: Step) -> QueueReader:
     return replace(source, steps=(*source.steps, step))
 
 
-def _merged(flows: Sequence[Flow]) -> Flow:
+def _merged(flows: Sequence[RowFlow]) -> RowFlow:
     sources = {source.key: source for flow in reversed(flows) for source in reversed(flow.sources)}
     steps = {step.node: step for flow in flows for step in flow.steps}
-    return Flow(tuple(reversed(sources.values())), tuple(steps.values()))
+    return RowFlow(tuple(reversed(sources.values())), tuple(steps.values()))
 
 
-def _source(code: Code, steps: Sequence[Step]) -> Source:
+def _source(code: Code, steps: Sequence[Step]) -> QueueReader:
     reader, last = steps[0], steps[-1]
     options = options_of(code, steps)
     given = last.argument(0, "path")
@@ -238,7 +240,7 @@ def _source(code: Code, steps: Sequence[Step]) -> Source:
     key = reader.node, tuple(id(bound.node) for bound in reader.context.bound.values())
     file, is_many = reader.context.module.file, _is_repeated(code, last)
     named = given or options.at("path")
-    return Source(key, file, reader.line, options, paths, is_many, path_at=named)
+    return QueueReader(key, file, reader.line, options, paths, is_many, path_at=named)
 
 
 def _is_repeated(code: Code, step: Step) -> bool:

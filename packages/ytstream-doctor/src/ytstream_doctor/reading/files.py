@@ -35,7 +35,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextFile:
     """One other file, without comments; a line that ends with a backslash includes the next."""
 
     file: str
@@ -58,7 +58,7 @@ class Files:
     """What was read, and why the rest was not, by file."""
 
     modules: tuple[Module, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[TextFile, ...]
     unread: tuple[tuple[str, str], ...]
 
 
@@ -66,7 +66,7 @@ def read(path: Path) -> Files:
     """Read a file, or a folder with all below it. Raises JobError without one."""
     is_file = _is_file(path)
     modules: list[Module] = []
-    texts: list[Text] = []
+    texts: list[TextFile] = []
     unread: list[tuple[str, str]] = []
 
     def shown(file: Path) -> str:
@@ -121,11 +121,11 @@ def _module(name: str, file: Path, content: bytes) -> Module:
     return Module(name, stem, ast.parse(content))  # by the encoding that the file declares
 
 
-def _text(name: str, content: bytes) -> Text:
+def _text(name: str, content: bytes) -> TextFile:
     if b"\0" in content:
         raise ValueError("it is not a text")
-    text = Text(name, tuple(_logical(content.decode("utf-8-sig", "replace"))))
-    return Text(name, substituted(text.lines)) if text.is_script else text
+    text = TextFile(name, tuple(_logical(content.decode("utf-8-sig", "replace"))))
+    return TextFile(name, substituted(text.lines)) if text.is_script else text
 
 
 def _untemplated(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .files import Module
-from .syntax import Bound, Context, Function, called, inside
+from .syntax import BoundExpression, Context, Function, called, inside
 
 #: Of a function that is called more often, no more calls are looked at.
 _MOST_CALLS = 20
@@ -70,7 +70,7 @@ class Index:
         return found
 
     @cached_property
-    def attributes(self) -> dict[str, list[Bound]]:
+    def attributes(self) -> dict[str, list[BoundExpression]]:
         """What attributes are assigned: ``self.x``, class attributes, defaults of options."""
         found = defaultdict(list)
         for module, node in self.walk():
@@ -80,19 +80,21 @@ class Index:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
-                        found[target.attr].append(Bound(node.value, context))
+                        found[target.attr].append(BoundExpression(node.value, context))
             if isinstance(node, ast.ClassDef):
                 for inner in node.body:
                     if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Name):
-                        found[inner.targets[0].id].append(Bound(inner.value, context))
+                        found[inner.targets[0].id].append(BoundExpression(inner.value, context))
                     elif isinstance(inner, ast.AnnAssign) and inner.value:
-                        found[ast.unparse(inner.target)].append(Bound(inner.value, context))
+                        found[ast.unparse(inner.target)].append(
+                            BoundExpression(inner.value, context)
+                        )
             if isinstance(node, ast.Call) and called(node) == "add_argument":
                 words = [word for word in map(_constant, node.args) if word]
                 for word in node.keywords:
                     if word.arg == "default" and words:
                         name = words[-1].lstrip("-").replace("-", "_")
-                        found[name].append(Bound(word.value, context))
+                        found[name].append(BoundExpression(word.value, context))
         return found
 
     @cached_property

@@ -12,15 +12,15 @@ from ytstream.errors import JobError
 
 from ..rules import spellings
 from . import files, lost_positions, queries, spark_settings
-from .dataframes import LOADS, Source, batch_read
-from .files import Files, Text
+from .dataframes import LOADS, QueueReader, batch_read
+from .files import Files, TextFile
 from .name_resolution import Code
 from .queries import Query
-from .syntax import Bound, Context, Step, called
+from .syntax import BoundExpression, Context, Step, called
 
 
 @dataclass(frozen=True)
-class Table:
+class CreatedTable:
     """A table that the job's code creates."""
 
     path: Any
@@ -28,16 +28,16 @@ class Table:
     context: Context
     file: str
     line: int
-    path_at: Bound | None = None
+    path_at: BoundExpression | None = None
 
 
 @dataclass(frozen=True)
-class Job:
+class InspectedJob:
     """The files, settings and queries of a job."""
 
     files: Files
     code: Code
-    settings: spark_settings.Settings
+    settings: spark_settings.SparkSettings
     queries: Sequence[Query]
     #: Where a writer of a stream stands of which no start was found.
     not_followed: Sequence[tuple[str, int]] = ()
@@ -49,7 +49,7 @@ class Job:
         return is_read and not self.not_followed and bool(self.queries or self.is_of_ytstream)
 
     @property
-    def texts(self) -> Sequence[Text]:
+    def texts(self) -> Sequence[TextFile]:
         """The files that are not Python."""
         return self.files.texts
 
@@ -67,16 +67,16 @@ class Job:
         )
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[QueueReader]:
         """The readers of all queries."""
         found = {source.key: source for query in self.queries for source in query.flow.sources}
         return list(found.values())
 
     @cached_property
-    def batch_reads(self) -> list[Source]:
+    def batch_reads(self) -> list[QueueReader]:
         """The tables that are read whole, beside the stream."""
         found = (
-            batch_read(self.code, Bound(call, context))
+            batch_read(self.code, BoundExpression(call, context))
             for name in LOADS
             for call, module in self.code.calls.get(name, [])
             for context in self.code.called_from(call, module)
@@ -104,13 +104,13 @@ class Job:
     def _lost(self) -> dict[int, Step | None]:
         return {id(query): lost_positions.lost_at(self.code, query) for query in self.queries}
 
-    def is_output(self, table: Table, query: Query) -> bool:
+    def is_output(self, table: CreatedTable, query: Query) -> bool:
         """Whether a query writes into a table, by a path that may be known by its name alone."""
         own = self.code.identity(table.path_at)
         return own is not None and own == self.code.identity(query.path_at)
 
     @cached_property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[CreatedTable]:
         """The tables that are created in Python, by ``create("table", path, attributes=...)``."""
         found = []
         for call, module in self.code.calls.get("create", []):
@@ -121,30 +121,32 @@ class Job:
                     continue
                 at = step.argument(1, "path")
                 path = self.code.value(at)
-                found.append(Table(path, given.node, given.context, module.file, call.lineno, at))
+                found.append(
+                    CreatedTable(path, given.node, given.context, module.file, call.lineno, at)
+                )
         return found
 
-    def entry(self, node: ast.expr, context: Context, name: str) -> Bound | None:
+    def entry(self, node: ast.expr, context: Context, name: str) -> BoundExpression | None:
         """Return an entry of a dictionary, by its name."""
-        found: Bound | None = Bound(node, context)
+        found: BoundExpression | None = BoundExpression(node, context)
         while found and not isinstance(found.node, ast.Dict | ast.Call):
             found = self.code.resolved(found.node, found.context)
         if found and isinstance(found.node, ast.Call) and called(found.node) == "dict":
             words = {word.arg: word.value for word in found.node.keywords}
-            return Bound(words[name], found.context) if name in words else None
+            return BoundExpression(words[name], found.context) if name in words else None
         if not found or not isinstance(found.node, ast.Dict):
             return None
         for key, value in zip(found.node.keys, found.node.values, strict=True):
-            if key and self.code.value(Bound(key, found.context)) == name:
-                return Bound(value, found.context)
+            if key and self.code.value(BoundExpression(key, found.context)) == name:
+                return BoundExpression(value, found.context)
         return None
 
-    def keys(self, table: Table) -> set[str] | None:
+    def keys(self, table: CreatedTable) -> set[str] | None:
         """Return the key columns of a table's schema; None if it is not written as a list."""
         found = self.entry(table.attributes, table.context, "schema")
         while found and not isinstance(found.node, ast.List):
             if isinstance(found.node, ast.Call) and found.node.args:
-                found = Bound(found.node.args[0], found.context)
+                found = BoundExpression(found.node.args[0], found.context)
             else:
                 found = self.code.resolved(found.node, found.context)
         if not found or not isinstance(found.node, ast.List):
@@ -158,7 +160,7 @@ class Job:
             if self.entry(column, found.context, "sort_order")
         }
 
-    def keys_of(self, query: Query) -> tuple[Table, set[str]] | None:
+    def keys_of(self, query: Query) -> tuple[CreatedTable, set[str]] | None:
         """Return the table that a query writes into with its key, if the job's code creates it."""
         for table in self.tables:
             if self.is_output(table, query):
@@ -174,11 +176,11 @@ class Job:
                     yield text.file, number, line
 
 
-def read(path: Path) -> Job:
+def read(path: Path) -> InspectedJob:
     """Read the job. Raises JobError for a path without one."""
     found = files.read(path)
     code = Code(found.modules)
-    job = Job(found, code, spark_settings.read(code, found.texts), *queries.read(code))
+    job = InspectedJob(found, code, spark_settings.read(code, found.texts), *queries.read(code))
     is_a_job = job.is_of_ytstream or job.not_followed or job.is_transactional
     if not job.queries and not is_a_job:
         if found.unread:

@@ -8,7 +8,7 @@ from ytstream.connector.spyt import POSITION
 
 from .name_resolution import Code
 from .queries import Query
-from .syntax import GAP, UNKNOWN, Bound, Step, called
+from .syntax import GAP, UNKNOWN, BoundExpression, Step, called
 
 _SELECTS = ("select", "selectExpr")
 _ALL = "*"
@@ -119,7 +119,7 @@ def _selected(code: Code, step: Step, names: Names) -> Names | None:
     return {position: frozenset(held) for position, held in after.items()}
 
 
-def _alias(code: Code, bound: Bound, text: object) -> str | None:
+def _alias(code: Code, bound: BoundExpression, text: object) -> str | None:
     """Return the name that an expression gives to its column."""
     if isinstance(text, str):
         match = _ALIAS.search(text)
@@ -128,33 +128,33 @@ def _alias(code: Code, bound: Bound, text: object) -> str | None:
     while found := code.resolved(bound.node, bound.context):
         bound, node = found, found.node
     if isinstance(node, ast.Call) and called(node) in ("alias", "name") and node.args:
-        value = code.value(Bound(node.args[0], bound.context))
+        value = code.value(BoundExpression(node.args[0], bound.context))
         return value if isinstance(value, str) else None
     return None
 
 
-def _arguments(code: Code, step: Step) -> list[Bound] | None:
+def _arguments(code: Code, step: Step) -> list[BoundExpression] | None:
     """Return the arguments, those of a list apart; None if a list is computed."""
-    found: list[Bound] = []
+    found: list[BoundExpression] = []
     for node in step.call.args if step.call else ():
-        bound = Bound(node.value if isinstance(node, ast.Starred) else node, step.context)
+        bound = BoundExpression(node.value if isinstance(node, ast.Starred) else node, step.context)
         while target := code.resolved(bound.node, bound.context):
             bound = target
         if isinstance(bound.node, ast.List | ast.Tuple):
-            found += [Bound(item, bound.context) for item in bound.node.elts]
+            found += [BoundExpression(item, bound.context) for item in bound.node.elts]
         elif isinstance(node, ast.Starred):
             return None
         else:
-            found.append(Bound(node, step.context))
+            found.append(BoundExpression(node, step.context))
     return found if not any(isinstance(each.node, ast.Starred) for each in found) else None
 
 
-def mentioned(code: Code, bound: Bound | None) -> set[str] | None:
+def mentioned(code: Code, bound: BoundExpression | None) -> set[str] | None:
     """Return the texts and attributes in an expression; None if a name in it is unknown."""
     if bound is None:
         return None
     found: set[str] = set()
-    pending: list[Bound] = [bound]
+    pending: list[BoundExpression] = [bound]
     while pending:
         one = pending.pop()
         node, context = one.node, one.context
@@ -167,19 +167,19 @@ def mentioned(code: Code, bound: Bound | None) -> set[str] | None:
             continue
         elif isinstance(node, ast.Call):
             given: Sequence[ast.expr] = [*node.args, *(word.value for word in node.keywords)]
-            pending += [Bound(each, context) for each in given]
+            pending += [BoundExpression(each, context) for each in given]
             if isinstance(node.func, ast.Attribute):
                 is_module = isinstance(node.func.value, ast.Name)
-                pending += [] if is_module else [Bound(node.func.value, context)]
+                pending += [] if is_module else [BoundExpression(node.func.value, context)]
         elif target := code.resolved(node, context):
             pending.append(target)
         elif isinstance(node, ast.Attribute):
             found.add(node.attr)
         elif isinstance(node, ast.Subscript):
-            pending.append(Bound(node.slice, context))
+            pending.append(BoundExpression(node.slice, context))
         elif isinstance(node, ast.Name | ast.Starred | ast.ListComp | ast.GeneratorExp):
             return None
         else:
             parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-            pending += [Bound(each, context) for each in parts]
+            pending += [BoundExpression(each, context) for each in parts]
     return found

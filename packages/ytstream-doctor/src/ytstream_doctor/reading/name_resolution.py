@@ -12,7 +12,7 @@ from typing import Any
 
 from .files import Module
 from .index import Index
-from .syntax import GAP, UNKNOWN, Bound, Chain, Context, Function, Step, called, inside
+from .syntax import GAP, UNKNOWN, BoundExpression, Chain, Context, Function, Step, called, inside
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Code(Index):
 
     # -- names -------------------------------------------------------------------------------------
 
-    def resolved(self, node: ast.expr, context: Context) -> Bound | None:
+    def resolved(self, node: ast.expr, context: Context) -> BoundExpression | None:
         """Return what a name or an attribute stands for; None if that is unknown."""
         if context.is_too_deep:
             return None
@@ -35,12 +35,12 @@ class Code(Index):
         while scope is not None:
             is_bound = scope is context.function and node.id in context.bound
             if found := self._last(scope, node, strictly=is_bound):
-                return Bound(found, context.deeper(function=scope))
+                return BoundExpression(found, context.deeper(function=scope))
             if is_bound:
                 return context.bound[node.id]
             scope = self.scope(scope)
         if found := self._last(context.module.tree, node):
-            return Bound(found, Context(context.module, depth=context.depth + 1))
+            return BoundExpression(found, Context(context.module, depth=context.depth + 1))
         return self._imported(node.id, context)
 
     def _last(self, scope: ast.AST, use: ast.Name, *, strictly: bool = False) -> ast.expr | None:
@@ -53,32 +53,35 @@ class Code(Index):
             return values[0]  # a loop's next turn
         return before[-1] if before else None
 
-    def _imported(self, name: str, context: Context) -> Bound | None:
+    def _imported(self, name: str, context: Context) -> BoundExpression | None:
         module, own = self.imports[context.module.file].get(name, ("", ""))
         return self._constant_of(module, own, context) if own else None
 
-    def _constant_of(self, module: str, name: str, context: Context) -> Bound | None:
+    def _constant_of(self, module: str, name: str, context: Context) -> BoundExpression | None:
         for other in self.named.get(module.rpartition(".")[2], []):
             if values := self.assigned.get((other.tree, name)):
-                return Bound(values[-1], Context(other, depth=context.depth + 1))
+                return BoundExpression(values[-1], Context(other, depth=context.depth + 1))
         return None
 
-    def _item(self, node: ast.Subscript, context: Context) -> Bound | None:
+    def _item(self, node: ast.Subscript, context: Context) -> BoundExpression | None:
         """Return an item of a list or a dictionary that is written out."""
-        key, over = self.value(Bound(node.slice, context)), Bound(node.value, context)
+        key, over = (
+            self.value(BoundExpression(node.slice, context)),
+            BoundExpression(node.value, context),
+        )
         while found := self.resolved(over.node, over.context):
             over = found
         if isinstance(over.node, ast.Dict):
             for name, value in zip(over.node.keys, over.node.values, strict=True):
-                if name and self.value(Bound(name, over.context)) == key:
-                    return Bound(value, over.context)
+                if name and self.value(BoundExpression(name, over.context)) == key:
+                    return BoundExpression(value, over.context)
         if isinstance(over.node, ast.List | ast.Tuple) and type(key) is int:
             items = over.node.elts
             if -len(items) <= key < len(items):
-                return Bound(items[key], over.context)
+                return BoundExpression(items[key], over.context)
         return None
 
-    def _attribute(self, node: ast.Attribute, context: Context) -> Bound | None:
+    def _attribute(self, node: ast.Attribute, context: Context) -> BoundExpression | None:
         if isinstance(node.value, ast.Name) and (
             found := self._constant_of(node.value.id, node.attr, context)
         ):
@@ -121,7 +124,7 @@ class Code(Index):
 
     # -- values ------------------------------------------------------------------------------------
 
-    def value(self, bound: Bound | None) -> Any:
+    def value(self, bound: BoundExpression | None) -> Any:
         """Return the constant that an expression gives, or UNKNOWN."""
         if bound is None or bound.context.is_too_deep:
             return UNKNOWN
@@ -131,15 +134,15 @@ class Code(Index):
         if isinstance(node, ast.JoinedStr):
             return "".join(self._part(part, context) for part in node.values)
         if isinstance(node, ast.FormattedValue):
-            return self.value(Bound(node.value, context))
+            return self.value(BoundExpression(node.value, context))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             parts = [self._part(each, context) for each in _summands(node)]
             return "".join(parts) if any(part != GAP for part in parts) else UNKNOWN
         if isinstance(node, ast.Call) and called(node) == "str" and node.args:
-            return self.value(Bound(node.args[0], context))
+            return self.value(BoundExpression(node.args[0], context))
         return self.value(self.resolved(node, context))
 
-    def identity(self, bound: Bound | None) -> Hashable | None:
+    def identity(self, bound: BoundExpression | None) -> Hashable | None:
         """Return what two expressions have in common that stand for one value, known or not."""
         if bound is None:
             return None
@@ -161,7 +164,7 @@ class Code(Index):
             yield scope
             scope = self.scope(scope)
 
-    def values(self, bound: Bound | None) -> list[Any]:
+    def values(self, bound: BoundExpression | None) -> list[Any]:
         """Return the constants that an expression gives: several for the variable of a loop."""
         if (value := self.value(bound)) is not UNKNOWN or bound is None:
             return [value]
@@ -170,7 +173,7 @@ class Code(Index):
         turns = self._turns(bound)
         return [self.value(turn) for turn in turns] or [UNKNOWN]
 
-    def _turns(self, bound: Bound) -> list[Bound]:
+    def _turns(self, bound: BoundExpression) -> list[BoundExpression]:
         """Return what the variable of a loop stands for, if the loop is over a list."""
         name = bound.node.id if isinstance(bound.node, ast.Name) else ""
         for outer in self.around(bound.node):
@@ -178,21 +181,21 @@ class Code(Index):
             loops += getattr(outer, "generators", [])
             for loop in loops:
                 if isinstance(loop.target, ast.Name) and loop.target.id == name:
-                    over = Bound(loop.iter, bound.context)
+                    over = BoundExpression(loop.iter, bound.context)
                     while found := self.resolved(over.node, over.context):
                         over = found
                     if isinstance(over.node, ast.List | ast.Tuple):
-                        return [Bound(item, over.context) for item in over.node.elts]
+                        return [BoundExpression(item, over.context) for item in over.node.elts]
         return []
 
     def _part(self, node: ast.expr, context: Context) -> str:
-        found = self.value(Bound(node, context))
+        found = self.value(BoundExpression(node, context))
         return GAP if found is UNKNOWN else str(found)
 
     # -- chains ------------------------------------------------------------------------------------
 
     def chain(
-        self, bound: Bound, through: str = "", inner: frozenset[Function] = frozenset()
+        self, bound: BoundExpression, through: str = "", inner: frozenset[Function] = frozenset()
     ) -> Chain:
         """Return the links of an expression; a name in front is replaced by what it stands for.
 
@@ -216,7 +219,7 @@ class Code(Index):
                 steps.append(Step(node.attr, None, context, node))
                 node = node.value
             else:
-                return Chain(Bound(node, context), list(reversed(steps)))
+                return Chain(BoundExpression(node, context), list(reversed(steps)))
 
     def _returned_chain(
         self, call: ast.Call, context: Context, through: str, inner: frozenset[Function]
@@ -226,7 +229,7 @@ class Code(Index):
             return None
         here = inside(*known, call, context)
         for value in self.returned(known[0]):
-            chain = self.chain(Bound(value, here), through, inner | {known[0]})
+            chain = self.chain(BoundExpression(value, here), through, inner | {known[0]})
             if any(step.name == through for step in chain.steps):
                 return chain
         return None

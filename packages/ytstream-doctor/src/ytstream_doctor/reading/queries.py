@@ -5,9 +5,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .dataframes import LOADS, STARTS, Flow, Options, Source, options_of, place_of, traced
+from .dataframes import LOADS, STARTS, Options, QueueReader, RowFlow, options_of, place_of, traced
 from .name_resolution import Code
-from .syntax import Bound, Chain, Context, Step
+from .syntax import BoundExpression, Chain, Context, Step
 
 _WRITER = "writeStream"
 
@@ -20,10 +20,10 @@ class Query:
     line: int
     options: Options
     steps: tuple[Step, ...]
-    flow: Flow
+    flow: RowFlow
     path: Any
     #: What names the path where it is not known.
-    path_at: Bound | None = None
+    path_at: BoundExpression | None = None
     #: False where the frame was not followed to its queues: these are all of the job's.
     is_traced: bool = True
 
@@ -44,18 +44,18 @@ def read(code: Code) -> tuple[list[Query], list[tuple[str, int]]]:
     """
     found: dict[Hashable, Query] = {}
     followed: set[ast.AST] = set()
-    everything: Flow | None = None
+    everything: RowFlow | None = None
     for name in STARTS:
         for call, module in code.calls.get(name, []):
             for context in code.called_from(call, module):
-                chain = code.chain(Bound(call, context), through=_WRITER)
+                chain = code.chain(BoundExpression(call, context), through=_WRITER)
                 place = place_of(chain, _WRITER)
                 if place is None:
                     continue
                 followed.add(chain.steps[place].node)
                 query = _query(code, chain, place)
                 if not query.flow.sources:
-                    everything = everything or Flow(tuple(_all_sources(code)))
+                    everything = everything or RowFlow(tuple(_all_sources(code)))
                     query = replace(query, flow=everything, is_traced=False)
                 if _is_of_spyt(query):
                     found.setdefault(_key(query, chain.steps[place].context, call), query)
@@ -84,11 +84,11 @@ def _is_of_spyt(query: Query) -> bool:
     )
 
 
-def _all_sources(code: Code) -> Iterator[Source]:
+def _all_sources(code: Code) -> Iterator[QueueReader]:
     for name in LOADS:
         for call, module in code.calls.get(name, []):
             for context in code.called_from(call, module):
-                yield from traced(code, Bound(call, context)).sources
+                yield from traced(code, BoundExpression(call, context)).sources
 
 
 def _query(code: Code, chain: Chain, place: int) -> Query:
@@ -99,5 +99,5 @@ def _query(code: Code, chain: Chain, place: int) -> Query:
     given = start.argument(0, "path")
     path = code.value(given) if given else options.value("path")
     named = given or options.at("path")
-    flow = traced(code, Bound(frame, writer.context))
+    flow = traced(code, BoundExpression(frame, writer.context))
     return Query(writer.context.module.file, writer.line, options, steps, flow, path, named)

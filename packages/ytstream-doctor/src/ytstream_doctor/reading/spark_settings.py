@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .files import Text
+from .files import TextFile
 from .name_resolution import Code
-from .syntax import UNKNOWN, Bound, called
+from .syntax import UNKNOWN, BoundExpression, called
 
 _KEY = r"spark\.[A-Za-z][\w.-]*\w"
 #: What Spark takes if a setting is given several times, from the last to the first. A session's
@@ -48,7 +48,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SparkSettings:
     """All settings of a job."""
 
     found: Sequence[Setting]
@@ -61,22 +61,22 @@ class Settings:
 
     def at_submit(self, *keys: str) -> list[Setting]:
         """Return the settings with one of these keys that are there before the driver is."""
-        return Settings([each for each in self.found if not each.in_driver]).of(*keys)
+        return SparkSettings([each for each in self.found if not each.in_driver]).of(*keys)
 
     def values(self, *keys: str) -> set[str | None]:
         """Return the values of these keys that Spark takes."""
         return {setting.value for setting in self.of(*keys)}
 
 
-def read(code: Code, texts: Sequence[Text]) -> Settings:
+def read(code: Code, texts: Sequence[TextFile]) -> SparkSettings:
     """Return the settings of modules and texts."""
     found = [*_of_code(code)]
     for text in texts:
         found += _of_text(text)
-    return Settings(tuple(dict.fromkeys(found)))
+    return SparkSettings(tuple(dict.fromkeys(found)))
 
 
-def _of_text(text: Text) -> Iterator[Setting]:
+def _of_text(text: TextFile) -> Iterator[Setting]:
     is_toml = text.kind == ".toml"
     is_defaults = text.kind in (".conf", ".properties") or "spark-defaults" in text.file
     rank = DEFAULTS if is_defaults else SUBMIT
@@ -107,7 +107,7 @@ def _of_code(code: Code) -> Iterator[Setting]:
         context = code.context(node, module)
 
         def of(value: ast.expr, context=context) -> object:  # type: ignore[no-untyped-def]
-            return code.value(Bound(value, context))
+            return code.value(BoundExpression(value, context))
 
         pairs: list[tuple[ast.expr, ast.expr]] = []
         rank = SUBMIT

@@ -20,7 +20,7 @@ class Context:
 
     module: Module
     function: Function | None = None
-    bound: "Mapping[str, Bound]" = field(default_factory=dict)
+    bound: "Mapping[str, BoundExpression]" = field(default_factory=dict)
     depth: int = 0
 
     def deeper(self, **changes: Any) -> "Context":
@@ -34,7 +34,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundExpression:
     """An expression and the context in which it means something."""
 
     node: ast.expr
@@ -56,22 +56,22 @@ class Step:
         attribute = self.call.func if self.call else self.node
         return attribute.end_lineno or attribute.lineno
 
-    def argument(self, place: int, *names: str) -> Bound | None:
+    def argument(self, place: int, *names: str) -> BoundExpression | None:
         """Return an argument by its place or its name."""
         if self.call is None:
             return None
         if place < len(self.call.args):
-            return Bound(self.call.args[place], self.context)
+            return BoundExpression(self.call.args[place], self.context)
         named = (word.value for word in self.call.keywords if word.arg in names)
         found = next(named, None)
-        return Bound(found, self.context) if found is not None else None
+        return BoundExpression(found, self.context) if found is not None else None
 
 
 @dataclass(frozen=True)
 class Chain:
     """A chain with the expression that it begins with."""
 
-    root: Bound
+    root: BoundExpression
     steps: Sequence[Step]
 
 
@@ -87,7 +87,7 @@ def inside(
     module: Module,
     call: ast.Call | None,
     outer: Context,
-    first: Bound | None = None,
+    first: BoundExpression | None = None,
 ) -> Context:
     """Return the context in a function that is called; ``first`` is an argument before the others.
 
@@ -97,17 +97,17 @@ def inside(
     defaults = function.args.defaults
     here = Context(module, depth=outer.depth + 1)
     bound = {
-        name: Bound(value, here)
+        name: BoundExpression(value, here)
         for name, value in zip(names[len(names) - len(defaults) :], defaults, strict=True)
     }
     for item, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
         if value is not None:
-            bound[item.arg] = Bound(value, here)
+            bound[item.arg] = BoundExpression(value, here)
     names = [name for name in names if name not in ("self", "cls")]
     given = [first] if first else []
-    given += [Bound(value, outer) for value in call.args] if call else []
+    given += [BoundExpression(value, outer) for value in call.args] if call else []
     bound |= dict(zip(names, given, strict=False))
     for word in call.keywords if call else ():
         if word.arg:
-            bound[word.arg] = Bound(word.value, outer)
+            bound[word.arg] = BoundExpression(word.value, outer)
     return Context(module, function, bound, outer.depth + 1)

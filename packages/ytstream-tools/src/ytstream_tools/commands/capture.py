@@ -2,7 +2,7 @@
 
 import argparse
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 
@@ -37,5 +37,5 @@ COMMAND = Command(
     help="Save the rows of a batch as a folder of the repository's tests; `make test` runs them.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
 )

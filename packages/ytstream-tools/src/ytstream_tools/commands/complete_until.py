@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 from ytstream.recovery import completeness
 
@@ -19,5 +19,5 @@ COMMAND = Command(
     name="complete-until",
     help="Show a time before which every row is in the outputs; the watermark of a job with state.",
     run=_run,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
 )

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
 
@@ -18,6 +18,6 @@ COMMAND = Command(
     name="drain",
     help="Wait until the job has read the rows that are there now, and stop it.",
     run=_run,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
     changes="the ledger, which holds the request to stop",
 )

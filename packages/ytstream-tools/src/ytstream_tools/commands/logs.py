@@ -2,7 +2,7 @@
 
 import argparse
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
 
@@ -22,5 +22,5 @@ COMMAND = Command(
     help="Show what driver and executors of the job's operation have written.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
 )

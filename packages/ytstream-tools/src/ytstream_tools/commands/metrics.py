@@ -2,7 +2,7 @@
 
 import argparse
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
 
@@ -27,5 +27,5 @@ COMMAND = Command(
     help="Serve lag, rows, batches and state for Prometheus; needs no driver.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
 )

@@ -4,7 +4,7 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
 #: A year.
@@ -38,5 +38,5 @@ COMMAND = Command(
     help="Write one HTML file with lag, rate, batches and rejected rows; needs the ledger alone.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
 )

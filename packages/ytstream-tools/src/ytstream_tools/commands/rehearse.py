@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from ytstream.commands.command import Command, Tables, positive
+from ytstream.commands.command import Command, RequiredTables, positive
 from ytstream.job import JobContext
 from ytstream.recovery import positions_at_time
 
@@ -11,10 +11,10 @@ from .capture import names
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> int:
-    from ..replay.rehearsal import Wanted, rehearse
+    from ..replay.rehearsal import RehearsalRequest, rehearse
 
     since = positions_at_time.parsed([given.since]) if given.since is not None else None
-    wanted = Wanted(given.config, given.batches, since, given.commit, given.without)
+    wanted = RehearsalRequest(given.config, given.batches, since, given.commit, given.without)
     return rehearse(context, wanted, partial(print, flush=True))
 
 
@@ -36,6 +36,6 @@ COMMAND = Command(
     help="Run the deployed commit and the working tree over the last batches; compare outputs.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
     starts_jvm=True,
 )

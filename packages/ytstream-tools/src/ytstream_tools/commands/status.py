@@ -3,7 +3,7 @@
 import argparse
 
 from ytstream import log
-from ytstream.commands.command import Command, Tables, positive
+from ytstream.commands.command import Command, RequiredTables, positive
 from ytstream.job import JobContext
 
 from ..status import thresholds
@@ -45,5 +45,5 @@ COMMAND = Command(
     help="Show queues, offsets, lag and the last batches; needs no driver.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.MOUNTED,
+    tables=RequiredTables.MOUNTED,
 )

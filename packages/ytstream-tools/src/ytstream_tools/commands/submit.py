@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from ytstream.commands.command import Command, Tables
+from ytstream.commands.command import Command, RequiredTables
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 
@@ -32,8 +32,8 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
         return replacement.run(context, given.config, given.words, say, force=given.force)
     if given.force:
         raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
-    kept = version_history.Versions(context.client, context.settings)
-    record = version_history.Kept(kept)
+    kept = version_history.VersionHistory(context.client, context.settings)
+    record = version_history.StoredStartRecord(kept)
     print(submit(context, given.config, given.words, say, launch_checks.LOOKS, record))
     kept.replace(None)
     return 0
@@ -52,7 +52,7 @@ COMMAND = Command(
     help="Start the job on the cluster, wait for its first batch; words after -- are its own.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
     changes="the cluster's operations, the job's files and its history of versions",
     before=_before,
     without_cluster=_without_cluster,

@@ -16,7 +16,7 @@ SHOWN = 10
 
 
 @dataclass(frozen=True)
-class History:
+class BatchHistory:
     """The batch rows of a ledger, the oldest first, and one query with its answer."""
 
     batches: Sequence[Mapping[str, Any]]
@@ -26,7 +26,7 @@ class History:
     rows_written: Mapping[str, int]
 
 
-def read(client: Client, ledger: str, outputs: Sequence[str]) -> History:
+def read(client: Client, ledger: str, outputs: Sequence[str]) -> BatchHistory:
     """Read the ledger, and ask the cluster how many rows its batches have read and written."""
     columns = "number, epoch, batch, rows_read, rows_written, started, ended"
     batches = client.select_rows(f'{columns} from [{ledger}] where kind = "batch"')
@@ -35,7 +35,7 @@ def read(client: Client, ledger: str, outputs: Sequence[str]) -> History:
         sums.append(f'sum(try_get_int64(rows_written, "/{name}")) as w{number}')
     query = f'{", ".join(sums)} from [{ledger}] where kind = "batch" group by 1'
     answer: Mapping[str, Any] = next(iter(client.select_rows(query)), {})
-    return History(
+    return BatchHistory(
         sorted(batches, key=lambda batch: int(batch["number"])),
         query,
         int(answer.get("read", 0)),
@@ -51,7 +51,7 @@ def rows_read(client: Client, ledger: str) -> int:
     return sum(int(row["read"]) for row in answer)
 
 
-def table_of(history: History, outputs: Sequence[str]) -> Table:
+def table_of(history: BatchHistory, outputs: Sequence[str]) -> Table:
     """Return the last batches and the sums of all for the screen."""
     count, shown = len(history.batches), history.batches[-SHOWN:]
     title = f"the ledger: the last {SHOWN} of {count} batches" if count > SHOWN else "the ledger"

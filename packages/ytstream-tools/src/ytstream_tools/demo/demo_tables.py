@@ -17,7 +17,7 @@ from ytstream.schema.columns import Column
 from ytstream.settings.addresses import is_loopback
 
 from . import sample_types
-from .sample import REASON, Counted, Sample, Single, compared, counted, is_rejected
+from .sample import REASON, Counted, Float32, Sample, compared, counted, is_rejected
 
 CHUNK = 5_000
 
@@ -116,7 +116,7 @@ def read_output(context: JobContext, output: str) -> Counted:
 
 def outcomes(
     context: JobContext, sample: Sample, sent: Sequence[Mapping[str, Any]]
-) -> dict[str, Outcome]:
+) -> dict[str, OutputCounts]:
     """Compare each output with what must come of the rows ``sent``."""
     job = context.job
     return {
@@ -133,7 +133,7 @@ SINGLE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OutputCounts:
     """The rows that came out, and where they differ from the expected ones."""
 
     rows_out: int
@@ -151,7 +151,7 @@ class Outcome:
         return self.unexpected.total()
 
 
-def compare(expected: Counted, found: Counted) -> Outcome:
+def compare(expected: Counted, found: Counted) -> OutputCounts:
     """Compare row by row; a row with a wrong value is one lost and one too many."""
     missing, unexpected = expected - found, found - expected
     # Compare a row with those alike only: of thousands that differ in a last digit, with one.
@@ -163,10 +163,10 @@ def compare(expected: Counted, found: Counted) -> Outcome:
             both = min(missing[row], unexpected[other])
             missing[row] -= both
             unexpected[other] -= both
-    return Outcome(rows_out=found.total(), missing=+missing, unexpected=+unexpected)
+    return OutputCounts(rows_out=found.total(), missing=+missing, unexpected=+unexpected)
 
 
-def together(outcomes: Mapping[str, Outcome]) -> Outcome:
+def together(outcomes: Mapping[str, OutputCounts]) -> OutputCounts:
     """Return one outcome of all outputs, whose rows begin with the output; rows_out is the first's.
 
     So ``lost`` and ``duplicated`` count everything.
@@ -175,7 +175,7 @@ def together(outcomes: Mapping[str, Outcome]) -> Outcome:
     for name, one in outcomes.items():
         missing.update({(name, *row): count for row, count in one.missing.items()})
         unexpected.update({(name, *row): count for row, count in one.unexpected.items()})
-    return Outcome(outcomes["output"].rows_out, missing, unexpected)
+    return OutputCounts(outcomes["output"].rows_out, missing, unexpected)
 
 
 def _without_floats(value: Any) -> Any:
@@ -186,7 +186,7 @@ def _without_floats(value: Any) -> Any:
 
 def _is_close(value: Any, other: Any) -> bool:
     if isinstance(value, float) and isinstance(other, float):
-        is_single = isinstance(value, Single) or isinstance(other, Single)
+        is_single = isinstance(value, Float32) or isinstance(other, Float32)
         tolerance = SINGLE_TOLERANCE if is_single else FLOAT_TOLERANCE
         is_close = math.isclose(value, other, rel_tol=tolerance)
         return is_close or value == other or (math.isnan(value) and math.isnan(other))

@@ -20,9 +20,9 @@ from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
 from .demo_batches import table_of
-from .demo_tables import Outcome
+from .demo_tables import OutputCounts
 from .sample import Sample, compared
-from .scenario import Result, play
+from .scenario import DemoResult, play
 from .unexpected_rejects import kept_out
 
 #: Rows that are shown of each side.
@@ -84,7 +84,7 @@ def _bar(title: str, goal: int) -> Iterator[Callable[[int, int], None]]:
         yield lambda read, written: progress.update(task, completed=read, written=written)
 
 
-def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | None:
+def differences(job: Job, outcome: OutputCounts, output: str = "output") -> Table | None:
     """Return the first missing and unexpected rows, face to face; None when there are none."""
     if not outcome.lost and (not outcome.duplicated or may_repeat(job, output)):
         return None
@@ -101,7 +101,7 @@ def differences(job: Job, outcome: Outcome, output: str = "output") -> Table | N
     return table
 
 
-def _show(job: Job, result: Result) -> None:
+def _show(job: Job, result: DemoResult) -> None:
     figures = {
         "rows_in": result.rows_in,
         "rows_out": result.outcome.rows_out,
@@ -137,14 +137,14 @@ def _show(job: Job, result: Result) -> None:
     )
 
 
-def further(outcomes: Mapping[str, Outcome]) -> dict[str, int]:
+def further(outcomes: Mapping[str, OutputCounts]) -> dict[str, int]:
     """Return the rows of the outputs besides the first: `rejected`, and `rows_NAME` of others."""
     rows = {name: one.rows_out for name, one in outcomes.items() if name != "output"}
     more = {f"rows_{name}": count for name, count in rows.items() if name != REJECTED}
     return {name: rows[name] for name in rows if name == REJECTED} | more
 
 
-def show_history(job: Job, result: Result) -> None:
+def show_history(job: Job, result: DemoResult) -> None:
     """Show the batches, and one query that says whether all rows were read."""
     history = result.history
     console.print(table_of(history, [*job.outputs]))

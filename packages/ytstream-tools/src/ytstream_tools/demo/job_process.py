@@ -20,7 +20,7 @@ from .guard import guarded
 PATIENCE_SECONDS = 180.0
 
 
-class Process:
+class JobProcess:
     """One run of ``python -m <package> run``; everything it says goes to ``log``."""
 
     def __init__(self, package: str, proxy: str, log: Path, root: Path, *words: str) -> None:
@@ -89,12 +89,12 @@ def environment(proxy: str, root: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Iterator[Process]:
+def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Iterator[JobProcess]:
     """Start the job of the repository ``root``; it is dead at the end, whatever happens.
 
     It is also if something kills this process.
     """
-    job = Process(package, proxy, log, root, *words)
+    job = JobProcess(package, proxy, log, root, *words)
     try:
         with guarded(group=job.pgid):
             yield job

@@ -189,7 +189,7 @@ def _rows(what: str, made: object) -> list[dict[str, Any]]:
     return rows
 
 
-class Single(float):
+class Float32(float):
     """A float of 32 bits, of which the seventh digit depends on how it was computed."""
 
 
@@ -250,7 +250,7 @@ def _plain(value: Any, type_: Any) -> Any:
     if kind == "double":  # expected() may give a whole number
         value = float(value)
     if kind == "float" and value == value:  # the table holds 32 bits of it
-        return Single(ctypes.c_float(value).value + 0.0)
+        return Float32(ctypes.c_float(value).value + 0.0)
     return untyped(value)
 
 

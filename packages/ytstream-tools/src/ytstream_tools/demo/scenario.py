@@ -22,7 +22,7 @@ from ytstream.text_table import counted
 
 from ..repository import root_of
 from . import demo_batches, demo_tables, kill, sample_types
-from .job_process import PATIENCE_SECONDS, Process, run_command, running
+from .job_process import PATIENCE_SECONDS, JobProcess, run_command, running
 from .sample import Sample, SampleRow
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
@@ -36,24 +36,24 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoResult:
     """Figures counted from the tables."""
 
     queues: int
     rows_in: int
-    outcomes: Mapping[str, demo_tables.Outcome]
+    outcomes: Mapping[str, demo_tables.OutputCounts]
     kills: int
     restarts: int
-    history: demo_batches.History
+    history: demo_batches.BatchHistory
 
     @property
-    def outcome(self) -> demo_tables.Outcome:
+    def outcome(self) -> demo_tables.OutputCounts:
         """All outputs together."""
         return demo_tables.together(self.outcomes)
 
 
 @dataclass(frozen=True)
-class Play:
+class CrashScenario:
     """A job, its sample, and the minicluster ``cluster`` on which the crash is played."""
 
     context: JobContext
@@ -64,7 +64,7 @@ class Play:
     log: Path
     watch: Watch
 
-    def start(self) -> AbstractContextManager[Process]:
+    def start(self) -> AbstractContextManager[JobProcess]:
         """Start the job as a process."""
         return running(self.context.job.package, self.cluster.http, self.log, self.root)
 
@@ -89,12 +89,12 @@ def unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
 
 def play(
     job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Watch = unwatched
-) -> Result:
+) -> DemoResult:
     """Play the crash on ``cluster``, a running minicluster. Raises JobError if it cannot be."""
     root = root_of(job.package)
     settings = load(root / "config" / "local.toml", {"YT_PROXY": cluster.http})
     context = JobContext(connect(settings), settings, job, guarantee_of(job))
-    here = Play(context, sample, cluster, root, log, watch)
+    here = CrashScenario(context, sample, cluster, root, log, watch)
     run_command(job.package, cluster.http, root, "provision")
     demo_tables.fill_reference(context, sample)
     sent = _produce(here, int(BATCHES * _batch_rows(context)))
@@ -115,7 +115,7 @@ def play(
         "expires"
     )
     _run_until_drained(here, last, len(sent) + len(last))
-    return Result(
+    return DemoResult(
         queues=len(settings.queues),
         rows_in=sum(demo_tables.rows_in(context.client, queue) for queue in settings.queues),
         outcomes=demo_tables.outcomes(context, sample, [*sent, *last]),
@@ -151,7 +151,7 @@ def drained(context: JobContext) -> Callable[[], bool]:
     return is_drained
 
 
-def _produce(here: Play, count: int) -> list[dict[str, Any]]:
+def _produce(here: CrashScenario, count: int) -> list[dict[str, Any]]:
     client, queues = here.context.client, here.context.settings.queues
     sent: list[dict[str, Any]] = []
     for number, queue in enumerate(queues):
@@ -163,7 +163,7 @@ def _produce(here: Play, count: int) -> list[dict[str, Any]]:
     return sent
 
 
-def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
+def _run_until_killed(here: CrashScenario, goal: int) -> tuple[str, int]:
     """Return the place of the kill, and the number of kills that the cluster's rule reports."""
     faults, context = here.cluster.client.faults, here.context
     with here.start() as process:
@@ -178,7 +178,7 @@ def _run_until_killed(here: Play, goal: int) -> tuple[str, int]:
     return max(hits.items(), key=lambda hit: hit[1])
 
 
-def _run_until_drained(here: Play, last: Sequence[SampleRow], goal: int) -> None:
+def _run_until_drained(here: CrashScenario, last: Sequence[SampleRow], goal: int) -> None:
     """Run until all rows are through, and then each of ``last``, in a batch of its own."""
     client, queue = here.context.client, here.context.settings.queues[0]
     is_drained = drained(here.context)
@@ -201,7 +201,7 @@ def _batch_rows(context: JobContext) -> int:
     return context.settings.max_rows_per_partition * sum(tablets.values())
 
 
-def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Process) -> None:
+def _until(is_over: Callable[[], bool], look: Callable[[], None], process: JobProcess) -> None:
     """Wait while the job's log goes on, within a limit: a slow machine needs time for each step."""
     said, latest = -1, time.monotonic()
     end = latest + _LONGEST_SECONDS
@@ -216,6 +216,6 @@ def _until(is_over: Callable[[], bool], look: Callable[[], None], process: Proce
         time.sleep(0.3)
 
 
-def _spoilt(what: str, process: Process) -> JobError:
+def _spoilt(what: str, process: JobProcess) -> JobError:
     code = f" (code {process.exit_code})" if process.exit_code is not None else ""
     return JobError(f"{what}{code}:\n{process.tail()}", f"the whole log is in {process.log}")

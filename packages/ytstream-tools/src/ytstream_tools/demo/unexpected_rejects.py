@@ -10,12 +10,12 @@ from ytstream.job import REJECTED, Job
 from ytstream.schema.columns import type_name
 from ytstream.text_table import counted
 
-from .demo_tables import Outcome
+from .demo_tables import OutputCounts
 from .event_times import UNITS, microseconds, text
 from .sample import EARLIER, Counted, is_rejected
 
 
-def kept_out(job: Job, outcomes: Mapping[str, Outcome]) -> str | None:
+def kept_out(job: Job, outcomes: Mapping[str, OutputCounts]) -> str | None:
     """Return a remark if REJECT keeps out rows that sample/expected.py takes."""
     if REJECTED not in outcomes or not is_rejected(job, REJECTED):
         return None

@@ -32,7 +32,7 @@ MOST_REJECTED = 100
 
 
 @dataclass(frozen=True)
-class Part:
+class CapturedBatch:
     """The rows of one batch, and of each where it was."""
 
     name: str

@@ -22,7 +22,7 @@ _NONE = "(no such column)"
 
 
 @dataclass(frozen=True)
-class Rows:
+class OutputRows:
     """The rows of an output after a run."""
 
     rows: Sequence[OutputRow]
@@ -48,7 +48,7 @@ class Difference:
         return not (self.only_before or self.only_after or self.changed)
 
 
-def difference(before: Rows, after: Rows, without: Collection[str] = ()) -> Difference:
+def difference(before: OutputRows, after: OutputRows, without: Collection[str] = ()) -> Difference:
     """Compare two versions; columns in ``without`` do not count.
 
     Floats that differ in their last digits are equal. Rows of one key are the same row; without a

@@ -20,8 +20,8 @@ from ytstream.text_table import counted
 from ..demo.guard import guarded
 from ..repository import root_of
 from . import batch_rows, differences, revisions
-from .batch_rows import Part
-from .version_run import RehearsedVersion, Source, replay, source
+from .batch_rows import CapturedBatch
+from .version_run import ClusterInput, RehearsedVersion, replay, source
 
 #: The exit code when an output differs.
 DIFFERS = 5
@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RehearsalRequest:
     """What is rehearsed."""
 
     config: Path
@@ -44,7 +44,7 @@ class Wanted:
     without: Collection[str] = ()
 
 
-def rehearse(context: JobContext, wanted: Wanted, say: Say) -> int:
+def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
     """Compare and tell; return the exit code. Raises JobError where that is not possible."""
     root = root_of(context.job.package)
     numbers = _numbers(context, wanted)
@@ -73,7 +73,7 @@ def rehearse(context: JobContext, wanted: Wanted, say: Say) -> int:
     return _told(found[0], found[1], wanted.without, say)
 
 
-def _numbers(context: JobContext, wanted: Wanted) -> range:
+def _numbers(context: JobContext, wanted: RehearsalRequest) -> range:
     """Return the numbers of the batches."""
     head, (client, path) = batch_rows.head_of(context), _ledger(context)
     first = max(1, head.number - wanted.batches + 1)
@@ -91,14 +91,16 @@ def _numbers(context: JobContext, wanted: Wanted) -> range:
     return range(first, head.number + 1)
 
 
-def _taken(context: JobContext, numbers: range, say: Say) -> Source:
+def _taken(context: JobContext, numbers: range, say: Say) -> ClusterInput:
     """Read the rows of the batches. Raises JobError if none is left."""
-    parts, trimmed = list[Part](), list[str]()
+    parts, trimmed = list[CapturedBatch](), list[str]()
     for row in batch_history.batches(*_ledger(context), numbers):
         rows, lines = batch_rows.rows_of(context, ledger_rows.ranges_of(row))
         trimmed += lines
         if rows:
-            parts.append(Part(ledger_rows.batch_name(int(row["epoch"]), int(row["batch"])), rows))
+            parts.append(
+                CapturedBatch(ledger_rows.batch_name(int(row["epoch"]), int(row["batch"])), rows)
+            )
     for line in trimmed:
         say(f"not rehearsed: {line}")
     if not parts:
@@ -113,8 +115,8 @@ def _taken(context: JobContext, numbers: range, say: Say) -> Source:
 
 
 def _told(
-    before: dict[str, differences.Rows],
-    after: dict[str, differences.Rows],
+    before: dict[str, differences.OutputRows],
+    after: dict[str, differences.OutputRows],
     without: Collection[str],
     say: Say,
 ) -> int:

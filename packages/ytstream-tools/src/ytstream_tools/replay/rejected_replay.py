@@ -37,7 +37,7 @@ from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
 
 from . import reread
-from .reread import Reading, Readings
+from .reread import LedgerReads, PositionStatus
 
 #: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
 CHUNK = 10_000
@@ -49,7 +49,7 @@ _KEYS = 1_000
 
 
 @dataclass
-class Counts:
+class ReplayCounts:
     """What happened to the rejected rows, or would happen."""
 
     #: Rows that left `rejected`; with --remove-dropped those that transform() drops, too.
@@ -151,11 +151,11 @@ def rehearse(
     ]
 
 
-def _counts(remove_dropped: bool) -> Counts:
-    return Counts(is_removing=remove_dropped)
+def _counts(remove_dropped: bool) -> ReplayCounts:
+    return ReplayCounts(is_removing=remove_dropped)
 
 
-def _gone(counts: Counts, verb: str) -> str:
+def _gone(counts: ReplayCounts, verb: str) -> str:
     removed = counts.dropped if counts.is_removing else 0
     said = f"{counts.passed - removed} rows {verb} into the outputs"
     if removed:
@@ -163,16 +163,16 @@ def _gone(counts: Counts, verb: str) -> str:
     return said
 
 
-def _said(context: JobContext, counts: Counts, verb: str) -> str:
+def _said(context: JobContext, counts: ReplayCounts, verb: str) -> str:
     return ", ".join([f"{counts.stayed} {verb} in {_path(context)}", *counts.reasons()])
 
 
 def _free(
     context: JobContext,
     select: Callable[[str], Iterable[Any]],
-    readings: Readings,
+    readings: LedgerReads,
     found: list[dict[str, Any]],
-    counts: Counts,
+    counts: ReplayCounts,
 ) -> list[dict[str, Any]]:
     """Return those of ``found`` that may be replayed; count the others."""
     taken, free = _taken(context, select, found), []
@@ -181,9 +181,9 @@ def _free(
         reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
         if _place(context, row) in taken:
             counts.held += 1
-        elif reading is Reading.ACCEPTED:
+        elif reading is PositionStatus.ACCEPTED:
             counts.accepted += 1
-        elif reading is Reading.NEXT:
+        elif reading is PositionStatus.NEXT:
             counts.coming += 1
         else:
             free.append(row)
@@ -192,7 +192,7 @@ def _free(
 
 def _count(
     spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
-    counts: Counts,
+    counts: ReplayCounts,
 ) -> None:  # fmt: skip
     """Count what ``_replay`` would do with the rows of ``found``."""
     with _judged(spark, context, flow, found, counts) as (rows, _):
@@ -249,7 +249,7 @@ def verify_job(job: Job) -> None:
 @contextmanager
 def _judged(
     spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
-    counts: Counts,
+    counts: ReplayCounts,
 ) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:  # fmt: skip
     """Give the rows that go into the outputs, None without any, and the keys that leave `rejected`.
 
@@ -312,7 +312,7 @@ def _dropped(
 
 def _replay(
     spark: SparkSession, context: JobContext, flow: Flow, tablets: Tablets,
-    transaction: Transaction, found: list[dict[str, Any]], counts: Counts,
+    transaction: Transaction, found: list[dict[str, Any]], counts: ReplayCounts,
 ) -> None:  # fmt: skip
     """Write the rows of ``found`` that pass now, and delete them."""
     job, started, written = context.job, datetime.now(UTC), dict[str, int]()

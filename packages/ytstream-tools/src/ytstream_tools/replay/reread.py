@@ -17,7 +17,7 @@ from ytstream.ledger import batch_history, ledger_rows, positions
 _BATCHES = 500
 
 
-class Reading(Enum):
+class PositionStatus(Enum):
     """What the ledger says about the position of a rejected row."""
 
     REJECTED = "rejected"
@@ -28,7 +28,7 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True)
-class _Range:
+class _ReadRange:
     """The rows of one partition that a batch has read, and when it was at work."""
 
     first: int
@@ -38,32 +38,32 @@ class _Range:
 
 
 @dataclass(frozen=True)
-class Readings:
+class LedgerReads:
     """What the job has read by now."""
 
     #: Queue -> partition -> the row that the next batch reads first.
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     #: Queue and partition -> the ranges that were read since the first rewind, the newest first.
-    ranges: Mapping[tuple[str, int], list[_Range]] = field(default_factory=dict)
+    ranges: Mapping[tuple[str, int], list[_ReadRange]] = field(default_factory=dict)
 
-    def of(self, queue: str, partition: int, row: int, time: int) -> Reading:
+    def of(self, queue: str, partition: int, row: int, time: int) -> PositionStatus:
         """Return what is known of a row that was rejected at ``time``, in microseconds."""
         ends = self.ends.get(queue, {})
         if row >= ends.get(partition, row + 1):
-            return Reading.NEXT
+            return PositionStatus.NEXT
         for found in self.ranges.get((queue, partition), ()):
             if found.first <= row < found.end:
                 is_last = found.started <= time <= found.ended
-                return Reading.REJECTED if is_last else Reading.ACCEPTED
-        return Reading.REJECTED
+                return PositionStatus.REJECTED if is_last else PositionStatus.ACCEPTED
+        return PositionStatus.REJECTED
 
 
-def read(context: JobContext) -> Readings:
+def read(context: JobContext) -> LedgerReads:
     """Return what the job has read by now. Without a rewind this reads no batch of the ledger."""
     client, path = context.client, context.settings.ledger
     head = positions.read_head(path, client.select_rows)
     if head is None:
-        return Readings()
+        return LedgerReads()
     epochs = [
         int(move["epoch"])
         for move in client.select_rows(ledger_rows.moves_query(path))
@@ -71,7 +71,7 @@ def read(context: JobContext) -> Readings:
             now < was for rows in ledger_rows.moved_of(move).values() for was, now in rows.values()
         )
     ]
-    ranges: dict[tuple[str, int], list[_Range]] = {}
+    ranges: dict[tuple[str, int], list[_ReadRange]] = {}
     number = head.number if epochs else 0
     while number > 0:
         found = batch_history.batches(
@@ -81,7 +81,7 @@ def read(context: JobContext) -> Readings:
         for row in reversed(since):
             for queue, partitions in ledger_rows.ranges_of(row).items():
                 for partition, (first, end) in partitions.items():
-                    read_ = _Range(first, end, int(row["started"]), int(row["ended"]))
+                    read_ = _ReadRange(first, end, int(row["started"]), int(row["ended"]))
                     ranges.setdefault((queue, partition), []).append(read_)
         number = number - _BATCHES if found and len(since) == len(found) else 0
-    return Readings(head.ends, ranges)
+    return LedgerReads(head.ends, ranges)

@@ -18,7 +18,7 @@ from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream.settings import environment
 
-from ..submitting.version_history import STARTED, WORKS, Versions
+from ..submitting.version_history import STARTED, WORKS, VersionHistory
 
 _NAME_IT = "name the commit to compare with: --commit REVISION"
 
@@ -45,7 +45,7 @@ def deployed(context: JobContext) -> str:
 def _recorded(context: JobContext) -> Mapping[str, Any]:
     """Return what is noted of the last version that was started and was not taken back."""
     with suppress(YtError):  # the user may have no right to read the folder
-        for one in Versions(context.client, context.settings).all():
+        for one in VersionHistory(context.client, context.settings).all():
             if one.state in (STARTED, WORKS):
                 return one.note
     return {}

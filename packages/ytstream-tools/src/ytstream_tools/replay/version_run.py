@@ -16,10 +16,10 @@ from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
 
 from ..demo import demo_tables
-from ..demo.job_process import PATIENCE_SECONDS, Process, run_command, running
+from ..demo.job_process import PATIENCE_SECONDS, JobProcess, run_command, running
 from ..demo.scenario import drained
-from .batch_rows import PARTITION, QUEUE, CapturedRow, Part
-from .differences import Rows
+from .batch_rows import PARTITION, QUEUE, CapturedBatch, CapturedRow
+from .differences import OutputRows
 
 #: What belongs to the real cluster alone.
 _LEFT_OUT = (
@@ -44,16 +44,18 @@ class RehearsedVersion:
 
 
 @dataclass(frozen=True)
-class Source:
+class ClusterInput:
     """What was read from the real cluster."""
 
-    parts: Sequence[Part]
+    parts: Sequence[CapturedBatch]
     reference: Sequence[CapturedRow]
     #: Path of a queue or of the reference -> the attributes with which it is made.
     tables: Mapping[str, Mapping[str, Any]]
 
 
-def source(context: JobContext, parts: Sequence[Part], reference: Sequence[CapturedRow]) -> Source:
+def source(
+    context: JobContext, parts: Sequence[CapturedBatch], reference: Sequence[CapturedRow]
+) -> ClusterInput:
     """Return the rows with the schemas of their tables."""
     client, settings, found = context.client, context.settings, {}
     queues = {str(row[QUEUE]) for part in parts for row in part.rows}
@@ -61,12 +63,12 @@ def source(context: JobContext, parts: Sequence[Part], reference: Sequence[Captu
         found[path] = client.get(f"{path}/@", attributes=["schema", "tablet_count"])
     if settings.reference is not None:
         found[settings.reference] = client.get(f"{settings.reference}/@", attributes=["schema"])
-    return Source(parts, reference, found)
+    return ClusterInput(parts, reference, found)
 
 
 def replay(
-    version: RehearsedVersion, given: Source, context: JobContext, folder: Path
-) -> dict[str, Rows]:
+    version: RehearsedVersion, given: ClusterInput, context: JobContext, folder: Path
+) -> dict[str, OutputRows]:
     """Run the version over the batches, one after the other; return its outputs.
 
     Raises JobError when it ends before.
@@ -95,7 +97,7 @@ def replay(
         return {name: _read(client, name, path) for name, path in settings.outputs.items()}
 
 
-def _values(version: RehearsedVersion, given: Source, proxy: str) -> dict[str, Any]:
+def _values(version: RehearsedVersion, given: ClusterInput, proxy: str) -> dict[str, Any]:
     """Return the version's configuration for the minicluster."""
     values = dict(toml_file.read(version.config).values)
     spark = load(version.config, {}).spark_confs
@@ -115,7 +117,7 @@ def _values(version: RehearsedVersion, given: Source, proxy: str) -> dict[str, A
     }
 
 
-def _make(client: Client, settings: Settings, given: Source) -> None:
+def _make(client: Client, settings: Settings, given: ClusterInput) -> None:
     """Make the queues, and the reference with its rows, as they are on the real cluster."""
     for path, attributes in given.tables.items():
         client.create("table", path, recursive=True, attributes={"dynamic": True, **attributes})
@@ -124,7 +126,7 @@ def _make(client: Client, settings: Settings, given: Source) -> None:
         client.insert_rows(settings.reference, [dict(row) for row in given.reference])
 
 
-def _send(client: Client, part: Part) -> None:
+def _send(client: Client, part: CapturedBatch) -> None:
     """Insert the rows of a batch at once, into the partitions that they were in."""
     by_queue: dict[str, list[CapturedRow]] = {}
     for row in part.rows:
@@ -136,21 +138,21 @@ def _send(client: Client, part: Part) -> None:
                 client.insert_rows(path, rows[start : start + demo_tables.CHUNK])
 
 
-def _read(client: Client, name: str, path: str) -> Rows:
+def _read(client: Client, name: str, path: str) -> OutputRows:
     """Return the rows of an output with its own columns; a static one has those of all tables."""
     if client.get(f"{path}/@type") == "map_node":
         found = [
             row for table in demo_tables.snapshots(client, path) for row in client.read_table(table)
         ]
-        return Rows(found)
+        return OutputRows(found)
     columns = [c for c in client.get(f"{path}/@schema") if not str(c["name"]).startswith("$")]
     names = [str(c["name"]) for c in columns if c["name"] not in _TIMES.get(name, ())]
     key = [str(c["name"]) for c in columns if c.get("sort_order")]
     listed = ", ".join(f"[{name}]" for name in names)
-    return Rows(list(client.select_rows(f"{listed} from [{path}]")), key)
+    return OutputRows(list(client.select_rows(f"{listed} from [{path}]")), key)
 
 
-def _ended(version: RehearsedVersion, where: str, process: Process) -> JobError:
+def _ended(version: RehearsedVersion, where: str, process: JobProcess) -> JobError:
     return JobError(
         f"{version.name} did not get through {where}:\n{process.tail()}",
         "`capture` saves that batch as a test",

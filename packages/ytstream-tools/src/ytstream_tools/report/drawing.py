@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor, log10
 from xml.etree import ElementTree as ET
 
-from .period import Mark
+from .period import JobEvent
 
 WIDTH, HEIGHT = 960, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 22, 20
@@ -53,7 +53,7 @@ class Scale:
 
 
 def panel(
-    parent: ET.Element, title: str, scale: Scale, marks: Sequence[Mark], *, words: bool
+    parent: ET.Element, title: str, scale: Scale, marks: Sequence[JobEvent], *, words: bool
 ) -> ET.Element:
     """Return a picture with its axes and with the marks; with ``words`` the marks say what."""
     svg = element(

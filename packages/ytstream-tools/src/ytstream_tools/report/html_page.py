@@ -130,7 +130,7 @@ def _curves(body: ET.Element, context: JobContext, found: Period) -> None:
 
 def _rejected(
     body: ET.Element, picture: Callable[[str, float], tuple[ET.Element, Scale]],
-    figures: Sequence[series.Bin], width: float,
+    figures: Sequence[series.TimeBin], width: float,
 ) -> None:  # fmt: skip
     """Draw the rows of each reason on those of the reasons before it, and name the colours."""
     known = series.reasons(figures, _REASONS)

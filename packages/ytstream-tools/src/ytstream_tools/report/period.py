@@ -17,7 +17,7 @@ from ytstream.ledger.ledger_rows import Head
 from ytstream.recovery import stop_request
 
 from ..status import job_status
-from ..status.job_status import Done
+from ..status.job_status import FinishedBatch
 
 #: Batches that are read for the curves, and rows of one request.
 MOST, _REQUEST = 2_000, 500
@@ -30,7 +30,7 @@ _MOVES = 200
 
 
 @dataclass(frozen=True)
-class Mark:
+class JobEvent:
     """Something that happened beside the batches."""
 
     time: datetime
@@ -45,12 +45,12 @@ class Period:
 
     head: Head
     #: Those of the period that were read, in their order, and the last ones, whatever their age.
-    batches: Sequence[Done]
-    last: Sequence[Done]
+    batches: Sequence[FinishedBatch]
+    last: Sequence[FinishedBatch]
     #: How many batches the period has, and for how many one that was read stands.
     count: int
     weight: float
-    marks: Sequence[Mark]
+    marks: Sequence[JobEvent]
     begin: datetime
     end: datetime
 
@@ -100,7 +100,7 @@ def _newest(head: Head | None, count: int) -> range:
     return range(max(1, head.number - count + 1), head.number + 1) if head is not None else range(0)
 
 
-def _batches(client: Client, path: str, numbers: Sequence[int]) -> list[Done]:
+def _batches(client: Client, path: str, numbers: Sequence[int]) -> list[FinishedBatch]:
     return [
         job_status.done(row)
         for start in range(0, len(numbers), _REQUEST)
@@ -108,36 +108,36 @@ def _batches(client: Client, path: str, numbers: Sequence[int]) -> list[Done]:
     ]
 
 
-def _epochs(client: Client, path: str, batches: Sequence[Done]) -> Iterator[Mark]:
+def _epochs(client: Client, path: str, batches: Sequence[FinishedBatch]) -> Iterator[JobEvent]:
     """Yield the starts between these batches, at the first batch of each."""
     changes = [(one, other) for one, other in pairwise(batches) if one.epoch != other.epoch]
     for number, (one, other) in enumerate(reversed(changes)):
-        between: Sequence[Done] = ()
+        between: Sequence[FinishedBatch] = ()
         if number < _LOOKED_FOR:
             between = _batches(client, path, range(one.number + 1, other.number))
         for before, after in pairwise([one, *between, other]):
             if before.epoch != after.epoch:
                 starts = after.epoch - before.epoch
                 without = f", {starts - 1} of {starts} starts had no batch" if starts > 1 else ""
-                yield Mark(after.started, "epoch", f"epoch {after.epoch}{without}")
+                yield JobEvent(after.started, "epoch", f"epoch {after.epoch}{without}")
 
 
-def _moves(client: Client, path: str, epoch: int) -> Iterator[Mark]:
+def _moves(client: Client, path: str, epoch: int) -> Iterator[JobEvent]:
     query = f"{ledger_rows.moves_query(path)} and number >= {epoch} limit {_MOVES}"
     for row in client.select_rows(query):
         pairs = [pair for rows in ledger_rows.moved_of(row).values() for pair in rows.values()]
         text = {"skip": "trimmed rows were skipped", "rewind": "rewind"}[str(row["kind"])]
         forward = sum(max(0, now - was) for was, now in pairs)
         back = sum(max(0, was - now) for was, now in pairs)
-        yield Mark(
+        yield JobEvent(
             ledger_rows.time_of(row["ended"]), str(row["kind"]),
             f"{text}: {forward} rows forward, {back} back",
         )  # fmt: skip
 
 
-def _end(context: JobContext, head: Head) -> Iterator[Mark]:
+def _end(context: JobContext, head: Head) -> Iterator[JobEvent]:
     """Yield how the process of the last epoch has ended, if it has said so."""
     for row in context.client.select_rows(ledger_rows.end_query(context.settings.ledger)):
         if row["epoch"] == head.epoch:
             how = str(row["state"]["how"]).removeprefix(stop_request.FAILED_PREFIX)
-            yield Mark(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")
+            yield JobEvent(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..status.job_status import Done
+from ..status.job_status import FinishedBatch
 
 #: Under this name rows behind the watermark are shown among the rejected ones.
 LATE = "behind the watermark"
 
 
 @dataclass
-class Bin:
+class TimeBin:
     """The batches that ended in one part of a period."""
 
     begin: datetime
@@ -25,7 +25,9 @@ class Bin:
     seconds: list[float] = field(default_factory=list)
 
 
-def waits(batches: Sequence[Done], most: int, pause: float) -> list[tuple[datetime, float]]:
+def waits(
+    batches: Sequence[FinishedBatch], most: int, pause: float
+) -> list[tuple[datetime, float]]:
     """Return the longest that a row can have waited, in seconds, when batches began and ended.
 
     ``most`` is how many rows a batch may read of a partition, ``pause`` how many seconds an idle
@@ -33,7 +35,7 @@ def waits(batches: Sequence[Done], most: int, pause: float) -> list[tuple[dateti
     """
     found: list[tuple[datetime, float]] = []
     since: datetime | None = None  # every row that waits came after it
-    before: Done | None = None
+    before: FinishedBatch | None = None
     for batch in batches:
         if before is not None and since is not None and batch.number == before.number + 1:
             if batch.epoch == before.epoch and _left_none(before, most):  # idle since, if at all
@@ -48,16 +50,16 @@ def waits(batches: Sequence[Done], most: int, pause: float) -> list[tuple[dateti
     return found
 
 
-def _left_none(batch: Done, most: int) -> bool:
+def _left_none(batch: FinishedBatch, most: int) -> bool:
     return all(end - first < most for rows in batch.ranges.values() for first, end in rows.values())
 
 
 def bins(
-    batches: Sequence[Done], begin: datetime, end: datetime, count: int, weight: float
-) -> tuple[list[Bin], float]:
+    batches: Sequence[FinishedBatch], begin: datetime, end: datetime, count: int, weight: float
+) -> tuple[list[TimeBin], float]:
     """Return the period in so many equal parts, and the seconds of each."""
     width = max((end - begin) / count, timedelta(seconds=1))
-    found = [Bin(begin + number * width) for number in range(count)]
+    found = [TimeBin(begin + number * width) for number in range(count)]
     for batch in batches:
         one = found[min(max(0, (batch.ended - begin) // width), count - 1)]
         one.read += weight * batch.read
@@ -67,13 +69,13 @@ def bins(
     return found, width.total_seconds()
 
 
-def rejected(batch: Done) -> Mapping[str, int]:
+def rejected(batch: FinishedBatch) -> Mapping[str, int]:
     """Return the rows of a batch that are in no output, by reason."""
     kept_out = {reason: rows for reason, rows in batch.rejected.items() if rows}
     return kept_out | ({LATE: batch.late} if batch.late else {})
 
 
-def reasons(found: Sequence[Bin], most: int) -> list[str]:
+def reasons(found: Sequence[TimeBin], most: int) -> list[str]:
     """Return the reasons with the most rows, most first, then by name."""
     sums: dict[str, float] = {}
     for one in found:
@@ -82,7 +84,7 @@ def reasons(found: Sequence[Bin], most: int) -> list[str]:
     return sorted(sums, key=lambda reason: (-sums[reason], reason))[:most]
 
 
-def grouped(one: Bin, known: Sequence[str], others: str) -> Mapping[str, float]:
+def grouped(one: TimeBin, known: Sequence[str], others: str) -> Mapping[str, float]:
     """Return the rejected rows of a part by those reasons that are known, and the others."""
     found: dict[str, float] = {}
     for reason, rows in one.rejected.items():

@@ -14,7 +14,7 @@ from ytstream.schema.table_schema import table_schema
 from ytstream.settings import spark_conf
 from ytstream.settings.job_settings import Settings
 from ytstream.settings.resources import sizes_of
-from ytstream.settings.submit_section import Submit
+from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import version_of
 
@@ -71,7 +71,7 @@ def conf_table(job: Job, settings: Settings) -> str:
 def submit_table(settings: Settings, origins: Mapping[str, Path]) -> str:
     """Return a table of every setting of [submit], its value, and which file gives it."""
     sizes, rows = sizes_of(settings).given, []
-    for setting in fields(Submit):
+    for setting in fields(SubmitSection):
         name, value = f"submit.{setting.name}", getattr(settings.submit, setting.name)
         if setting.name in sizes:
             value, where = sizes[setting.name]

@@ -32,7 +32,7 @@ STATES = (NEVER, RUNNING, ENDED, FAILED, KILLED)
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionStatus:
     """One partition of one queue."""
 
     queue: str
@@ -53,7 +53,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedBatch:
     """One batch of the ledger."""
 
     epoch: int
@@ -79,7 +79,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class State:
+class StateSize:
     """What a job with state keeps."""
 
     #: None: no batch has counted it.
@@ -91,7 +91,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Static:
+class UnpublishedTables:
     """Tables of static outputs that are not published."""
 
     waiting: int
@@ -100,16 +100,16 @@ class Static:
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStatus:
     """What one look has found."""
 
     time: datetime
     cluster: str
-    partitions: Sequence[Partition]
+    partitions: Sequence[PartitionStatus]
     #: None before the first start.
     head: Head | None
     #: The last batches, the newest one last.
-    batches: Sequence[Done]
+    batches: Sequence[FinishedBatch]
     #: One of STATES.
     process: str
     #: What the last process has said at its end.
@@ -120,8 +120,8 @@ class Standing:
     epochs: int
     #: What the process has said of its connector; empty where it has not.
     connector: str = ""
-    state: State | None = None
-    static: Static | None = None
+    state: StateSize | None = None
+    static: UnpublishedTables | None = None
     operation: Operation | None = None
     runs: Sequence[Run] = ()
     #: Those that were submitted, the newest first, as far as they are recorded.
@@ -146,7 +146,7 @@ class Standing:
         return max(0.0, (self.time - self.batches[-1].ended).total_seconds())
 
     @property
-    def recent(self) -> Sequence[Done]:
+    def recent(self) -> Sequence[FinishedBatch]:
         """The batches that are shown."""
         return self.batches[-RECENT:]
 
@@ -173,7 +173,7 @@ class Standing:
         return found
 
 
-def read(context: JobContext) -> Standing:
+def read(context: JobContext) -> JobStatus:
     """Return where everything is now. Raises JobError for a damaged ledger."""
     client, settings, now = context.client, context.settings, datetime.now(UTC)
     found = positions.read(client, settings)
@@ -186,7 +186,7 @@ def read(context: JobContext) -> Standing:
     process, how, holder = _process(context, head)
     seen = stop_request.of_job(context)
     since = now - _DAY
-    return Standing(
+    return JobStatus(
         now,
         cluster_name(client),
         [replace(p, seconds=_waited(p, batches, context, now)) for p in partitions],
@@ -205,9 +205,9 @@ def read(context: JobContext) -> Standing:
     )
 
 
-def done(row: LedgerRow) -> Done:
+def done(row: LedgerRow) -> FinishedBatch:
     """Return the batch of a row of the ledger."""
-    return Done(
+    return FinishedBatch(
         int(row["epoch"]),
         int(row["batch"]),
         int(row["number"]),
@@ -223,11 +223,11 @@ def done(row: LedgerRow) -> Done:
 
 def _partitions(
     context: JobContext, queue: Queue, head: Head | None, now: datetime
-) -> Sequence[Partition]:
+) -> Sequence[PartitionStatus]:
     """Return the partitions of a queue, with the age of their first rows where rows have times."""
     ends = head.ends.get(queue.path, {}) if head is not None else queue.consumed
     found = [
-        Partition(queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0))
+        PartitionStatus(queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0))
         for p, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True))
     ]
     written = _written(context, queue.path, [p for p in found if p.lag])
@@ -239,7 +239,7 @@ def _partitions(
     ]
 
 
-def _written(context: JobContext, path: str, late: Sequence[Partition]) -> dict[int, int]:
+def _written(context: JobContext, path: str, late: Sequence[PartitionStatus]) -> dict[int, int]:
     """Return when the first row of each partition that waits was written, by the rows' own times.
 
     Not every queue has them.
@@ -250,7 +250,7 @@ def _written(context: JobContext, path: str, late: Sequence[Partition]) -> dict[
 
 
 def _waited(
-    partition: Partition, batches: Sequence[Done], context: JobContext, now: datetime
+    partition: PartitionStatus, batches: Sequence[FinishedBatch], context: JobContext, now: datetime
 ) -> float | None:
     """Return how long the first waiting row has waited; without a time of its own, at most so long.
 
@@ -282,26 +282,26 @@ def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
     return RUNNING if is_held else KILLED, "", holder
 
 
-def _state(context: JobContext, head: Head | None) -> State | None:
+def _state(context: JobContext, head: Head | None) -> StateSize | None:
     if not context.job.kind.is_stateful or head is None or head.folder is None:
         return None
     client, folder = context.client, path_of(context.settings, head.folder)
     usage = facts(client, folder, ["recursive_resource_usage"])
     if usage is None:  # the next start refuses, and says what to do
-        return State(head.state_rows, 0, 0)
+        return StateSize(head.state_rows, 0, 0)
     size = int(usage["recursive_resource_usage"]["disk_space"])
     watermark = spark_logs.watermark(client, folder, head.batch) if head.batch >= 0 else 0
-    return State(head.state_rows, size, watermark)
+    return StateSize(head.state_rows, size, watermark)
 
 
-def _static(context: JobContext, head: Head | None) -> Static | None:
+def _static(context: JobContext, head: Head | None) -> UnpublishedTables | None:
     if not context.job.static:
         return None
     client, settings = context.client, context.settings
     written = staging.written(client, settings)
     named = staging.named(client, settings, written)
-    forgotten: set[staging.Table] = set()
+    forgotten: set[staging.StagedTable] = set()
     if head is not None:
         others = {table for table in written if table.epoch < head.epoch} - named.keys()
         forgotten = staging.forgotten(client, settings, others, head.number)
-    return Static(len(named), [table.path_in(settings) for table in sorted(forgotten)])
+    return UnpublishedTables(len(named), [table.path_in(settings) for table in sorted(forgotten)])

@@ -19,7 +19,7 @@ from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
 
 from . import job_status
-from .job_status import STATES, Standing
+from .job_status import STATES, JobStatus
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -53,7 +53,7 @@ HELP: Mapping[str, str] = {
 Sample = tuple[str, Mapping[str, str], float]
 
 
-def samples(context: JobContext, found: Standing) -> Iterator[Sample]:
+def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     """Yield the figures of one look."""
     yield "ytstream_up", {}, 1
     for part in found.partitions:
@@ -76,7 +76,7 @@ def samples(context: JobContext, found: Standing) -> Iterator[Sample]:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
 
 
-def _of_batches(context: JobContext, found: Standing) -> Iterator[Sample]:
+def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     if (head := found.head) is None:
         return
     totals, job = head.totals, context.job

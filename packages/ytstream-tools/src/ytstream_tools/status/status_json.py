@@ -10,19 +10,19 @@ from ytstream.cluster import operation
 from ytstream.job import JobContext
 
 from ..submitting.version_history import DeployedVersion
-from .job_status import Done, Partition, Standing
+from .job_status import FinishedBatch, JobStatus, PartitionStatus
 
 #: Raised when a field goes or changes its meaning; a new field leaves it.
 VERSION = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def text(context: JobContext, found: Standing) -> str:
+def text(context: JobContext, found: JobStatus) -> str:
     """Return the document as text."""
     return json.dumps(document(context, found), ensure_ascii=False, indent=2)
 
 
-def document(context: JobContext, found: Standing) -> dict[str, Any]:
+def document(context: JobContext, found: JobStatus) -> dict[str, Any]:
     """Return what one look has found."""
     head, job = found.head, context.job
     return {
@@ -63,7 +63,7 @@ def document(context: JobContext, found: Standing) -> dict[str, Any]:
     }
 
 
-def _partition(one: Partition) -> Mapping[str, Any]:
+def _partition(one: PartitionStatus) -> Mapping[str, Any]:
     return {
         "queue": one.queue,
         "partition": one.number,
@@ -76,7 +76,7 @@ def _partition(one: Partition) -> Mapping[str, Any]:
     }
 
 
-def _batch(one: Done) -> Mapping[str, Any]:
+def _batch(one: FinishedBatch) -> Mapping[str, Any]:
     return {
         "name": one.name,
         "number": one.number,
@@ -90,7 +90,7 @@ def _batch(one: Done) -> Mapping[str, Any]:
     }
 
 
-def _state(found: Standing) -> Mapping[str, Any] | None:
+def _state(found: JobStatus) -> Mapping[str, Any] | None:
     if found.state is None:
         return None
     mark = found.state.watermark
@@ -101,7 +101,7 @@ def _state(found: Standing) -> Mapping[str, Any] | None:
     }
 
 
-def _operation(context: JobContext, found: Standing) -> Mapping[str, Any] | None:
+def _operation(context: JobContext, found: JobStatus) -> Mapping[str, Any] | None:
     seen = found.operation
     if seen is None:
         return None

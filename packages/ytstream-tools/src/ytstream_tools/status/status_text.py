@@ -9,7 +9,7 @@ from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import REFUSED, WORKS, DeployedVersion
 from . import job_status
-from .job_status import KILLED, RECENT, RUNNING, Done, Standing
+from .job_status import KILLED, RECENT, RUNNING, FinishedBatch, JobStatus
 
 __all__ = ["RECENT", "status", "text"]
 
@@ -19,7 +19,7 @@ def status(context: JobContext) -> str:
     return text(context, job_status.read(context))
 
 
-def text(context: JobContext, found: Standing) -> str:
+def text(context: JobContext, found: JobStatus) -> str:
     """Return what one look has found, for people."""
     return "\n".join(
         (
@@ -32,7 +32,7 @@ def text(context: JobContext, found: Standing) -> str:
     )
 
 
-def _queues(context: JobContext, found: Standing) -> Iterator[str]:
+def _queues(context: JobContext, found: JobStatus) -> Iterator[str]:
     """Yield a table of each partition's rows, both offsets, and the lag; then the whole lag.
 
     ``next`` is the row the next batch starts with, by the ledger; the consumer may be behind.
@@ -52,7 +52,7 @@ def _queues(context: JobContext, found: Standing) -> Iterator[str]:
         yield f"{path} is not read any more; back, it continues where it was"
 
 
-def _waiting(found: Standing) -> str:
+def _waiting(found: JobStatus) -> str:
     """Return how long rows wait, and when none will; empty where that is not known."""
     waited, left = found.lag_seconds, found.seconds_left()
     if not found.lag:
@@ -62,7 +62,7 @@ def _waiting(found: Standing) -> str:
     )
 
 
-def _batches(context: JobContext, found: Standing) -> Iterator[str]:
+def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
     """Yield a table of the last batches, the newest last, and how fast they were."""
     if not found.recent:
         return
@@ -78,7 +78,7 @@ def _batches(context: JobContext, found: Standing) -> Iterator[str]:
         yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"
 
 
-def _line(batch: Done, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cell, ...]:
+def _line(batch: FinishedBatch, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cell, ...]:
     return (
         batch.name,
         f"{batch.ended:%Y-%m-%d %H:%M:%S}",
@@ -90,7 +90,7 @@ def _line(batch: Done, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cel
     )
 
 
-def _speed(batches: Sequence[Done]) -> str:
+def _speed(batches: Sequence[FinishedBatch]) -> str:
     """Return how many rows were read per second: of the time at work, and of all time."""
     rows = sum(batch.read for batch in batches)
     work = sum(batch.seconds for batch in batches)
@@ -105,7 +105,7 @@ def _per_second(rows: int, seconds: float) -> str:
     return f" ({rows / seconds:.0f} rows/s)" if seconds > 0 else ""
 
 
-def process_line(found: Standing) -> str:
+def process_line(found: JobStatus) -> str:
     """Return what became of the process that has raised the epoch."""
     if found.head is None:
         return "the job has not started yet"
@@ -116,7 +116,7 @@ def process_line(found: Standing) -> str:
     return f"epoch {found.head.epoch} of {found.head.owner}: {how.get(found.process, found.how)}"
 
 
-def _state(found: Standing) -> Iterator[str]:
+def _state(found: JobStatus) -> Iterator[str]:
     """Yield how the last process ended, how many batches there were, the state, and what waits."""
     if found.head is None:
         yield process_line(found)
@@ -139,7 +139,7 @@ def _state(found: Standing) -> Iterator[str]:
             yield f"{path}: {staging.FORGOTTEN}"
 
 
-def _operation(context: JobContext, seen: Standing) -> Iterator[str]:
+def _operation(context: JobContext, seen: JobStatus) -> Iterator[str]:
     """Yield what the cluster says of the job's operation; nothing for a job that has none."""
     client, found, runs = context.client, seen.operation, seen.runs
     if found is None:
@@ -167,7 +167,7 @@ def _operation(context: JobContext, seen: Standing) -> Iterator[str]:
         yield f"Spark's own: {own}"
 
 
-def _versions(found: Standing) -> Iterator[str]:
+def _versions(found: JobStatus) -> Iterator[str]:
     """Yield a table of the versions that were submitted, the newest first."""
     if not found.versions:
         return

@@ -14,7 +14,7 @@ from ytstream.recovery import spark_logs
 from ytstream.text_table import Cell, counted, duration, table
 
 from . import job_status
-from .job_status import RUNNING, Partition, Standing
+from .job_status import RUNNING, JobStatus, PartitionStatus
 
 _CLEAR, _HOME, _LINE_END, _REST = "\x1b[2J", "\x1b[H", "\x1b[K\n", "\x1b[J"
 #: Columns and lines of a terminal that does not say how large it is.
@@ -30,7 +30,7 @@ def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:
     What is no terminal gets one view after the other.
     """
     is_terminal = out.isatty()
-    found: Standing | None = None
+    found: JobStatus | None = None
     out.write(_CLEAR if is_terminal else "")
     try:
         while True:
@@ -53,8 +53,8 @@ def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:
 
 def view(
     context: JobContext,
-    found: Standing,
-    before: Standing | None,
+    found: JobStatus,
+    before: JobStatus | None,
     note: str = "",
     size: tuple[int, int] = SIZE,
 ) -> list[str]:
@@ -75,7 +75,7 @@ def view(
     return [line if len(line) <= width else line[: width - 3] + "..." for line in lines]
 
 
-def _head(context: JobContext, found: Standing, width: int) -> Iterator[str]:
+def _head(context: JobContext, found: JobStatus, width: int) -> Iterator[str]:
     name = f"{context.job.name} on {found.cluster}"
     clock = f"{found.time:%Y-%m-%d %H:%M:%S} UTC"
     room = max(0, width - len(clock) - 2)
@@ -96,7 +96,7 @@ def _head(context: JobContext, found: Standing, width: int) -> Iterator[str]:
         yield f"{counted(found.static.waiting, 'static table')} waiting for publication"
 
 
-def _lag(found: Standing, before: Standing | None) -> Iterator[str]:
+def _lag(found: JobStatus, before: JobStatus | None) -> Iterator[str]:
     arriving = arriving_between(before, found)
     waited = "" if not found.lag or found.lag_seconds is None else duration(found.lag_seconds)
     parts = [f"lag {found.lag:,} rows" + (f", {waited}" if waited else "")]
@@ -110,7 +110,7 @@ def _lag(found: Standing, before: Standing | None) -> Iterator[str]:
     yield " | ".join(parts)
 
 
-def arriving_between(before: Standing | None, found: Standing) -> float | None:
+def arriving_between(before: JobStatus | None, found: JobStatus) -> float | None:
     """Return how many rows per second have come into the queues between two looks."""
     if before is None or before is found:
         return None
@@ -119,13 +119,13 @@ def arriving_between(before: Standing | None, found: Standing) -> float | None:
     return max(0, rows) / seconds if seconds > 0 else None
 
 
-def _rejected(found: Standing) -> Iterator[str]:
+def _rejected(found: JobStatus) -> Iterator[str]:
     if found.rejected:
         most = sorted(found.rejected.items(), key=lambda item: -item[1])[:3]
         yield "rejected: " + ", ".join(f"{rows:,} {reason}" for reason, rows in most)
 
 
-def _partitions(found: Standing, count: int, width: int) -> Iterator[str]:
+def _partitions(found: JobStatus, count: int, width: int) -> Iterator[str]:
     """Yield the partitions in which most rows wait."""
     late = sorted(found.partitions, key=lambda p: (-p.lag, p.queue, p.number))[:count]
     most = max((p.lag for p in late), default=0)
@@ -144,7 +144,7 @@ def _partitions(found: Standing, count: int, width: int) -> Iterator[str]:
         yield f"... and {counted(len(found.partitions) - len(late), 'partition')} with less"
 
 
-def _part(partition: Partition, most: int) -> int:
+def _part(partition: PartitionStatus, most: int) -> int:
     return -(-_BAR * partition.lag // most) if most else 0
 
 
@@ -152,7 +152,7 @@ def _short(path: str, room: int) -> str:
     return path if len(path) <= room else "..." + path[len(path) - room + 3 :]
 
 
-def _batches(found: Standing, count: int) -> Iterator[str]:
+def _batches(found: JobStatus, count: int) -> Iterator[str]:
     rows: list[Sequence[Cell]] = [
         (
             *(b.name, f"{b.ended:%H:%M:%S}", b.read, sum(b.written.values())),

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 from ytstream.text_table import counted, duration
 
-from .job_status import Standing
+from .job_status import JobStatus
 
 #: Neither a failure (1), nor wrong usage (2), nor a job that was superseded (3).
 EXCEEDED = 4
 
 
 @dataclass(frozen=True)
-class Lag:
+class LagThreshold:
     """The most rows that may wait, or the longest that one may."""
 
     rows: int | None = None
     seconds: float | None = None
 
 
-def lag(text: str) -> Lag:
+def lag(text: str) -> LagThreshold:
     """Return the limit that "5000" or "300s" stands for; raises ArgumentTypeError for others."""
     if re.fullmatch(r"\d+", text):
-        return Lag(rows=int(text))
+        return LagThreshold(rows=int(text))
     if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", text):
-        return Lag(seconds=float(match[1]))
+        return LagThreshold(seconds=float(match[1]))
     raise argparse.ArgumentTypeError(f"cannot read {text!r}: rows as 5000, or seconds as 300s")
 
 
@@ -37,7 +37,7 @@ def age(text: str) -> float:
     raise argparse.ArgumentTypeError(f"cannot read {text!r}: seconds as 300s")
 
 
-def exceeded(found: Standing, most: Lag | None, oldest: float | None) -> Iterator[str]:
+def exceeded(found: JobStatus, most: LagThreshold | None, oldest: float | None) -> Iterator[str]:
     """Yield a line for each limit that is exceeded."""
     if most is not None and most.rows is not None and found.lag > most.rows:
         yield f"lag: {counted(found.lag, 'row')}, allowed are {most.rows}"

@@ -21,7 +21,7 @@ SHOWN = 30
 
 
 @dataclass
-class Wait:
+class FirstBatchWait:
     """Looks at one operation and at the ledger."""
 
     context: JobContext

@@ -19,8 +19,8 @@ from ytstream.job import JobContext
 from ytstream.settings import environment, toml_file
 from ytstream.settings.job_settings import Settings
 from ytstream.settings.plain_path import plain_file
-from ytstream.settings.resources import Sizes, sizes_of
-from ytstream.settings.submit_section import Submit
+from ytstream.settings.resources import Resources, sizes_of
+from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import __version__, version_of
 
@@ -40,7 +40,7 @@ class LaunchPlan:
     """What is started, and from which files."""
 
     context: JobContext
-    sizes: Sizes
+    sizes: Resources
     #: The repository's folder for what is built.
     folder: Path
     main: Path
@@ -61,7 +61,7 @@ class LaunchPlan:
         return self.context.settings
 
     @property
-    def submit(self) -> Submit:
+    def submit(self) -> SubmitSection:
         """The settings under [submit]."""
         return self.settings.submit
 

@@ -22,7 +22,7 @@ from ytstream.recovery.lock import alone
 
 from . import launch_plan, submission
 from . import rollback as bringing_back
-from .first_batch import Wait
+from .first_batch import FirstBatchWait
 from .launch_checks import REPLACING
 from .launch_plan import LaunchPlan
 from .version_history import (
@@ -31,9 +31,9 @@ from .version_history import (
     STARTED,
     WORKS,
     DeployedVersion,
-    Kept,
-    Replacing,
-    Versions,
+    PendingReplacement,
+    StoredStartRecord,
+    VersionHistory,
     is_same,
     latest,
 )
@@ -47,7 +47,7 @@ NOTHING, WAIT, BACK, START = "nothing", "wait", "back", "start"
 
 
 @dataclass(frozen=True)
-class Decision:
+class ReplacementDecision:
     """What is to be done, and the version to come back to."""
 
     step: str
@@ -58,10 +58,10 @@ def decide(
     made: LaunchPlan,
     running: DeployedVersion | None,
     versions: Sequence[DeployedVersion],
-    begun: Replacing | None,
+    begun: PendingReplacement | None,
     *,
     force: bool,
-) -> Decision:
+) -> ReplacementDecision:
     """Return the next step. Raises JobError for a version that was refused before.
 
     The version to come back to is the one that runs if it works, else that of the replacement that
@@ -71,24 +71,24 @@ def decide(
     former = kept.get(begun.former) if begun is not None else None
     works = running is not None and running.state == WORKS
     if force:
-        return Decision(START, running if works else former)
+        return ReplacementDecision(START, running if works else former)
     if running is not None and is_same(running, made):
         if works:
-            return Decision(NOTHING, None)
+            return ReplacementDecision(NOTHING, None)
         if running.state == STARTED:
-            return Decision(WAIT, former)
+            return ReplacementDecision(WAIT, former)
     last = latest(versions, made)
     if last is not None and last.state == REFUSED:
         if former is not None and begun is not None and _is_of(begun, last):
-            return Decision(BACK, former)
+            return ReplacementDecision(BACK, former)
         raise JobError(
             f"this version ({last.named}) was refused at {last.ended[:19]}: {last.how}",
             "commit a correction; FORCE=1 tries it again. Nothing was stopped",
         )
-    return Decision(START, running if works else former)
+    return ReplacementDecision(START, running if works else former)
 
 
-def _is_of(begun: Replacing, version: DeployedVersion) -> bool:
+def _is_of(begun: PendingReplacement, version: DeployedVersion) -> bool:
     return (begun.files, begun.configuration) == version.identity
 
 
@@ -101,7 +101,7 @@ def run(
     force: bool = False,
 ) -> int:
     """Replace the running version by this one; return the exit code, and say the last line."""
-    record = Kept(Versions(context.client, context.settings))
+    record = StoredStartRecord(VersionHistory(context.client, context.settings))
     with (
         _only(context),
         submission.prepared(context, config, words, record, REPLACING) as made,
@@ -136,7 +136,7 @@ class Replacement:
 
     def __post_init__(self) -> None:
         """Keep records where the ledger is."""
-        self.versions = Versions(self.context.client, self.context.settings)
+        self.versions = VersionHistory(self.context.client, self.context.settings)
 
     @property
     def again(self) -> str:
@@ -183,14 +183,16 @@ class Replacement:
             self.versions.write(version)
         return version
 
-    def wait(self, version: DeployedVersion, seconds: float | None = None) -> Wait:
+    def wait(self, version: DeployedVersion, seconds: float | None = None) -> FirstBatchWait:
         """Return what waits for the first batch of a version that was started."""
         epoch = version.note.get("epoch")
         if epoch is None:  # started by an older runtime
             head = read_head(self.context.settings.ledger, self.context.client.select_rows)
             is_its = head is not None and operation.id_in(head.owner) == version.operation
             epoch = 0 if head is None else head.epoch - is_its
-        return Wait(self.context, version.operation, int(epoch), self.say, seconds=seconds)
+        return FirstBatchWait(
+            self.context, version.operation, int(epoch), self.say, seconds=seconds
+        )
 
     # Steps
 
@@ -200,12 +202,12 @@ class Replacement:
             bringing_back.verify(self.versions, former, self.made)
             identity = self.made.identity
             self.versions.replace(
-                Replacing(former.key, identity["files"], identity["configuration"])
+                PendingReplacement(former.key, identity["files"], identity["configuration"])
             )
         self.say(f"{launch_plan.shown(self.made)}\n")
         if running is not None:
             self.stop(running)
-        record = Kept(self.versions, REFUSED if former is not None else FAILED)
+        record = StoredStartRecord(self.versions, REFUSED if former is not None else FAILED)
         made = replace(self.made, identity={**self.made.identity, "epoch": self.epoch()})
         limit = self.context.settings.submit.replace_seconds if former is not None else None
         began = time.monotonic()

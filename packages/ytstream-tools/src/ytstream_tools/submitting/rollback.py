@@ -17,10 +17,10 @@ from ytstream.settings.job_settings import token
 
 from .fingerprint import secrets
 from .launch_plan import LaunchPlan
-from .version_history import DeployedVersion, Versions
+from .version_history import DeployedVersion, VersionHistory
 
 
-def verify(versions: Versions, former: DeployedVersion, made: LaunchPlan) -> None:
+def verify(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan) -> None:
     """Raise JobError when the former version could not be started again; asks, changes nothing."""
     if problems := [*_problems(versions, former, made)]:
         raise JobError(
@@ -29,7 +29,7 @@ def verify(versions: Versions, former: DeployedVersion, made: LaunchPlan) -> Non
         )
 
 
-def _problems(versions: Versions, former: DeployedVersion, made: LaunchPlan) -> Iterator[str]:
+def _problems(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan) -> Iterator[str]:
     spec = versions.spec(former)
     if spec is None:
         yield f"its record in {versions.folder} has no spec"
@@ -43,7 +43,7 @@ def _problems(versions: Versions, former: DeployedVersion, made: LaunchPlan) -> 
             yield f"its secret setting {name} is not in the configuration here"
 
 
-def start(versions: Versions, former: DeployedVersion, made: LaunchPlan, epoch: int) -> str:
+def start(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan, epoch: int) -> str:
     """Start the former version; return the id of its operation."""
     spec = versions.spec(former)
     if spec is None:

@@ -19,7 +19,7 @@ from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects
 
 from . import launch_plan, spark_submit
-from .first_batch import Wait
+from .first_batch import FirstBatchWait
 from .launch_plan import LaunchPlan
 from .preflight import PreflightCheck, look
 
@@ -34,7 +34,7 @@ def rehearse(context: JobContext, config: Path, words: Sequence[str]) -> str:
     return f"{launch_plan.shown(made)}\n\n{line}"
 
 
-class Record:
+class StartRecord:
     """Is told what became of a start; this one forgets it. See version_history.py."""
 
     def planned(self, made: LaunchPlan, epoch: int) -> LaunchPlan:
@@ -57,14 +57,14 @@ def submit(
     words: Sequence[str],
     say: Callable[[str], None],
     looks: Sequence[PreflightCheck],
-    record: Record | None = None,
+    record: StartRecord | None = None,
 ) -> str:
     """Start the job, and return what shows that it works.
 
     Raises JobError for what a look before finds, a submit that fails, or a driver that does not
     come to its first batch; then nothing runs that did not run before.
     """
-    record = record or Record()
+    record = record or StartRecord()
     with prepared(context, config, words, record, looks) as made:
         say(f"{launch_plan.shown(made)}\n")
         return begin(made, say, record)
@@ -75,7 +75,7 @@ def prepared(
     context: JobContext,
     config: Path,
     words: Sequence[str],
-    record: Record,
+    record: StartRecord,
     looks: Sequence[PreflightCheck],
 ) -> Iterator[LaunchPlan]:
     """Look, build what is shipped, and keep other submits of this repository out."""
@@ -89,7 +89,7 @@ def prepared(
 
 
 def begin(
-    made: LaunchPlan, say: Callable[[str], None], record: Record, seconds: float | None = None
+    made: LaunchPlan, say: Callable[[str], None], record: StartRecord, seconds: float | None = None
 ) -> str:
     """Start what was prepared, and return what shows that it works, within so many seconds.
 
@@ -102,7 +102,7 @@ def begin(
         say(f"operation {id_}, alias {context.settings.alias}")
         if address := operation.address(context.client, id_):
             say(address)
-        wait = Wait(context, id_, made.identity["epoch"], say, seconds=seconds)
+        wait = FirstBatchWait(context, id_, made.identity["epoch"], say, seconds=seconds)
         done = wait.first_batch()
         record.works(made, wait.seen)
         return done

@@ -18,7 +18,7 @@ from ytstream.settings.job_settings import Settings
 
 from .fingerprint import identified
 from .launch_plan import LaunchPlan
-from .submission import Record
+from .submission import StartRecord
 
 #: What became of a start: WORKS once it had a batch or a first look, REFUSED if the former version
 #: was brought back instead, FAILED if there was none.
@@ -61,7 +61,7 @@ class DeployedVersion:
 
 
 @dataclass(frozen=True)
-class Replacing:
+class PendingReplacement:
     """A replacement that has begun: the version to come back to, and the one that comes."""
 
     former: str
@@ -70,7 +70,7 @@ class Replacing:
 
 
 @dataclass
-class Versions:
+class VersionHistory:
     """Reads and writes the records of one job."""
 
     client: Client
@@ -104,14 +104,18 @@ class Versions:
         found = self.client.get_attribute(f"{self.folder}/{version.key}", _SPEC, None)
         return found if isinstance(found, Mapping) else None
 
-    def replacing(self) -> Replacing | None:
+    def replacing(self) -> PendingReplacement | None:
         """Return the replacement that has begun and not ended."""
         if not self.client.exists(self.folder):
             return None
         found = self.client.get_attribute(self.folder, _REPLACING, None)
-        return Replacing(**{key: str(value) for key, value in found.items()}) if found else None
+        return (
+            PendingReplacement(**{key: str(value) for key, value in found.items()})
+            if found
+            else None
+        )
 
-    def replace(self, begun: Replacing | None) -> None:
+    def replace(self, begun: PendingReplacement | None) -> None:
         """Remember that a replacement begins; None: it is over."""
         self.client.create("map_node", self.folder, recursive=True, ignore_existing=True)
         if begun is not None:
@@ -154,7 +158,7 @@ class Versions:
 
 def read(client: Client, settings: Settings, count: int) -> list[DeployedVersion]:
     """Return the newest records, with what the cluster says of those that have no end yet."""
-    return [now(client, one) for one in Versions(client, settings).all()[:count]]
+    return [now(client, one) for one in VersionHistory(client, settings).all()[:count]]
 
 
 def now(client: Client, version: DeployedVersion) -> DeployedVersion:
@@ -194,10 +198,10 @@ def latest(versions: Iterable[DeployedVersion], made: LaunchPlan) -> DeployedVer
 
 
 @dataclass
-class Kept(Record):
+class StoredStartRecord(StartRecord):
     """Writes the record of a start while it happens."""
 
-    versions: Versions
+    versions: VersionHistory
     #: What a start that fails has been: REFUSED if the former version comes back.
     failing: str = FAILED
     found: DeployedVersion | None = field(default=None, init=False)

@@ -143,11 +143,11 @@ class Stream:
                     self.publish([row])
                 wait(drained(self.context), query)
 
-    def outcomes(self) -> dict[str, demo_tables.Outcome]:
+    def outcomes(self) -> dict[str, demo_tables.OutputCounts]:
         """Count lost and duplicated rows of each output."""
         return demo_tables.outcomes(self.context, self.sample, self.sent)
 
-    def outcome(self) -> demo_tables.Outcome:
+    def outcome(self) -> demo_tables.OutputCounts:
         """Count lost and duplicated rows of all outputs."""
         return demo_tables.together(self.outcomes())
 
@@ -190,7 +190,7 @@ def wait_for_failure(query: StreamingQuery) -> str:
     return str(query.exception())
 
 
-def assert_exact(job: Job, outcomes: Mapping[str, demo_tables.Outcome]) -> None:
+def assert_exact(job: Job, outcomes: Mapping[str, demo_tables.OutputCounts]) -> None:
     """Fail with the first rows that differ unless nothing is lost and nothing duplicated."""
     console = Console(width=120, record=True, file=io.StringIO())
     for name, outcome in outcomes.items():

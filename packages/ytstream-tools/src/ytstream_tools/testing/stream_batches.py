@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import batch_name
 from ytstream.outputs import required_columns, string_columns
-from ytstream.outputs.output_frames import Frames, Outputs
+from ytstream.outputs.output_frames import Frames, OutputFrames
 from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
 
@@ -34,7 +34,7 @@ def stream_outputs(
     Rows that REJECT keeps out do not reach transform(). Of an output with a key the newest row of
     each key is left. Files are in ``folder``.
     """
-    outputs = Outputs(context)
+    outputs = OutputFrames(context)
     schemas: dict[str, StructType] = {}
     rows: dict[str, dict[object, tuple[Any, ...]]] = {}
     failures: list[Exception] = []

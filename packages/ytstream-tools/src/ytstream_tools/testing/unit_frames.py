@@ -15,13 +15,13 @@ from pyspark.sql.types import StructField, StructType
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, JobContext
 from ytstream.outputs import string_columns
-from ytstream.outputs.output_frames import Frames, Outputs, verify_columns
+from ytstream.outputs.output_frames import Frames, OutputFrames, verify_columns
 from ytstream.rejected import tagging
 from ytstream.schema.columns import Column
 from ytstream.spark.source import INNER_POSITION
 
 from ..demo import sample_types
-from ..demo.demo_tables import Outcome, compare
+from ..demo.demo_tables import OutputCounts, compare
 from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejected
 from .canonical_values import conversion
 from .stream import assert_exact
@@ -68,7 +68,7 @@ def output_frames(
     reference: DataFrame | None = None,
 ) -> Frames:
     """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
-    job, outputs, rows = context.job, Outputs(context, reference), [*rows]
+    job, outputs, rows = context.job, OutputFrames(context, reference), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
     return {**made, **rejected_frames(spark, context, rows)}
@@ -127,7 +127,7 @@ def assert_rows(
     assert_exact(context.job, {output: _outcome(context, result, wanted, output)})
 
 
-def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: str) -> Outcome:
+def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: str) -> OutputCounts:
     job = context.job
     maker = "transform()" if job.split is None else "outputs()"
     verify_columns(output, result, job.output_columns[output], maker)

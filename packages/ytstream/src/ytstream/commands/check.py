@@ -9,7 +9,7 @@ from ..job import JobContext
 from ..provisioning import capacity, job_objects, permissions, retention
 from ..recovery import start
 from ..version import version_of
-from .command import Command, Tables
+from .command import Command, RequiredTables
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
@@ -64,6 +64,6 @@ COMMAND = Command(
     help="Verify tables, offsets, session and the plan of transform(); changes nothing.",
     run=_run,
     arguments=_arguments,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
     starts_jvm=True,
 )

@@ -17,7 +17,7 @@ OnCluster = Callable[[JobContext, argparse.Namespace], int | None]
 Offline = Callable[[Job, Settings, Path], int]
 
 
-class Tables(StrEnum):
+class RequiredTables(StrEnum):
     """Which tables a command needs before it runs."""
 
     NONE = "none"
@@ -42,7 +42,7 @@ class Command:
     offline: Offline | None = None
     #: Adds the command's own arguments to its parser.
     arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
-    tables: Tables = Tables.DECLARED
+    tables: RequiredTables = RequiredTables.DECLARED
     #: Whether the command starts a JVM.
     starts_jvm: bool = False
     #: Whether another instance of the job may not run at the same time.

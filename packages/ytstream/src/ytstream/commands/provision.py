@@ -4,7 +4,7 @@ import argparse
 
 from ..job import JobContext
 from ..provisioning import job_objects
-from .command import Command, Tables
+from .command import Command, RequiredTables
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
@@ -19,6 +19,6 @@ COMMAND = Command(
     name="provision",
     help="Create, mount and register what the job needs; repeatable.",
     run=_run,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
     changes="tables, folders, the consumer and its registrations",
 )

@@ -7,7 +7,7 @@ from yt.common import YtError
 from ..job import JobContext
 from ..provisioning import job_objects
 from ..recovery import stop_request
-from .command import Command, Tables
+from .command import Command, RequiredTables
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
@@ -25,6 +25,6 @@ COMMAND = Command(
     name="stop",
     help="Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it.",
     run=_run,
-    tables=Tables.NONE,
+    tables=RequiredTables.NONE,
     changes="the ledger, which holds the request",
 )

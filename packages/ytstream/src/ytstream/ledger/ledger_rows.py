@@ -17,7 +17,7 @@ import yt.type_info as ti
 
 from ..errors import JobError
 from ..schema.columns import Column
-from .queue_layout import Layout
+from .queue_layout import QueueLayout
 
 #: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
 KEPT = 500_000
@@ -86,7 +86,7 @@ class Head:
     state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     #: Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it.
-    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    layouts: Mapping[str, QueueLayout] = field(default_factory=dict)
     #: Queue -> partition that a reshard has removed -> the row after the last one that was read.
     retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
@@ -261,7 +261,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
             _totals(state.get("totals", {})),
             {
-                str(q["path"]): Layout(int(q["layout"][0]), str(q["layout"][1]))
+                str(q["path"]): QueueLayout(int(q["layout"][0]), str(q["layout"][1]))
                 for q in row["queues"]
                 if "layout" in q
             },

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .queue_layout import Layout
+from .queue_layout import QueueLayout
 
 #: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
@@ -14,7 +14,7 @@ ByQueue = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)
-class Planned:
+class OffsetLogEntry:
     """One entry of Spark's offset log; ``ends`` and ``sources`` have an item for each source."""
 
     batch: int
@@ -54,7 +54,7 @@ class Queue:
     #: Partition -> the row the consumer reads next; a partition never advanced is absent.
     consumed: Mapping[int, int]
     #: Into which tablets it is cut; None: not known.
-    layout: Layout | None = None
+    layout: QueueLayout | None = None
 
 
 def waiting(queues: Sequence[Queue], ends: ByQueue) -> int:

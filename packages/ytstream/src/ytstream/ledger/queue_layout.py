@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 
-class Layout(NamedTuple):
+class QueueLayout(NamedTuple):
     """The tablets of a queue; short, since the ledger's head holds one for each queue."""
 
     #: How many there are.
@@ -21,13 +21,15 @@ class Layout(NamedTuple):
     ids: str
 
 
-def layout_of(tablets: Iterable[Mapping[str, Any]]) -> Layout:
+def layout_of(tablets: Iterable[Mapping[str, Any]]) -> QueueLayout:
     """Return the layout that a table's attribute `tablets` describes."""
     ids = [str(tablet["tablet_id"]) for tablet in tablets]
-    return Layout(len(ids), sha256("\n".join(ids).encode()).hexdigest()[:32])
+    return QueueLayout(len(ids), sha256("\n".join(ids).encode()).hexdigest()[:32])
 
 
-def is_grown(known: Layout, now: Layout, ends: Mapping[int, int], upper: Sequence[int]) -> bool:
+def is_grown(
+    known: QueueLayout, now: QueueLayout, ends: Mapping[int, int], upper: Sequence[int]
+) -> bool:
     """Return whether ``now`` is ``known`` with more tablets: they are empty, no row has moved.
 
     ``ends`` are the rows that were read next under ``known``, ``upper`` one past the last rows now.

@@ -19,13 +19,13 @@ from ..connector.transform_plan import observed_name
 from ..connector.transform_plan import queues as queues_of
 from ..errors import JobError, RestartableError
 from ..ledger.ledger_rows import Head
-from ..ledger.queue_layout import Layout, is_grown, layout_of
+from ..ledger.queue_layout import QueueLayout, is_grown, layout_of
 from ..schema.columns import Column
 from ..schema.table_schema import unlike
 
 
 @dataclass(frozen=True)
-class Range:
+class RowRange:
     """The rows of one partition that a batch has to read: from ``first`` to before ``end``."""
 
     first: int
@@ -43,7 +43,7 @@ class Range:
 
 
 #: Queue -> partition -> the rows to read.
-Ranges = Mapping[str, Mapping[int, Range]]
+Ranges = Mapping[str, Mapping[int, RowRange]]
 #: Name of an observation -> the number of rows and the sum of their row numbers.
 Metrics = Mapping[str, tuple[int, int | None]]
 
@@ -53,7 +53,7 @@ def ranges(
     queues: Sequence[str],
     begins: Mapping[str, Mapping[int, int]],
     ends: Sequence[Mapping[int, int]],
-) -> dict[str, dict[int, Range]]:
+) -> dict[str, dict[int, RowRange]]:
     """Return the rows that the batch has to read; none is left out.
 
     Raises RestartableError for a batch that ends before it begins, and as verify_partitions() does.
@@ -62,7 +62,7 @@ def ranges(
     for path, wanted in zip(queues, ends, strict=True):
         verify_partitions(name, path, begins[path], wanted)
         partitions = {
-            partition: Range(begins[path].get(partition, 0), end)
+            partition: RowRange(begins[path].get(partition, 0), end)
             for partition, end in wanted.items()
         }
         if wrong := [f"{p}: {rows}" for p, rows in partitions.items() if rows.count < 0]:
@@ -118,7 +118,7 @@ def audit(client: Client, name: str, planned: Ranges, metrics: Metrics) -> None:
 
 def verify_queues(
     client: Client, name: str, head: Head, planned: Ranges, columns: Sequence[Column]
-) -> dict[str, Layout]:
+) -> dict[str, QueueLayout]:
     """Return the queues' layouts, unless rows may have been read under others.
 
     Asked once all rows of the batch were read: none of these changes happens to a mounted table, so
@@ -131,7 +131,7 @@ def verify_queues(
 
 def _unchanged(
     client: Client, name: str, head: Head, path: str, columns: Sequence[Column]
-) -> Layout:
+) -> QueueLayout:
     now = client.get(f"{path}/@", attributes=["id", "schema", "tablets"])
     if str(now["id"]) != head.ids[path]:
         raise RestartableError(f"{path} was dropped and recreated before batch {name} ended")

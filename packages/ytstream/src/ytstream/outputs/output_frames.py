@@ -26,7 +26,7 @@ Frames = Mapping[str, DataFrame]
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputFrames:
     """How the rows that the query streams become those of each output."""
 
     context: JobContext

@@ -23,7 +23,7 @@ from ..ledger.positions import read_head
 from ..log import say, warn
 from ..recovery import staging
 from ..recovery.epoch import Epoch
-from ..recovery.staging import Table, TakenError
+from ..recovery.staging import NameTakenError, StagedTable
 from ..schema.columns import Column
 from ..schema.table_schema import table_schema
 from ..settings.job_settings import Settings
@@ -39,9 +39,9 @@ class StaticTables:
 
     epoch: Epoch
     #: Their batch has happened.
-    waiting: dict[Table, str] = field(default_factory=dict)
+    waiting: dict[StagedTable, str] = field(default_factory=dict)
     #: Their batch is under way, or its outcome is not known yet.
-    _written: dict[Table, str] = field(default_factory=dict)
+    _written: dict[StagedTable, str] = field(default_factory=dict)
     _next: float = 0.0
     _said: frozenset[str] = frozenset()
 
@@ -50,8 +50,8 @@ class StaticTables:
 
         No older epoch can commit any more, so what the ledger does not name by now it never will. A
         table that cannot be published yet, for instance since a reader has locked the folder, waits
-        in the running job. One that the ledger cannot judge stays. Raises TakenError for one whose
-        name something else has.
+        in the running job. One that the ledger cannot judge stays. Raises NameTakenError for one
+        whose name something else has.
         """
         found = staging.written(client, settings)
         self.waiting = staging.named(client, settings, found)
@@ -64,7 +64,7 @@ class StaticTables:
             warn(f"{table.path_in(settings)}: {staging.FORGOTTEN}")
         staging.remove(client, settings, orphans - forgotten)
         for problem in self._publish(client, settings):
-            if isinstance(problem, TakenError):
+            if isinstance(problem, NameTakenError):
                 raise problem
 
     def write(self, context: JobContext, frames: Frames, number: int) -> dict[str, int]:
@@ -75,7 +75,7 @@ class StaticTables:
         job, settings = context.job, context.settings
         counts = {}
         for output in [name for name in job.outputs if name in job.static and name in frames]:
-            table = Table(output, self.epoch.number, number)
+            table = StagedTable(output, self.epoch.number, number)
             path = table.path_in(settings)
             rows = context.guarantee.fenced(frames[output])
             _write(context.client, rows, path, job.output_columns[output])

@@ -35,7 +35,7 @@ _NEARLY = 0.9
 
 
 @dataclass(frozen=True)
-class Problem:
+class TabletShortage:
     """An output whose tablets are too few, and the commands that give it more."""
 
     text: str
@@ -43,7 +43,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Overflow:
+class TabletOverflow:
     """A refused batch: its name, the rows that it wrote by output, the limit of a tablet."""
 
     name: str
@@ -60,15 +60,15 @@ class Overflow:
         ]
 
 
-def overflow_of(error: str, name: str, written: Mapping[str, int]) -> Overflow | None:
+def overflow_of(error: str, name: str, written: Mapping[str, int]) -> TabletOverflow | None:
     """Return what the text of ``error`` says of the batch; None for any other error."""
     if not _CODE.search(error):
         return None
     limit = _ITS_LIMIT.search(error)
-    return Overflow(name, written, int(limit[1]) if limit else LIMIT)
+    return TabletOverflow(name, written, int(limit[1]) if limit else LIMIT)
 
 
-def judged(context: JobContext, overflow: Overflow) -> Overflow | None:
+def judged(context: JobContext, overflow: TabletOverflow) -> TabletOverflow | None:
     """Return the batch if its keys have to be looked at, None when the next try may pass.
 
     Raises JobError when the counts say all.
@@ -81,12 +81,12 @@ def judged(context: JobContext, overflow: Overflow) -> Overflow | None:
     return None
 
 
-def explained(context: JobContext, overflow: Overflow, frames: Frames) -> Exception:
+def explained(context: JobContext, overflow: TabletOverflow, frames: Frames) -> Exception:
     """Return what to do, by the keys of the batch: ``frames`` are its rows.
 
     A JobError; RestartableError for a batch that has none of those rows any more.
     """
-    found: list[tuple[int, Problem]] = []
+    found: list[tuple[int, TabletShortage]] = []
     for name in overflow.keyed(context):
         if name in frames:
             found.append(_with_key(context, overflow, name, frames[name]))
@@ -99,7 +99,7 @@ def explained(context: JobContext, overflow: Overflow, frames: Frames) -> Except
     return _refusal(context, overflow, problems)
 
 
-def _without_key(context: JobContext, overflow: Overflow) -> Iterator[Problem]:
+def _without_key(context: JobContext, overflow: TabletOverflow) -> Iterator[TabletShortage]:
     """Yield the outputs without a key that such a batch overflows by more than a rare chance."""
     settings = context.settings
     assert settings.dyn_batch_size is not None
@@ -111,7 +111,7 @@ def _without_key(context: JobContext, overflow: Overflow) -> Iterator[Problem]:
         if sizing.overflow_risk(rows, write, tablets, limit) <= sizing.RISK:
             continue
         count = enough(rows, settings, limit)
-        yield Problem(
+        yield TabletShortage(
             f"{rows} rows into {path}, which has {counted(tablets, 'tablet')}",
             resharding.by_count(settings, path, count)
             if count is not None
@@ -121,8 +121,8 @@ def _without_key(context: JobContext, overflow: Overflow) -> Iterator[Problem]:
 
 
 def _with_key(
-    context: JobContext, overflow: Overflow, name: str, frame: DataFrame
-) -> tuple[int, Problem]:
+    context: JobContext, overflow: TabletOverflow, name: str, frame: DataFrame
+) -> tuple[int, TabletShortage]:
     """Return the rows of the fullest tablet of the output, and the problem that it may be."""
     settings, columns = context.settings, context.job.output_columns[name]
     path, part = settings.outputs[name], min(1.0, _SAMPLE / overflow.written[name])
@@ -135,10 +135,12 @@ def _with_key(
         f"{rows} rows into {path}, which has {counted(len(pivots), 'tablet')}: about {fullest} of "
         "them belong into one"
     )
-    return fullest, Problem(text, resharding.by_pivots(settings, path, columns, cut))
+    return fullest, TabletShortage(text, resharding.by_pivots(settings, path, columns, cut))
 
 
-def _refusal(context: JobContext, overflow: Overflow, problems: list[Problem]) -> JobError:
+def _refusal(
+    context: JobContext, overflow: TabletOverflow, problems: list[TabletShortage]
+) -> JobError:
     said = "\n  ".join(problem.text for problem in problems)
     remedy = "with the job stopped, cut the table anew, then start the job again"
     if context.job.kind.is_stateful:

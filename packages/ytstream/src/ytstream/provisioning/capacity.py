@@ -15,7 +15,7 @@ from ..cluster import resharding
 from ..guarantees import sizing
 from ..job import REJECTED, JobContext
 from ..ledger.positions import read_head
-from ..log import Said
+from ..log import GrowthThresholds
 from ..schema.columns import key_of
 from ..settings.job_settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 from ..settings.job_settings import Settings
@@ -84,11 +84,11 @@ def largest_batch(context: JobContext) -> int:
 
 
 @dataclass
-class Room:
+class CapacityCheck:
     """Compares the state of a running job with the tablets of its outputs."""
 
     context: JobContext
-    said: Said
+    said: GrowthThresholds
 
     @cached_property
     def capacities(self) -> tuple[Capacity, ...]:

@@ -44,7 +44,7 @@ _NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class Discrepancy:
     """A difference. ``repair`` is None where only a person may decide."""
 
     object: str
@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DeclaredObject:
     """An object as it has to be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
 
     name: str
@@ -146,7 +146,7 @@ def sized(context: JobContext) -> JobContext:
     return replace(context, settings=replace(settings, dyn_batch_size=rows))
 
 
-def findings(context: JobContext, *, declared: bool = True) -> Iterator[Finding]:
+def findings(context: JobContext, *, declared: bool = True) -> Iterator[Discrepancy]:
     """Yield everything that is missing or differs, in the order in which to repair it.
 
     Not ``declared``: without what tables.py says, which may be about the next version of the job.
@@ -160,8 +160,12 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Finding]
     tablet_count = {"tablet_count": LOCAL_QUEUE_TABLETS}
     columns = job.queue_columns if declared else ()
     parts = ("table", columns, SERVICE_COLUMNS, tablet_count, settings.create_queues)
-    queues = [found for path in settings.queues for found in inspect(Wanted("queue", path, *parts))]
-    consumer = list(inspect(Wanted("consumer", settings.consumer, "queue_consumer")))
+    queues = [
+        found
+        for path in settings.queues
+        for found in inspect(DeclaredObject("queue", path, *parts))
+    ]
+    consumer = list(inspect(DeclaredObject("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:
         for queue in settings.queues:
@@ -170,10 +174,12 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Finding]
         counts = {path: int(look(path)["tablet_count"]) for path in settings.queues if not queues}
         yield from _outputs(context, look, counts)
     if declared and settings.reference is not None:
-        yield from inspect(Wanted("reference", settings.reference, "table", job.reference_columns))
-    yield from inspect(Wanted("checkpoint", settings.checkpoint, "map_node"))
+        yield from inspect(
+            DeclaredObject("reference", settings.reference, "table", job.reference_columns)
+        )
+    yield from inspect(DeclaredObject("checkpoint", settings.checkpoint, "map_node"))
     yield from inspect(
-        Wanted(
+        DeclaredObject(
             "ledger",
             settings.ledger,
             "table",
@@ -183,12 +189,14 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Finding]
     )
 
 
-def _outputs(context: JobContext, look: AttributesOf, tablets: TabletCounts) -> Iterator[Finding]:
+def _outputs(
+    context: JobContext, look: AttributesOf, tablets: TabletCounts
+) -> Iterator[Discrepancy]:
     settings, job = context.settings, context.job
     inspect = partial(_inspect, context.client, settings, look)
     for name, path in settings.outputs.items():
         if problem := output_ownership.foreign(context, name, look(path).get(MARKER)):
-            yield Finding(f"output {path}", *problem)
+            yield Discrepancy(f"output {path}", *problem)
     if tablets:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
             yield from inspect(wanted_output(context, name, tablets))
@@ -199,12 +207,14 @@ def _outputs(context: JobContext, look: AttributesOf, tablets: TabletCounts) -> 
                 yield from _sizing(context, path, int(there["tablet_count"]), tablets)
     folder = {"account": settings.account, "primary_medium": settings.medium}
     for name in job.static:
-        yield from inspect(Wanted(name, settings.outputs[name], "map_node", attributes=folder))
+        yield from inspect(
+            DeclaredObject(name, settings.outputs[name], "map_node", attributes=folder)
+        )
     if job.static:
-        yield from inspect(Wanted("aside", settings.aside, "map_node", attributes=folder))
+        yield from inspect(DeclaredObject("aside", settings.aside, "map_node", attributes=folder))
 
 
-def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> Wanted:
+def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:
     """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
     settings, columns = context.settings, context.job.output_columns[name]
     if context.job.reject and name == REJECTED:
@@ -216,40 +226,40 @@ def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) ->
         # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
         kept = settings.output_retention
         attributes |= {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": kept}
-    return Wanted(name, settings.outputs[name], "table", columns, attributes=attributes)
+    return DeclaredObject(name, settings.outputs[name], "table", columns, attributes=attributes)
 
 
-def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Finding]:
+def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Discrepancy]:
     for name in settings.accept:
         if name not in acceptable:
             known = f"name one of: {', '.join(acceptable)}"
-            yield Finding(f"accept = [{name!r}]", "no such refusal", known)
+            yield Discrepancy(f"accept = [{name!r}]", "no such refusal", known)
 
 
 def _inspect(
-    client: Client, settings: Settings, look: AttributesOf, wanted: Wanted
-) -> Iterator[Finding]:
+    client: Client, settings: Settings, look: AttributesOf, wanted: DeclaredObject
+) -> Iterator[Discrepancy]:
     label = f"{wanted.name} {wanted.path}"
     attribute, value, kind = _KINDS[wanted.type]
     found = look(wanted.path)
     if not found and wanted.is_ours:
         create = partial(_create, client, settings, wanted)
-        yield Finding(label, "missing", "created", create, _near(client, settings, wanted))
+        yield Discrepancy(label, "missing", "created", create, _near(client, settings, wanted))
     elif not found:
         remedy = "ask its owner for the path (with create_queues = true the job makes its queues)"
-        yield Finding(label, "missing", remedy, near=_near(client, settings, wanted))
+        yield Discrepancy(label, "missing", remedy, near=_near(client, settings, wanted))
     elif found["path"] != wanted.path:
         remedy = "name that path in the configuration: SPYT goes by the text of paths"
-        yield Finding(label, f"is a link to {found['path']}", remedy)
+        yield Discrepancy(label, f"is a link to {found['path']}", remedy)
     elif found.get(attribute) != value:
-        yield Finding(label, f"is not a {kind}", "correct it in the configuration")
+        yield Discrepancy(label, f"is not a {kind}", "correct it in the configuration")
     elif wanted.type != "map_node":
         if wanted.columns:
             yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
         yield from _mounted(client, label, found["tablet_state"], wanted)
 
 
-def _near(client: Client, settings: Settings, wanted: Wanted) -> str | None:
+def _near(client: Client, settings: Settings, wanted: DeclaredObject) -> str | None:
     """Return a path like the wanted one that is there and that the configuration does not name.
 
     In the same folder; for a queue, which others make, also in a folder with a name like its.
@@ -271,7 +281,7 @@ def _near(client: Client, settings: Settings, wanted: Wanted) -> str | None:
     return next((path for path in alike if not rest or client.exists(path)), None)
 
 
-def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
+def _differences(label: str, found: Any, wanted: DeclaredObject) -> Iterator[Discrepancy]:
     more = {column.name for column in found.columns} - {column.name for column in wanted.columns}
     ignore = frozenset(more if wanted.service_columns else ())
     remedy = f"correct {_NAMES_IN_TABLES.get(wanted.name, 'OUTPUTS')} in tables.py"
@@ -284,14 +294,14 @@ def _differences(label: str, found: Any, wanted: Wanted) -> Iterator[Finding]:
         remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
     by = "this version of ytstream" if wanted.name == "ledger" else "tables.py"
     for line in differences(table_schema(wanted.columns), found, ignore=ignore, said_by=by):
-        yield Finding(label, line, remedy)
+        yield Discrepancy(label, line, remedy)
 
 
-def _aggregates(name: str, path: str, schema: Any) -> Iterator[Finding]:
+def _aggregates(name: str, path: str, schema: Any) -> Iterator[Discrepancy]:
     """Yield columns with an aggregate function, which may add a repeated row to the first one."""
     for column in schema:
         if function := column.get("aggregate"):
-            yield Finding(
+            yield Discrepancy(
                 f"{name} {path}",
                 f"column {column['name']} has the aggregate function {function}: a row that is "
                 "written again would be added to the first one instead of replacing it",
@@ -299,16 +309,22 @@ def _aggregates(name: str, path: str, schema: Any) -> Iterator[Finding]:
             )
 
 
-def _mounted(client: Client, label: str, state: str, wanted: Wanted) -> Iterator[Finding]:
+def _mounted(
+    client: Client, label: str, state: str, wanted: DeclaredObject
+) -> Iterator[Discrepancy]:
     if state != "mounted" and state != "frozen" and wanted.is_ours:
         mount = partial(client.mount_table, wanted.path, sync=True)
-        yield Finding(label, f"is {state}", "mounted", mount)
+        yield Discrepancy(label, f"is {state}", "mounted", mount)
     elif state != "mounted":
         command = "unfreeze-table" if state == "frozen" else "mount-table"
-        yield Finding(label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync")
+        yield Discrepancy(
+            label, f"is {state}", f"let its owner run: yt {command} {wanted.path} --sync"
+        )
 
 
-def _sizing(context: JobContext, path: str, count: int, tablets: TabletCounts) -> Iterator[Finding]:
+def _sizing(
+    context: JobContext, path: str, count: int, tablets: TabletCounts
+) -> Iterator[Discrepancy]:
     settings = context.settings
     if problem := context.guarantee.sizing_problem(settings, tablets, count):
         remedy = "lower max_rows_per_partition or dyn_batch_size"
@@ -316,22 +332,22 @@ def _sizing(context: JobContext, path: str, count: int, tablets: TabletCounts) -
         write = settings.dyn_batch_size or context.guarantee.write_batch(settings, tablets)
         if enough := sizing.enough_tablets(sizing.HEADROOM * rows, write):
             remedy += f", or with the job stopped:\n{by_count(settings, path, enough)}"
-        yield Finding(f"output {path}", problem, remedy)
+        yield Discrepancy(f"output {path}", problem, remedy)
 
 
-def _registration(client: Client, consumer: str, queue: str) -> Iterator[Finding]:
+def _registration(client: Client, consumer: str, queue: str) -> Iterator[Discrepancy]:
     label = f"consumer {consumer}"
     by_hand = f"let its owner run: yt register-queue-consumer {queue} {consumer} --vital"
     found = client.list_queue_consumer_registrations(queue_path=queue, consumer_path=consumer)
     if not found:
         register = partial(_register, client, consumer, queue, by_hand)
-        yield Finding(label, f"not registered with {queue}", "registered, vital", register)
+        yield Discrepancy(label, f"not registered with {queue}", "registered, vital", register)
     elif not found[0]["vital"]:
         problem = f"registered with {queue}, but not vital: unread rows may be trimmed"
-        yield Finding(label, problem, by_hand)
+        yield Discrepancy(label, problem, by_hand)
 
 
-def _create(client: Client, settings: Settings, wanted: Wanted) -> None:
+def _create(client: Client, settings: Settings, wanted: DeclaredObject) -> None:
     attributes = dict(wanted.attributes)
     if wanted.type == "table":
         schema = table_schema([*wanted.columns, *wanted.service_columns])

@@ -23,7 +23,7 @@ _ALLOW = "allow"
 
 
 @dataclass(frozen=True)
-class Right:
+class Permission:
     """One permission on one path, and what it is for. ``object`` is what the path is to the job."""
 
     permission: str
@@ -32,7 +32,7 @@ class Right:
     why: str
 
 
-def rights(role: str, job: Job, settings: Settings) -> list[Right]:
+def rights(role: str, job: Job, settings: Settings) -> list[Permission]:
     """Return the rights that ``role`` needs. Paths of tables that a job lacks are left out."""
     found = {
         REHEARSAL: lambda: [*_reading(settings)],
@@ -44,23 +44,27 @@ def rights(role: str, job: Job, settings: Settings) -> list[Right]:
     return _once(found)
 
 
-def of_submit(job: Job, settings: Settings) -> list[Right]:
+def of_submit(job: Job, settings: Settings) -> list[Permission]:
     """Return the rights that a submit looks at: those of the job, which runs as the same user."""
     found = rights(JOB, job, settings)
     near = settings.ledger.rpartition("/")[0]
-    found.append(Right("write", "the ledger's folder", near, "shipped files, records of versions"))
+    found.append(
+        Permission("write", "the ledger's folder", near, "shipped files, records of versions")
+    )
     if settings.submit.stderr_table is not None:
-        found.append(Right("write", "stderr_table", settings.submit.stderr_table, "its stderr"))
+        found.append(
+            Permission("write", "stderr_table", settings.submit.stderr_table, "its stderr")
+        )
     for path in (SPYT_CONF, SPARK_DISTRIBUTIONS):
-        found.append(Right("read", "SPYT", path, "spark-submit and the driver read it"))
+        found.append(Permission("read", "SPYT", path, "spark-submit and the driver read it"))
     return _once(found)
 
 
-def _once(found: Sequence[Right]) -> list[Right]:
+def _once(found: Sequence[Permission]) -> list[Permission]:
     return list({(one.permission, one.path): one for one in reversed(found)}.values())[::-1]
 
 
-def missing(client: Client, wanted: Iterable[Right], user: str) -> Iterator[str]:
+def missing(client: Client, wanted: Iterable[Permission], user: str) -> Iterator[str]:
     """Yield each right that the user lacks, on what, and what it is for."""
     for right in wanted:
         path, is_allowed = _asked(client, right, user)
@@ -68,49 +72,53 @@ def missing(client: Client, wanted: Iterable[Right], user: str) -> Iterator[str]
             yield _line(right, path).strip()
 
 
-def _reading(settings: Settings) -> Iterator[Right]:
+def _reading(settings: Settings) -> Iterator[Permission]:
     """Yield the rights of whoever reads rows again: none of them changes anything."""
     for queue in settings.queues:
-        yield Right("read", "queue", queue, "rows, partitions and schema")
-    yield Right("read", "ledger", settings.ledger, "where the job is, and what batches did")
+        yield Permission("read", "queue", queue, "rows, partitions and schema")
+    yield Permission("read", "ledger", settings.ledger, "where the job is, and what batches did")
     if settings.reference is not None:
-        yield Right("read", "reference", settings.reference, "the rows that a join looks up")
+        yield Permission("read", "reference", settings.reference, "the rows that a join looks up")
 
 
-def _running(job: Job, settings: Settings) -> Iterator[Right]:
-    yield Right("write", "ledger", settings.ledger, "the head, batches, and the wish to stop")
-    yield Right("read", "consumer", settings.consumer, "its offsets; to read queues through it")
-    yield Right("write", "consumer", settings.consumer, "to move it; whose it is")
+def _running(job: Job, settings: Settings) -> Iterator[Permission]:
+    yield Permission("write", "ledger", settings.ledger, "the head, batches, and the wish to stop")
+    yield Permission(
+        "read", "consumer", settings.consumer, "its offsets; to read queues through it"
+    )
+    yield Permission("write", "consumer", settings.consumer, "to move it; whose it is")
     folder = settings.consumer.rpartition("/")[0]
-    yield Right("write", "the consumer's folder", folder, "the lock of the running job")
+    yield Permission("write", "the consumer's folder", folder, "the lock of the running job")
     folders = {"checkpoint": settings.checkpoint}
     folders |= {name: settings.outputs[name] for name in job.static}
     folders |= {"aside": settings.aside} if job.static else {}
     for name, path in folders.items():
-        yield Right("read", name, path, "what is in the folder")
-        yield Right("write", name, path, "to make and to move what is in it")
-        yield Right("remove", name, path, "to take away what is too old")
+        yield Permission("read", name, path, "what is in the folder")
+        yield Permission("write", name, path, "to make and to move what is in it")
+        yield Permission("remove", name, path, "to take away what is too old")
     for name in job.outputs:
         if name not in job.static:
-            yield Right("read", name, settings.outputs[name], "the schema, and whose it is")
-            yield Right("write", name, settings.outputs[name], "rows, and whose it is")
+            yield Permission("read", name, settings.outputs[name], "the schema, and whose it is")
+            yield Permission("write", name, settings.outputs[name], "rows, and whose it is")
     if settings.account is not None:
-        yield Right("use", "account", f"//sys/accounts/{settings.account}", "new files and tables")
+        yield Permission(
+            "use", "account", f"//sys/accounts/{settings.account}", "new files and tables"
+        )
 
 
-def _preparing(job: Job, settings: Settings) -> Iterator[Right]:
+def _preparing(job: Job, settings: Settings) -> Iterator[Permission]:
     """Yield what `provision` needs besides; `stop`, `rewind` and others do what a start does."""
     tables = {"consumer": settings.consumer, "ledger": settings.ledger}
     tables |= {name: settings.outputs[name] for name in job.outputs if name not in job.static}
     for name, path in tables.items():
-        yield Right("mount", name, path, "`provision` mounts it")
-        yield Right("write", f"the folder of {name}", path.rpartition("/")[0], "to create it")
+        yield Permission("mount", name, path, "`provision` mounts it")
+        yield Permission("write", f"the folder of {name}", path.rpartition("/")[0], "to create it")
     for queue in settings.queues:
         why = "`provision` registers the consumer, unless the queue's owner has"
-        yield Right("register_queue_consumer", "queue", queue, why)
+        yield Permission("register_queue_consumer", "queue", queue, why)
     if settings.tablet_cell_bundle is not None:
         path = f"//sys/tablet_cell_bundles/{settings.tablet_cell_bundle}"
-        yield Right("use", "bundle", path, "new tables")
+        yield Permission("use", "bundle", path, "new tables")
 
 
 def check(context: JobContext, role: str, user: str | None) -> str:
@@ -136,7 +144,7 @@ def check(context: JobContext, role: str, user: str | None) -> str:
     return f"{table(header, rows)}\n\n{name} has the {len(rows)} rights that the {role} needs"
 
 
-def _asked(client: Client, right: Right, user: str) -> tuple[str, bool]:
+def _asked(client: Client, right: Permission, user: str) -> tuple[str, bool]:
     """Return which path was asked about, and whether the user has the right.
 
     What is not there yet will have the rights of the folder that it is made in.
@@ -153,12 +161,12 @@ def _asked(client: Client, right: Right, user: str) -> tuple[str, bool]:
             return path, answer["action"] == _ALLOW
 
 
-def _line(right: Right, path: str) -> str:
+def _line(right: Permission, path: str) -> str:
     where = "" if path == right.path else f" (not there; asked of {path})"
     return f"  {right.permission} on {right.object} {right.path}{where}: {right.why}"
 
 
-def _commands(user: str, denied: Sequence[tuple[Right, str]]) -> Iterator[str]:
+def _commands(user: str, denied: Sequence[tuple[Permission, str]]) -> Iterator[str]:
     by_path: dict[str, list[str]] = {}
     for right, path in denied:
         by_path.setdefault(path, []).append(right.permission)

@@ -39,22 +39,22 @@ from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import BatchRow, Head, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
-from ..ledger.queue_layout import Layout
+from ..ledger.queue_layout import QueueLayout
 from ..outputs import required_columns
 from ..outputs.audit import Ranges, audit, metrics_of, ranges, verify_queues
-from ..outputs.output_frames import Outputs
+from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
-from ..outputs.tablet_overflow import Overflow, explained
+from ..outputs.tablet_overflow import TabletOverflow, explained
 from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected.late_rows import LateRows, late_rows
-from ..rejected.limit import LeftOut, rejected, verify_limit
-from ..rejected.writer import Again
+from ..rejected.limit import SkippedRows, rejected, verify_limit
+from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_store
 from ..spark.spark_errors import cause
-from .batch_log import Report
-from .coalesce import Tasks
+from .batch_log import BatchReport
+from .coalesce import TaskCoalescing
 from .offset_check import reads, verify_start
 
 _START_SECONDS = 60.0
@@ -85,7 +85,7 @@ class MicroBatch:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedBatch:
     """What is known of a batch that may be written."""
 
     #: The head before it.
@@ -103,7 +103,7 @@ class Batch:
     #: The epoch whose start this query is of.
     epoch: Epoch
     #: How the rows become those of each output.
-    outputs: Outputs
+    outputs: OutputFrames
     #: The tables of static outputs.
     static_tables: StaticTables
     #: The query that calls this function, once it was started.
@@ -113,7 +113,7 @@ class Batch:
     #: Queues whose rows the plan does not count once.
     uncounted: frozenset[str] = frozenset()
     #: The same batch, which the cluster has refused: to be looked at and not to be written.
-    refused: Overflow | None = None
+    refused: TabletOverflow | None = None
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
     #: Whether `stop` asks this process to end.
@@ -121,12 +121,12 @@ class Batch:
     #: The last batch that was handed to the transaction's commit: its name and rows by output.
     handed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
     #: Number of a batch -> what the log says once it has happened.
-    reports: dict[int, Report] = field(default_factory=dict)
+    reports: dict[int, BatchReport] = field(default_factory=dict)
     #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
     failure: Exception | None = None
     #: The name of the batch that it has ended.
     failed: str = ""
-    _tasks: Tasks = field(default_factory=Tasks)
+    _tasks: TaskCoalescing = field(default_factory=TaskCoalescing)
     #: The batch whose late rows were counted, and those.
     _late: tuple[str, LateRows] = ("", LateRows())
 
@@ -136,9 +136,9 @@ class Batch:
         return cluster_name(self.context.client)
 
     @cached_property
-    def again(self) -> Again:
+    def again(self) -> RejectedRowsWriter:
         """What reads rejected rows a second time."""
-        return Again(self.context, self.tablets)
+        return RejectedRowsWriter(self.context, self.tablets)
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
@@ -198,7 +198,7 @@ class Batch:
         context = self.context
         return context.guarantee.in_transaction and not context.job.kind.is_stateful
 
-    def _verify(self, batch: MicroBatch) -> Verified:
+    def _verify(self, batch: MicroBatch) -> VerifiedBatch:
         transaction, queues = batch.transaction, self.context.settings.queues
         select = transaction.select if transaction else self.context.client.select_rows
         head = self._verified_head(select, batch.number)
@@ -206,14 +206,14 @@ class Batch:
         ends = spark_logs.by_queue(batch.ends, len(queues))
         planned = ranges(batch.name, queues, head.ends, ends)
         verify_start(batch.name, planned, reads(batch.plan))
-        return Verified(head, planned)
+        return VerifiedBatch(head, planned)
 
     def _verified_head(self, select: Select, number: int) -> Head:
         return verify_head(self.context, select, self.epoch, self.cluster, number)
 
     # -- 2. write
 
-    def _write(self, batch: MicroBatch, verifying: Future[Verified]) -> dict[str, int]:
+    def _write(self, batch: MicroBatch, verifying: Future[VerifiedBatch]) -> dict[str, int]:
         """Write the rows of each output but those of REJECT; return their numbers.
 
         Raises what there is to do about a refused batch, which is not written.
@@ -240,7 +240,7 @@ class Batch:
 
     # -- 3. audit
 
-    def _audit(self, batch: MicroBatch, verified: Verified) -> LeftOut:
+    def _audit(self, batch: MicroBatch, verified: VerifiedBatch) -> SkippedRows:
         """Raise unless the batch has read the rows that were planned, and left out few of them.
 
         Returns which it leaves out; those that REJECT keeps out are written then.
@@ -262,17 +262,19 @@ class Batch:
         again = self.again.write(batch.rows, batch.plan, named, counts, planned)
         return self._verified_few(replace(found, rejected=again), planned)
 
-    def _verify_queues(self, batch: MicroBatch, verified: Verified) -> Mapping[str, Layout]:
+    def _verify_queues(
+        self, batch: MicroBatch, verified: VerifiedBatch
+    ) -> Mapping[str, QueueLayout]:
         context, head, planned = self.context, verified.head, verified.planned
         columns = context.job.queue_columns
         return verify_queues(context.client, batch.name, head, planned, columns)
 
-    def _left_out(self, batch: MicroBatch, planned: Ranges) -> LeftOut:
+    def _left_out(self, batch: MicroBatch, planned: Ranges) -> SkippedRows:
         """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
         job = self.context.job
         late = self._late_of(batch) if job.kind.is_stateful else LateRows()
         counts = rejected(dict(observed(batch.plan)), job)
-        found = LeftOut(counts, late.count, late.watermark, late.newest)
+        found = SkippedRows(counts, late.count, late.watermark, late.newest)
         return self._verified_few(found, planned)
 
     def _late_of(self, batch: MicroBatch) -> LateRows:
@@ -283,7 +285,7 @@ class Batch:
             self._late = batch.name, late
         return late
 
-    def _verified_few(self, found: LeftOut, planned: Ranges) -> LeftOut:
+    def _verified_few(self, found: SkippedRows, planned: Ranges) -> SkippedRows:
         read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
         context = self.context
         verify_limit(found, read, context.settings.reject_limit, context.job)
@@ -292,7 +294,11 @@ class Batch:
     # -- 4. record
 
     def _record(
-        self, batch: MicroBatch, verified: Verified, written: Mapping[str, int], found: LeftOut
+        self,
+        batch: MicroBatch,
+        verified: VerifiedBatch,
+        written: Mapping[str, int],
+        found: SkippedRows,
     ) -> None:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.context.job, self.context.settings.ledger, batch.number
@@ -318,7 +324,7 @@ class Batch:
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
             close_batch(self.tablets, verify, consumer, path, after, done)
-        self.reports[number] = Report(after, done, found.rejected or {})
+        self.reports[number] = BatchReport(after, done, found.rejected or {})
 
     def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.

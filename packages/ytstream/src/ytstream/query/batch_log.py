@@ -11,7 +11,7 @@ from ..ledger.offsets import Queue, waiting
 
 
 @dataclass(frozen=True)
-class Report:
+class BatchReport:
     """What a batch has written, and the head after it."""
 
     head: Head

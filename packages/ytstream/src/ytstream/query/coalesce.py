@@ -25,7 +25,7 @@ Ends = Sequence[Mapping[int, int]]
 
 
 @dataclass
-class Tasks:
+class TaskCoalescing:
     """The tasks of one query's batches."""
 
     _ends: Ends = field(default=())

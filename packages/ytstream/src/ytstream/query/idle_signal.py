@@ -20,7 +20,7 @@ _PAUSE_SECONDS = 2.0
 
 
 @dataclass
-class FirstLook:
+class IdleSignal:
     """Looks until a process has said so once, or has finished a batch."""
 
     context: JobContext

@@ -14,16 +14,16 @@ from typing import Any
 
 from ..connector.batches import ranges_read
 from ..errors import RestartableError
-from ..outputs.audit import Range, Ranges
+from ..outputs.audit import Ranges, RowRange
 
 #: For each place in the plan that reads a queue: partition -> its rows.
-Reads = Sequence[Mapping[int, Range]]
+Reads = Sequence[Mapping[int, RowRange]]
 
 
-def reads(execution: Any) -> list[dict[int, Range]]:
+def reads(execution: Any) -> list[dict[int, RowRange]]:
     """Return the rows that a batch reads, in the order of Spark's offset log."""
     return [
-        {partition: Range(*rows) for partition, rows in found.items()}
+        {partition: RowRange(*rows) for partition, rows in found.items()}
         for found in ranges_read(execution)
     ]
 
@@ -48,5 +48,5 @@ def verify_start(name: str, planned: Ranges, read: Reads) -> None:
                 )
 
 
-def _text(rows: Range | None) -> str:
+def _text(rows: RowRange | None) -> str:
     return f"rows {rows.first} to {rows.end - 1}" if rows else "no rows"

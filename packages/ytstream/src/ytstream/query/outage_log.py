@@ -9,7 +9,7 @@ _LINE_SECONDS = 60.0
 
 
 @dataclass
-class Outage:
+class OutageLog:
     """Since when, how many tries, and what was said of it."""
 
     since: float

@@ -16,10 +16,10 @@ from ..errors import JobError
 from ..job import PROCESSINGS, JobContext
 from ..outputs import required_columns
 from ..outputs.audit import uncounted
-from ..outputs.output_frames import Frames, Outputs, unproven, verify_columns
+from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
-from ..outputs.tablet_overflow import Overflow
+from ..outputs.tablet_overflow import TabletOverflow
 from ..recovery.checkpoint_dir import path_of
 from ..recovery.epoch import Epoch
 from ..rejected import tagging
@@ -34,7 +34,7 @@ class Flow:
     """The rows that a query streams, and how its micro-batches become the rows of each output."""
 
     rows: DataFrame
-    outputs: Outputs
+    outputs: OutputFrames
     #: The rows of the queues, those that REJECT keeps out with their reason.
     arrived: DataFrame
 
@@ -47,7 +47,7 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     """
     verify_sink(spark, context)
     job, guarantee, settings = context.job, context.guarantee, context.settings
-    outputs = Outputs(context, reference)
+    outputs = OutputFrames(context, reference)
     arrived = events(spark, context)
     if job.reject:
         arrived = tagging.tagged(arrived, context)
@@ -106,7 +106,7 @@ def start(
     context: JobContext,
     tablets: Tablets,
     epoch: Epoch,
-    refused: Overflow | None = None,
+    refused: TabletOverflow | None = None,
 ) -> tuple[StreamingQuery, Batch]:
     """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 

@@ -11,26 +11,26 @@ from ..connector.transform_plan import observed_name
 from ..job import REJECTED
 from ..ledger.ledger_rows import batch_name
 from ..ledger.offsets import Queue
-from ..log import Said, say, warn
+from ..log import GrowthThresholds, say, warn
 from ..spark.state_store import keys_of, remarks
-from .batch_log import Report
+from .batch_log import BatchReport
 
 
 @dataclass
-class Monitor:
+class ProgressMonitor:
     """Remembers which batches of one query were reported."""
 
     query: StreamingQuery
     epoch: int
     large_state_bytes: int
     #: Batch -> what its function has left. The batch has happened when Spark reports it.
-    reports: dict[int, Report] = field(default_factory=dict)
+    reports: dict[int, BatchReport] = field(default_factory=dict)
     #: Gives the queues as they were seen last.
     queues: Callable[[], Sequence[Queue]] = tuple
     #: The most rows that a batch reads of a partition.
     most: int = 0
     #: What was said already, of former queries of the process too.
-    said: Said = field(default_factory=Said)
+    said: GrowthThresholds = field(default_factory=GrowthThresholds)
     #: The size of the state -> what to warn of.
     warnings: Callable[[int], Iterable[str]] = lambda _: ()
     _reported: int = -1

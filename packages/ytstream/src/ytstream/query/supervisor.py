@@ -32,12 +32,12 @@ from ..errors import (
 from ..job import Job, JobContext
 from ..ledger.offsets import Queue
 from ..ledger.positions import read_head
-from ..log import RUNNING, Said, say, warn
-from ..outputs.tablet_overflow import Overflow, judged, overflow_of
+from ..log import RUNNING, GrowthThresholds, say, warn
+from ..outputs.tablet_overflow import TabletOverflow, judged, overflow_of
 from ..provisioning import job_objects
-from ..provisioning.capacity import Room
+from ..provisioning.capacity import CapacityCheck
 from ..recovery import start
-from ..recovery.completeness import Teller
+from ..recovery.completeness import CompletenessWriter
 from ..recovery.epoch import Epoch
 from ..recovery.stop_request import FAILED_PREFIX, tell_end
 from ..spark.local_checkpoint import explained_space
@@ -45,10 +45,10 @@ from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
 from . import pipeline, reference_table
 from .batch import Batch, ClosedError
-from .idle_signal import FirstLook
-from .outage_log import Outage
-from .progress import Monitor
-from .watchdog import LOOK_SECONDS, Watch, finished_tasks
+from .idle_signal import IdleSignal
+from .outage_log import OutageLog
+from .progress import ProgressMonitor
+from .watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 
 _POLL_SECONDS = 0.2
 _MOST_DOUBLINGS = 30
@@ -100,15 +100,15 @@ class QueryRunner:
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
     #: A batch that the cluster has refused; the next query reads its keys.
-    refused: Overflow | None = None
+    refused: TabletOverflow | None = None
     #: The queues as the last start has found them.
     queues: tuple[Queue, ...] = ()
     #: What the log has said of figures that grow.
-    said: Said = field(default_factory=Said)
+    said: GrowthThresholds = field(default_factory=GrowthThresholds)
     #: Tells `submit` that nothing was there to read; None until the first query runs.
-    first_look: FirstLook | None = None
+    first_look: IdleSignal | None = None
     #: Writes into the outputs until when they are complete.
-    teller: Teller = field(default_factory=Teller)
+    teller: CompletenessWriter = field(default_factory=CompletenessWriter)
     #: Tries once, so that this process hears of an outage, and a stop, soon.
     impatient: Client | None = None
 
@@ -198,8 +198,8 @@ class QueryRunner:
         client = self.impatient or self.context.client
         impatient = replace(self.context, client=client)
         tasks = partial(finished_tasks, self.spark)
-        watch = Watch(impatient, self.epoch, query, tasks, self.queues)
-        monitor = Monitor(
+        watch = Watchdog(impatient, self.epoch, query, tasks, self.queues)
+        monitor = ProgressMonitor(
             query,
             self.epoch.number,
             job.large_state_bytes,
@@ -207,9 +207,9 @@ class QueryRunner:
             lambda: watch.queues,
             settings.max_rows_per_partition,
             self.said,
-            Room(impatient, self.said).warnings,
+            CapacityCheck(impatient, self.said).warnings,
         )
-        first_look = self.first_look = self.first_look or FirstLook(impatient)
+        first_look = self.first_look = self.first_look or IdleSignal(impatient)
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
@@ -272,7 +272,7 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
     when the batch that ``stop`` waited for fails. An outage is waited for.
     """
     failures: deque[float] = deque()
-    outage: Outage | None = None
+    outage: OutageLog | None = None
     while not stop.is_set():
         try:
             runner.run()
@@ -280,7 +280,7 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
         except OutageError as error:
             failures.clear()  # they were its beginning
             if outage is None or runner.has_progressed:
-                outage = Outage(time.monotonic())
+                outage = OutageLog(time.monotonic())
             outage.tell(str(error), time.monotonic())
             _pause(job, outage.count, runner, stop, outage)
         except RestartableError as error:
@@ -310,14 +310,18 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
 
 def wait_mounted(context: JobContext) -> None:
     """Wait until every table of the job is mounted, and say for what."""
-    outage = Outage(time.monotonic())
+    outage = OutageLog(time.monotonic())
     while lines := closed(context.client, context.settings):
         outage.tell("; ".join(lines), time.monotonic())
         time.sleep(LOOK_SECONDS)
 
 
 def _pause(
-    job: Job, count: int, runner: QueryRunner, stop: threading.Event, outage: Outage | None = None
+    job: Job,
+    count: int,
+    runner: QueryRunner,
+    stop: threading.Event,
+    outage: OutageLog | None = None,
 ) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
     # Cap the exponent: after about a day 2**n overflows a float.

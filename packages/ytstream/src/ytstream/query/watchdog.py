@@ -23,7 +23,7 @@ from ..ledger.offsets import Queue, ahead, behind, waiting
 from ..ledger.positions import read_head
 from ..log import say, warn
 from ..recovery.epoch import Epoch, verify_epoch
-from .outage_log import Outage
+from .outage_log import OutageLog
 
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch and no task for so long is called stalled.
@@ -39,7 +39,7 @@ _MISSING = 500
 
 
 @dataclass
-class Watch:
+class Watchdog:
     """Remembers what it saw of one query, and what it has said."""
 
     context: JobContext
@@ -58,7 +58,7 @@ class Watch:
     _done: object = None
     _since: float | None = None
     _said: frozenset[str] = frozenset()
-    _outage: Outage | None = None
+    _outage: OutageLog | None = None
 
     def look(self, now: float) -> None:
         """Look, if the last time was long enough ago.
@@ -83,7 +83,7 @@ class Watch:
                 raise RestartableError(first_line(error)) from error
             # An outage is a reason to wait: Spark's own requests end the query when they must.
             why = closed(client, settings) or [first_line(error)]
-            self._outage = self._outage or Outage(now)
+            self._outage = self._outage or OutageLog(now)
             self._outage.tell("; ".join(why), now)
             return
         if self._outage is not None:

@@ -35,7 +35,7 @@ PERIOD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Until:
+class CompletenessMark:
     """What holds for outputs, and of which."""
 
     #: The attribute that says it.
@@ -51,7 +51,7 @@ class Until:
 
 
 @dataclass
-class Teller:
+class CompletenessWriter:
     """Writes it into the outputs of a running job, at most once in a period; a failure waits."""
 
     _next: float = field(default_factory=lambda: time.monotonic() + PERIOD_SECONDS)
@@ -71,7 +71,7 @@ class Teller:
                     self._told[path] = found.time
 
 
-def read(context: JobContext) -> Until:
+def read(context: JobContext) -> CompletenessMark:
     """Return what holds now. Raises JobError where nothing can be said."""
     client, settings, job = context.client, context.settings, context.job
     # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
@@ -84,9 +84,9 @@ def read(context: JobContext) -> Until:
     late = _unpublished(context, head)
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
     if job.kind.is_stateful:
-        return Until(WATERMARK, _watermark(context, head), outputs)
+        return CompletenessMark(WATERMARK, _watermark(context, head), outputs)
     times = [time for queue in queues for time in _waiting(client, queue, head)]
-    return Until(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
+    return CompletenessMark(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
 
 
 def timestamps(client: Client, path: str, rows: Mapping[int, int]) -> dict[int, int] | None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from ..cluster.client import Client
 from ..errors import JobError
-from ..ledger.offsets import Planned, Rows
+from ..ledger.offsets import OffsetLogEntry, Rows
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: The last year that Python can name; a wrong date may have moved the watermark beyond it.
@@ -26,7 +26,7 @@ def numbers(client: Client, folder: str) -> list[int]:
     return sorted(int(name) for name in client.list(folder) if str(name).isdigit())
 
 
-def planned(client: Client, path: str, batch: int) -> Planned:
+def planned(client: Client, path: str, batch: int) -> OffsetLogEntry:
     """Return the entry ``offsets/batch`` of the checkpoint ``path``.
 
     Raises JobError for one that is cut short or not in the format of version 1.
@@ -78,13 +78,13 @@ def by_queue(ends: Rows, queues: int) -> Rows:
     return ends[:queues]
 
 
-def _planned(batch: int, text: str) -> Planned:
+def _planned(batch: int, text: str) -> OffsetLogEntry:
     lines = text.splitlines()
     if len(lines) < 3 or lines[0] != "v1":
         raise ValueError(f"it is cut short or of an unknown version: {text[:60]!r}")
     sources, metadata = tuple(lines[2:]), json.loads(lines[1])
     metadata.get("conf", {}).items()  # both must be maps, or AttributeError
-    return Planned(batch, tuple(map(_ends, sources)), metadata, sources)
+    return OffsetLogEntry(batch, tuple(map(_ends, sources)), metadata, sources)
 
 
 def _ends(source: str) -> dict[int, int]:

@@ -39,7 +39,7 @@ AT_ONCE = 200
 
 
 @dataclass(frozen=True, order=True)
-class Table:
+class StagedTable:
     """The rows of one micro-batch in one static output. No batch runs twice in one epoch."""
 
     output: str
@@ -56,7 +56,7 @@ class Table:
         return f"{settings.aside}/{self.output}/{self.name}"
 
 
-def written(client: Client, settings: Settings) -> list[Table]:
+def written(client: Client, settings: Settings) -> list[StagedTable]:
     """Return all tables that are aside; those of one output are in the order of time."""
     try:
         found = client.get(settings.aside)
@@ -66,19 +66,21 @@ def written(client: Client, settings: Settings) -> list[Table]:
         raise
     folders = found if isinstance(found, Mapping) else {}  # a job without STATIC does not look
     return sorted(
-        Table(str(output), int(match[1]), int(match[2]))
+        StagedTable(str(output), int(match[1]), int(match[2]))
         for output, names in folders.items()
         for name in (names if isinstance(names, Mapping) else ())
         if (match := NAME.fullmatch(str(name)))
     )
 
 
-def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[Table, str]:
+def named(
+    client: Client, settings: Settings, tables: Sequence[StagedTable]
+) -> dict[StagedTable, str]:
     """Return those of the tables that a batch of the ledger names, with the path it gives them."""
     batches = sorted({(table.epoch, table.batch) for table in tables})
     chunks = [batches[start : start + _CHUNK] for start in range(0, len(batches), _CHUNK)]
     paths = {
-        Table(str(output), int(row["epoch"]), int(row["batch"])): str(path)
+        StagedTable(str(output), int(row["epoch"]), int(row["batch"])): str(path)
         for chunk in chunks
         for row in client.select_rows(ledger_rows.tables_query(settings.ledger, chunk))
         for output, path in ledger_rows.tables_of(row).items()
@@ -86,7 +88,9 @@ def named(client: Client, settings: Settings, tables: Sequence[Table]) -> dict[T
     return {table: paths[table] for table in tables if table in paths}
 
 
-def forgotten(client: Client, settings: Settings, tables: Iterable[Table], last: int) -> set[Table]:
+def forgotten(
+    client: Client, settings: Settings, tables: Iterable[StagedTable], last: int
+) -> set[StagedTable]:
     """Return the tables whose batches may have had a row in the ledger that is gone by now.
 
     Batches are numbered from 1 to ``last``, the head's, in the order of epoch and batch. So a batch
@@ -107,19 +111,19 @@ def forgotten(client: Client, settings: Settings, tables: Iterable[Table], last:
     return {t for t in tables if any(low < (t.epoch, t.batch) < high for low, high in gaps)}
 
 
-class TakenError(JobError):
+class NameTakenError(JobError):
     """Something else has the name of a table that is to be published: only a person can decide."""
 
 
 def publish(
-    client: Client, settings: Settings, tables: Mapping[Table, str]
-) -> tuple[set[Table], list[JobError]]:
+    client: Client, settings: Settings, tables: Mapping[StagedTable, str]
+) -> tuple[set[StagedTable], list[JobError]]:
     """Move the tables to their paths; return those that are published, and why others are not.
 
     In the order of time: after a table that has to wait, later ones of its output wait, too. A
     reader that remembers the last name it has seen misses none. No more than AT_ONCE.
     """
-    done: set[Table] = set()
+    done: set[StagedTable] = set()
     problems: dict[str, JobError] = {}
     for table, path in sorted(tables.items()):
         if len(done) == AT_ONCE:
@@ -139,7 +143,7 @@ def _move(client: Client, source: str, target: str) -> JobError | None:
         client.move(source, target)
     except (YtError, OSError) as error:
         if isinstance(error, YtError) and error.is_already_exists():
-            return TakenError(
+            return NameTakenError(
                 f"{target} exists already, and this job did not write it",
                 f"move it away: {source} takes its place",
             )
@@ -164,7 +168,7 @@ def _verify_published(client: Client, source: str, target: str) -> None:
         )
 
 
-def remove(client: Client, settings: Settings, tables: Iterable[Table]) -> None:
+def remove(client: Client, settings: Settings, tables: Iterable[StagedTable]) -> None:
     """Remove tables that no batch names; one that an older driver still writes stays for now."""
     for table in tables:
         try:

@@ -23,7 +23,7 @@ from ..connector.batches import leaves, selected_rdd
 from ..connector.plans import Node
 from ..connector.tablet_transactions import Tablets
 from ..errors import RestartableError
-from ..outputs.audit import Range, Ranges
+from ..outputs.audit import Ranges, RowRange
 from ..spark.source import INNER_POSITION
 
 #: More rejected rows than this are no few. Each row beyond costs as many comparisons (trim()).
@@ -79,7 +79,7 @@ def positions(found: Any, counts: Mapping[str, int], planned: Ranges) -> Positio
     for place, _ in bins:
         number, low = divmod(place, _ROWS)
         queue, tablet = queues.get(number // _TABLETS, ""), number % _TABLETS
-        rows = planned.get(queue, {}).get(tablet, Range(0, 0))
+        rows = planned.get(queue, {}).get(tablet, RowRange(0, 0))
         ahead = (low - rows.first) % _ROWS
         if not ahead < rows.count <= _ROWS:
             return None

@@ -21,7 +21,7 @@ _CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IG
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedRows:
     """How many rows of one micro-batch are in no finished row."""
 
     #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
@@ -47,7 +47,7 @@ def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
     return {reason: int(found.get(index)) for index, reason in enumerate(job.reject)}
 
 
-def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
+def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     """Raise JobError when more of the ``read`` rows are left out than the part ``limit``.
 
     That is a producer, or a clock, that has changed, not a bad row.
@@ -78,7 +78,7 @@ def verify_limit(found: LeftOut, read: int, limit: float, job: Job) -> None:
     )
 
 
-def _lag(found: LeftOut) -> str:
+def _lag(found: SkippedRows) -> str:
     """Return where the watermark is, and how far ahead of the rows and of this host's clock."""
     if found.watermark is None:
         return ""

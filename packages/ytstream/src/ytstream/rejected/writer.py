@@ -33,7 +33,7 @@ from .limit import rejected
 
 
 @dataclass
-class Again:
+class RejectedRowsWriter:
     """The second readings of the batches of one query."""
 
     context: JobContext

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import JobError
 from . import toml_file
 from .addresses import is_loopback, is_path, is_proxy
-from .submit_section import Submit, submit_of
+from .submit_section import SubmitSection, submit_of
 from .validators import FLAG, PATH, TEXT, TEXTS, one_of, problems_of, rule, seconds, whole
 
 DEFAULT_CONFIG = Path("config/local.toml")
@@ -103,7 +103,7 @@ class Settings:
     reject_limit: float = field(default=0.5, metadata=_PART)
     #: Spark settings of the user's own; those that a guarantee needs are refused.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
-    submit: Submit = field(default_factory=Submit, metadata=_SUBMIT)
+    submit: SubmitSection = field(default_factory=SubmitSection, metadata=_SUBMIT)
 
     @property
     def spark_confs(self) -> dict[str, str]:
@@ -201,7 +201,7 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     keys = {key.name: key for key in fields(Settings)}
     problems = list(problems_of(Settings, raw))
     submit = raw.get("submit", {})
-    problems += problems_of(Submit, submit, "submit.") if isinstance(submit, dict) else ()
+    problems += problems_of(SubmitSection, submit, "submit.") if isinstance(submit, dict) else ()
     # Sorted: a checkpoint knows its queues by their position alone, and a start has to move it for
     # those in another order.
     values: dict[str, Any] = {

@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-class Given(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value, and where it is given."""
 
     value: str
@@ -35,10 +35,10 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Resources:
     """The sizes of what is started, by the names that they have under [submit]."""
 
-    given: Mapping[str, Given]
+    given: Mapping[str, SourcedValue]
 
     def __getitem__(self, name: str) -> str:
         return self.given[name].value
@@ -64,25 +64,25 @@ class Sizes:
         return f"{round(mib + max(part * mib, _LEAST_MIB))} MiB"
 
 
-def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
+def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Resources:
     """Return the sizes; a word for spark-submit wins over the configuration, as it does there.
 
     Raises JobError for a text that is not a size.
     """
     by_word = {
-        _WORDS[name]: Given(value, name) for name, value in pairwise(words) if name in _WORDS
+        _WORDS[name]: SourcedValue(value, name) for name, value in pairwise(words) if name in _WORDS
     }
-    found: dict[str, Given] = {}
+    found: dict[str, SourcedValue] = {}
     for size in SIZES:
         own = getattr(settings.submit, size.name)
         if size.name in by_word:
             found[size.name] = by_word[size.name]
         elif own is not None:
-            found[size.name] = Given(str(own), f"[submit] {size.name}")
+            found[size.name] = SourcedValue(str(own), f"[submit] {size.name}")
         elif size.key in settings.spark_confs:
-            found[size.name] = Given(settings.spark_confs[size.key], f"[spark] {size.key}")
+            found[size.name] = SourcedValue(settings.spark_confs[size.key], f"[spark] {size.key}")
         else:
-            found[size.name] = Given(size.default, "the default")
+            found[size.name] = SourcedValue(size.default, "the default")
     problems = [
         f"{of.where} = {of.value!r}: wanted {wanted}"
         for name, of in found.items()
@@ -91,4 +91,4 @@ def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Sizes:
     ]
     if problems:
         raise JobError("\n".join(problems), "correct it; nothing was started")
-    return Sizes(found)
+    return Resources(found)

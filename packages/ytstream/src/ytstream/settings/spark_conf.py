@@ -11,7 +11,7 @@ SPYT_CONF, SPYT_RELEASES = "//home/spark/conf/global", "//home/spark/conf"
 SPARK_DISTRIBUTIONS = "//home/spark/distrib"
 
 
-class Size(NamedTuple):
+class ResourceConf(NamedTuple):
     """A size of driver or executors: its name under [submit], Spark's key, the default."""
 
     name: str
@@ -50,11 +50,11 @@ COLLECTOR = next(conf.value for conf in SUBMIT if conf.key == "spark.driver.defa
 #: defaults are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver
 #: with 1g is 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it.
 SIZES = (
-    Size("driver_cores", "spark.driver.cores", "1"),
-    Size("driver_memory", "spark.driver.memory", "2g"),
-    Size("executors", "spark.executor.instances", "2"),
-    Size("executor_cores", "spark.executor.cores", "1"),
-    Size("executor_memory", "spark.executor.memory", "4g"),
+    ResourceConf("driver_cores", "spark.driver.cores", "1"),
+    ResourceConf("driver_memory", "spark.driver.memory", "2g"),
+    ResourceConf("executors", "spark.executor.instances", "2"),
+    ResourceConf("executor_cores", "spark.executor.cores", "1"),
+    ResourceConf("executor_memory", "spark.executor.memory", "4g"),
 )
 #: Options of SPYT's reader, one for each queue.
 READER = _listed(_CONF["reader"])

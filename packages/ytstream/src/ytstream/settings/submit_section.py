@@ -62,7 +62,7 @@ _CORES: Rule = whole(1, 256)
 
 
 @dataclass(frozen=True)
-class Submit:
+class SubmitSection:
     """How `submit` starts the job. None: the cluster's defaults, else SPYT's."""
 
     driver_cores: int | None = field(default=None, metadata=_CORES)
@@ -98,7 +98,7 @@ class Submit:
         return self.archive is not None or self.image is not None
 
 
-def submit_of(raw: Mapping[str, Any]) -> Submit:
+def submit_of(raw: Mapping[str, Any]) -> SubmitSection:
     """Return the value of a table that was found good."""
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
-    return Submit(**values)
+    return SubmitSection(**values)

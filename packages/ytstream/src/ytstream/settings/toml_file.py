@@ -18,7 +18,7 @@ EXTENDS = "extends"
 
 
 @dataclass(frozen=True)
-class Read:
+class MergedToml:
     """The keys of a file and of those that it extends."""
 
     values: dict[str, Any]
@@ -26,7 +26,7 @@ class Read:
     origins: Mapping[str, Path] = field(default_factory=dict)
 
 
-def read(path: Path, before: tuple[Path, ...] = ()) -> Read:
+def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
     """Read a file and those that it extends. Raises JobError for one that cannot be read."""
     if path in before:
         circle = " -> ".join(file.name for file in (*before, path))
@@ -43,7 +43,7 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> Read:
         raise JobError(f"{path} is not valid TOML: {error}", "correct that line") from None
     other = own.pop(EXTENDS, None)
     if other is None:
-        return Read(own, dict.fromkeys(_names(own), path))
+        return MergedToml(own, dict.fromkeys(_names(own), path))
     if not isinstance(other, str) or not other.endswith(".toml"):
         raise JobError(
             f"{path}: {EXTENDS} = {other!r}: wanted a file beside it",
@@ -52,7 +52,7 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> Read:
     base = read(path.parent / other, (*before, path))
     merged = _merged(base.values, own)
     given = {**base.origins, **dict.fromkeys(_names(own), path)}
-    return Read(merged, {name: given[name] for name in _names(merged)})
+    return MergedToml(merged, {name: given[name] for name in _names(merged)})
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .spark_errors import cause
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
-class Found(NamedTuple):
+class ProcessPackages(NamedTuple):
     """The packages as one Python process has them: a line of versions, a line of problems."""
 
     host: str
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     problems: str
 
 
-def found(packages: Sequence[str]) -> Found:
+def found(packages: Sequence[str]) -> ProcessPackages:
     """Import the packages in this process, in versions that its PySpark takes."""
     versions, problems = [], []
     for name in packages:
@@ -39,7 +39,7 @@ def found(packages: Sequence[str]) -> Found:
             getattr(utils, f"require_minimum_{name}_version")()
         except Exception as error:  # a package built for another one raises anything
             problems.append(str(error) if name in str(error).lower() else f"{name}: {error}")
-    return Found(socket.gethostname(), ", ".join(versions), "; ".join(problems))
+    return ProcessPackages(socket.gethostname(), ", ".join(versions), "; ".join(problems))
 
 
 def verify_packages(spark: SparkSession, packages: Sequence[str]) -> None:

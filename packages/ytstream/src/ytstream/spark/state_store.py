@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..log import Said
+from ..log import GrowthThresholds
 
 #: Parts of messages about a state that another transform() made, or that is missing.
 FAILURES: Sequence[str] = (
@@ -26,7 +26,9 @@ def keys_of(progress: Mapping[str, Any]) -> int | None:
     return sum(rows) if operators else None
 
 
-def remarks(progress: Mapping[str, Any], large_state_bytes: int, said: Said) -> Iterator[str]:
+def remarks(
+    progress: Mapping[str, Any], large_state_bytes: int, said: GrowthThresholds
+) -> Iterator[str]:
     """Yield what a person should know of a batch; nothing for a job without state."""
     operators = progress.get("stateOperators", ())
     rows = sum(operator["numRowsTotal"] for operator in operators)
