@@ -25,8 +25,8 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import run_command, running
-from ytstream_tools.demo.scenario import drained
 
 CHUNK = 50_000
 

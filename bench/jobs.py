@@ -17,7 +17,7 @@ from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
-from ytstream_tools.demo.sample import SampleRow
+from ytstream_tools.demo.job_sample import SampleRow
 
 TRIGGER_SECONDS = 1.0
 #: As many as a generated job has.

@@ -35,7 +35,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.crash_scenario import drained
 
 PACKAGE = "bids_stream"
 ROWS = 4_000

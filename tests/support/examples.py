@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 
 from ytstream import Job
 from ytstream.settings.job_settings import Settings
-from ytstream_tools.demo.sample import Sample
+from ytstream_tools.demo.job_sample import Sample
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 

@@ -29,7 +29,7 @@ from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.demo_tables import fill_reference
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 # ytsaurus-client looks for a module with its version in all of sys.path, before each request.
 yt.wrapper.common.get_version = cache(yt.wrapper.common.get_version)

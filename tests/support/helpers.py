@@ -28,7 +28,7 @@ from ytstream.provisioning import job_objects
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings import spark_conf
 from ytstream.version import version_of
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 #: Makes the context of a job: guarantee, processing, number of queues.
 ContextOf = Callable[..., JobContext]

@@ -23,9 +23,9 @@ from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import JobProcess, running
-from ytstream_tools.demo.sample import Sample
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.job_sample import Sample
 from ytstream_tools.status import job_status
 
 _POLL_SECONDS = 0.3

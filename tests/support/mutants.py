@@ -29,7 +29,7 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import StartPlan
 from ytstream.settings.job_settings import Settings
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 
 def raise_no_epoch_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.settings import spark_conf
 from ytstream.spark import session
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait
 
 RETRIES = {"spark.task.maxFailures": "4", "spark.stage.maxConsecutiveAttempts": "4"}
 

@@ -17,7 +17,7 @@ from ytstream.ledger.ledger_rows import tables_of
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.demo_tables import snapshots
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 
 def static(job: Job, *names: str) -> Job:

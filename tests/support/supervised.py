@@ -11,7 +11,7 @@ from dataclasses import replace
 from ytstream.cluster.client import connect
 from ytstream.errors import JobError
 from ytstream.query.supervisor import QueryRunner, supervise
-from ytstream_tools.testing.stream import PATIENCE_SECONDS, Stream
+from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream
 
 Wait = Callable[[Callable[[], bool]], None]
 

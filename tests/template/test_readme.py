@@ -27,8 +27,8 @@ from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, vari
 from ytstream import cli
 from ytstream.commands.registry import registry
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
+from ytstream_tools.demo.crash_scenario import BATCHES
 from ytstream_tools.demo.demo_text import may_repeat
-from ytstream_tools.demo.scenario import BATCHES
 
 README, OPERATIONS = "README.md", "docs/operations.md"
 PAGES = (README, OPERATIONS)

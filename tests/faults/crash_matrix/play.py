@@ -32,9 +32,9 @@ from ytstream.recovery import staging
 from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import JobProcess, running
-from ytstream_tools.demo.sample import Sample, SampleRow
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.job_sample import Sample, SampleRow
 
 PACKAGE = "bids_stream"
 #: A start of Spark, on a machine that may have other work.

@@ -27,7 +27,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.crash_scenario import drained
 
 #: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
 PATIENCE_SECONDS = 600.0

@@ -20,8 +20,8 @@ from typing import Any
 from minicluster.client.operations import Job
 from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import running
-from ytstream_tools.demo.scenario import drained
 from ytstream_tools.submitting.version_history import REFUSED, VersionHistory
 
 ROWS = 4_000

@@ -15,7 +15,7 @@ from typing import Any
 from tests.faults.proof import oracle
 from tests.faults.proof.lane import made_of
 from tests.faults.proof.variants import Variant, variant_of
-from ytstream_tools.demo.sample import compared
+from ytstream_tools.demo.job_sample import compared
 
 _NAME_CHARACTERS = "-_."
 

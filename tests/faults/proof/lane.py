@@ -22,7 +22,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream_tools.demo.demo_tables import fill_reference
-from ytstream_tools.demo.sample import Sample
+from ytstream_tools.demo.job_sample import Sample
 
 #: Rows of one partition in a batch; a task makes two writes of them.
 PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2

@@ -21,8 +21,8 @@ from tests.faults.proof.life import Life, unload_states, until
 from tests.faults.proof.points import WRITES, Point, classified, places
 from tests.faults.proof.variants import Variant
 from ytstream.job import JobContext
-from ytstream_tools.demo import scenario
-from ytstream_tools.demo.sample import Sample
+from ytstream_tools.demo import crash_scenario
+from ytstream_tools.demo.job_sample import Sample
 
 #: Micro-batches that wait for the first life, and for the second one.
 WAITING, MORE = 3, 1
@@ -121,7 +121,7 @@ class Scene:
         """Return a function that is true once every row is in a batch."""
         if self.variant.is_listing:
             return listing.drained(self.context)
-        return scenario.drained(self.context)
+        return crash_scenario.drained(self.context)
 
     def state_after(self, life: Recorded, n: int) -> str:
         """Return the newest state of a recorded life that is not after its request ``n``."""

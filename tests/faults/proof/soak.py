@@ -35,9 +35,9 @@ from tests.support.standalone import Standalone, standalone
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.demo_tables import fill_reference
-from ytstream_tools.demo.sample import Sample
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.job_sample import Sample
 
 FIGURES = ROOT / "docs" / "proof" / "soak.json"
 LOG = ROOT / "build" / "proof" / "soak.log"

@@ -23,8 +23,8 @@ from ytstream.cluster.client import Client, connect
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings, load
 from ytstream_tools.demo import kill
-from ytstream_tools.demo.sample import Sample, SampleRow
-from ytstream_tools.demo.scenario import play
+from ytstream_tools.demo.crash_scenario import play
+from ytstream_tools.demo.job_sample import Sample, SampleRow
 
 FLIGHTS = reference.read_flights()
 POSITION = {"tablet_index", "row_index"}

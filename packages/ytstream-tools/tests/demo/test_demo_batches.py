@@ -17,8 +17,8 @@ from tests.support.helpers import ContextOf
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream_tools.demo import demo_batches, demo_text
+from ytstream_tools.demo.crash_scenario import DemoResult
 from ytstream_tools.demo.demo_tables import OutputCounts, compare
-from ytstream_tools.demo.scenario import DemoResult
 
 START = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -19,11 +19,11 @@ from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream_tools.commands import capture as capture_command
 from ytstream_tools.demo.demo_tables import fill_reference, produce
-from ytstream_tools.demo.sample import untyped
+from ytstream_tools.demo.job_sample import untyped
 from ytstream_tools.replay import batch_capture, batch_rows
-from ytstream_tools.testing import captured
-from ytstream_tools.testing.fixtures import in_folder
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing import captured_rows
+from ytstream_tools.testing.job_stream import Stream
+from ytstream_tools.testing.pytest_fixtures import in_folder
 
 
 def _captured(
@@ -189,8 +189,8 @@ def test_a_captured_batch_fails_before_a_correction_and_passes_after(
         fill_reference(context, stream.sample)
         again = Stream(context, stream.sample, stream.spark)
         if transform is right:
-            captured.run_through(again, folder)
+            captured_rows.run_through(again, folder)
             assert int(again.client.get(f"{settings.output}/@row_count")) == 3
         else:
             with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
-                captured.run_through(again, folder)
+                captured_rows.run_through(again, folder)

@@ -19,7 +19,7 @@ from ytstream.schema.columns import resolved
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.demo_tables import compare
 from ytstream_tools.demo.demo_text import differences
-from ytstream_tools.demo.sample import counted
+from ytstream_tools.demo.job_sample import counted
 from ytstream_tools.testing.canonical_values import with_zone
 from ytstream_tools.testing.unit_frames import counted_rows, events_frame
 

@@ -28,7 +28,7 @@ from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import start
 from ytstream.recovery.epoch import Epoch
 from ytstream.spark.spark_errors import explained_spark
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.crash_scenario import drained
 
 ROOT = "An error occurred while calling o27.join.\n: java.util.concurrent.CompletionException: x\n"
 #: A tablet that is not mounted, or between two states.

@@ -25,8 +25,8 @@ from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.schema.string_values import canonical, is_string
 from ytstream.settings.job_settings import OWN, SPYT
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait
 
 pytestmark = pytest.mark.spark
 

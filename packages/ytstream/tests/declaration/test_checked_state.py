@@ -23,8 +23,8 @@ from ytstream.declaration.user_errors import BRING
 from ytstream.spark import session
 from ytstream.spark.node_packages import found, verify_packages
 from ytstream.spark.spark_errors import explained_spark
-from ytstream_tools.demo.sample import counted
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.demo.job_sample import counted
+from ytstream_tools.testing.job_stream import Stream
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 PACKAGES = ("pandas", "pyarrow")

@@ -11,7 +11,7 @@ from minicluster.testing import Running
 from tests.support import mutants
 from tests.support.helpers import StreamOf, fail_in_the_middle_of_a_batch
 from ytstream import RestartableError
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

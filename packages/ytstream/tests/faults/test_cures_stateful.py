@@ -22,7 +22,7 @@ from tests.support.helpers import (
     trim_unread,
 )
 from ytstream import RestartableError
-from ytstream_tools.testing.stream import wait
+from ytstream_tools.testing.job_stream import wait
 
 pytestmark = pytest.mark.spark
 

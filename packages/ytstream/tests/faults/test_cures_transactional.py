@@ -24,7 +24,7 @@ from tests.support.helpers import (
 )
 from ytstream.guarantees import guarantee_of
 from ytstream.recovery.repositioning import migrate, rewind
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,8 @@ from tests.support.codes import TABLET_LOCK_CONFLICT
 from tests.support.helpers import StreamOf, adopt, another_process
 from ytstream.guarantees import GUARANTEES
 from ytstream.settings.job_settings import SPYT
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 

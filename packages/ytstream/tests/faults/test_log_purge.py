@@ -17,8 +17,8 @@ from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, another_process, head_of
 from ytstream.recovery import spark_logs
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 

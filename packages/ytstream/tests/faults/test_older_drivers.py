@@ -23,8 +23,8 @@ from tests.support.helpers import (
 )
 from ytstream import RestartableError
 from ytstream.recovery import checkpoint_dir
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 

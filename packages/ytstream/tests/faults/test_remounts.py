@@ -17,8 +17,8 @@ from minicluster.testing import Running
 from tests.support.helpers import StreamOf, adopt, sampled
 from tests.support.supervised import supervised
 from ytstream.provisioning import job_objects
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream
 
 #: Of one batch, from one partition; and of one write into the output.
 ROWS, WRITE = 80, 40

@@ -30,9 +30,9 @@ from ytstream.outputs.audit import Metrics, Ranges, audit
 from ytstream.provisioning import job_objects
 from ytstream.rejected.limit import FEW
 from ytstream.spark.spark_errors import explained_spark
-from ytstream_tools.demo.sample import SampleRow
+from ytstream_tools.demo.job_sample import SampleRow
 from ytstream_tools.replay.rejected_replay import replay
-from ytstream_tools.testing.stream import Stream, wait_for_failure
+from ytstream_tools.testing.job_stream import Stream, wait_for_failure
 
 pytestmark = pytest.mark.spark
 each_guarantee = pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.support.static_outputs import make_static
 from ytstream.connector.plans import execution_of
 from ytstream.outputs import required_columns
 from ytstream.schema.columns import Column, resolved
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

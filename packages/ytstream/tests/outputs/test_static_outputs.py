@@ -47,7 +47,7 @@ from ytstream.schema.table_schema import differences, table_schema
 from ytstream_tools.demo.demo_tables import snapshots
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.status.status_text import status
-from ytstream_tools.testing.stream import PATIENCE_SECONDS, Stream
+from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ME = "this process"

@@ -28,8 +28,8 @@ from ytstream.cluster.client import connect
 from ytstream.outputs import tablet_overflow
 from ytstream.provisioning import capacity, job_objects
 from ytstream.query.supervisor import QueryRunner, supervise
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import PATIENCE_SECONDS, Stream, assert_exact
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, assert_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,8 +11,8 @@ import yt.type_info as ti
 from tests.support.helpers import StreamOf, refusal
 from ytstream import Column
 from ytstream.provisioning import job_objects
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 

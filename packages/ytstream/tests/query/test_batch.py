@@ -21,8 +21,8 @@ from ytstream.outputs.audit import RowRange, audit, ranges
 from ytstream.provisioning import job_objects
 from ytstream.query.batch import moved
 from ytstream.query.supervisor import QueryRunner
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
 with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])

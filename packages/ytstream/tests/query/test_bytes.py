@@ -19,9 +19,9 @@ from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
 from ytstream.schema.string_values import as_bytes
 from ytstream_tools.demo.demo_tables import fill_reference
-from ytstream_tools.demo.sample import Sample, SampleRow, untyped
+from ytstream_tools.demo.job_sample import Sample, SampleRow, untyped
 from ytstream_tools.replay.rejected_replay import replay
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 from ytstream_tools.testing.stream_batches import stream_outputs
 from ytstream_tools.testing.unit_frames import (
     assert_outputs,

@@ -10,7 +10,7 @@ import pytest
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf
 from ytstream.query.coalesce import START_ROWS, is_faster, sizes_of
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 LARGE = 10 * START_ROWS
 

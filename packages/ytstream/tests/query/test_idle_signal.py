@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.support.helpers import StreamOf
 from ytstream.ledger import ledger_rows
 from ytstream.query.idle_signal import IdleSignal
-from ytstream_tools.testing.stream import Stream, wait
+from ytstream_tools.testing.job_stream import Stream, wait
 
 
 def _rows(stream: Stream) -> list[Any]:

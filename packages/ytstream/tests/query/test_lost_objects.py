@@ -10,7 +10,7 @@ import pytest
 from tests.support.helpers import StreamOf
 from tests.support.supervised import end_of
 from ytstream.log import RUNNING
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

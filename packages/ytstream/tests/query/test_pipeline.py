@@ -20,7 +20,7 @@ from tests.support.helpers import (
 from ytstream import JobError
 from ytstream.query import pipeline
 from ytstream.spark.spark_errors import explained_spark
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from ytstream.declaration.validation import verify_configuration
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline
 from ytstream.recovery import repositioning
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

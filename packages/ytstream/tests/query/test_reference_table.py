@@ -19,8 +19,8 @@ from ytstream.provisioning import job_objects
 from ytstream.query import reference_table
 from ytstream.query.supervisor import QueryRunner
 from ytstream.schema.columns import resolved
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

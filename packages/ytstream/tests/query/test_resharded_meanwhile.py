@@ -29,8 +29,8 @@ from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.query.watchdog import LOOK_SECONDS, Watchdog
 from ytstream.recovery import repositioning
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import PATIENCE_SECONDS, Stream, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, wait
 
 pytestmark = pytest.mark.spark
 

@@ -31,8 +31,8 @@ from ytstream.outputs.audit import RowRange
 from ytstream.query.offset_check import Reads, verify_start
 from ytstream.recovery import repositioning, spark_logs
 from ytstream.settings.job_settings import SPYT
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 
 @pytest.fixture

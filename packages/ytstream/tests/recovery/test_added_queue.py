@@ -24,7 +24,7 @@ from tests.support.helpers import (
 from ytstream.provisioning import job_objects
 from ytstream.recovery import repositioning, spark_logs
 from ytstream.settings.job_settings import late_rows_of
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.helpers import StreamOf
 from ytstream.recovery import repositioning
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

@@ -17,7 +17,7 @@ from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
 from ytstream.recovery import checkpoint_dir, job_ownership, output_ownership
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 

@@ -26,8 +26,8 @@ from ytstream.query import batch
 from ytstream.recovery import repositioning
 from ytstream.recovery.start import preview
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait, wait_for_failure
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.outputs.audit import RowRange
 from ytstream.rejected import by_position
 from ytstream_tools.demo.demo_tables import row_count
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

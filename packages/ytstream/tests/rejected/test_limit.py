@@ -32,7 +32,7 @@ from ytstream.rejected.limit import FEW, SkippedRows, verify_limit
 from ytstream_tools.demo.demo_tables import row_count
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.status.status_text import status
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

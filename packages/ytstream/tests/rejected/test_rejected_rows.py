@@ -22,9 +22,9 @@ from ytstream import Column, JobError
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
 from ytstream.rejected.limit import FEW
-from ytstream_tools.demo.sample import untyped
+from ytstream_tools.demo.job_sample import untyped
 from ytstream_tools.replay.rejected_replay import rehearse, replay
-from ytstream_tools.testing.stream import Stream
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 

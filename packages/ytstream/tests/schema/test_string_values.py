@@ -18,7 +18,7 @@ from ytstream.schema.string_values import as_bytes, canonical, shown
 from ytstream_tools.demo import demo_tables, sample_types
 from ytstream_tools.demo.demo_text import differences
 from ytstream_tools.demo.event_times import microseconds
-from ytstream_tools.demo.sample import counted
+from ytstream_tools.demo.job_sample import counted
 from ytstream_tools.replay.differences import OutputRows, difference, lines
 
 GZIP = b"\x00\xff\x1f\x8b"

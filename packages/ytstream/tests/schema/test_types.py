@@ -12,8 +12,8 @@ from tests.support import all_types
 from tests.support.examples import STATELESS, example
 from tests.support.helpers import ContextOf, adopt
 from ytstream.provisioning import job_objects
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait
 
 pytestmark = pytest.mark.spark
 

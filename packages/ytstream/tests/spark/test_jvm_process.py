@@ -26,7 +26,7 @@ from ytstream.recovery import stop_request
 from ytstream.recovery.lock import InstanceLock
 from ytstream.settings import spark_conf
 from ytstream.spark import jvm_process, session
-from ytstream_tools.demo.scenario import drained
+from ytstream_tools.demo.crash_scenario import drained
 
 ROOT = Path(__file__).parents[4]
 PATIENCE_SECONDS = 180

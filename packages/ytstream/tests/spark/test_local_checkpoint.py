@@ -18,8 +18,8 @@ from tests.support.helpers import StreamOf, refusal
 from ytstream.cluster.client import connect
 from ytstream.query.supervisor import STOPPED, QueryRunner, supervise
 from ytstream.spark import local_checkpoint
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import PATIENCE_SECONDS, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, wait
 
 spark_test = pytest.mark.spark
 

@@ -13,8 +13,8 @@ from yt.yson import YsonUint64
 
 from tests.support.helpers import StreamOf
 from ytstream.query.progress import ProgressMonitor
-from ytstream_tools.demo.scenario import drained
-from ytstream_tools.testing.stream import Stream, settle, wait
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, settle, wait
 
 pytestmark = pytest.mark.spark
 

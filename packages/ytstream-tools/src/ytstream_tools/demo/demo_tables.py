@@ -17,7 +17,7 @@ from ytstream.schema.columns import Column
 from ytstream.settings.addresses import is_loopback
 
 from . import sample_types
-from .sample import REASON, Counted, Float32, Sample, compared, counted, is_rejected
+from .job_sample import REASON, Counted, Float32, Sample, compared, counted, is_rejected
 
 CHUNK = 5_000
 

@@ -19,10 +19,10 @@ from ytstream.schema.columns import key_of
 from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
+from .crash_scenario import DemoResult, play
 from .demo_batches import table_of
 from .demo_tables import OutputCounts
-from .sample import Sample, compared
-from .scenario import DemoResult, play
+from .job_sample import Sample, compared
 from .unexpected_rejects import kept_out
 
 #: Rows that are shown of each side.

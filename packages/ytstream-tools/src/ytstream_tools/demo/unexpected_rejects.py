@@ -12,7 +12,7 @@ from ytstream.text_table import counted
 
 from .demo_tables import OutputCounts
 from .event_times import UNITS, microseconds, text
-from .sample import EARLIER, Counted, is_rejected
+from .job_sample import EARLIER, Counted, is_rejected
 
 
 def kept_out(job: Job, outcomes: Mapping[str, OutputCounts]) -> str | None:

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ytstream_tools.testing import captured
-from ytstream_tools.testing.stream import Stream
+from ytstream.testing import captured
+from ytstream.testing.stream import Stream
 
 
 def test_{name}(stream: Stream) -> None:

@@ -10,7 +10,7 @@ from ytstream.schema.string_values import shown
 from ytstream.text_table import counted, table
 
 from ..demo.demo_tables import compare
-from ..demo.sample import Counted, untyped
+from ..demo.job_sample import Counted, untyped
 
 OutputRow = Mapping[str, Any]
 #: Rows of each kind that are shown, and those of one side that are tried as partners of one.

@@ -16,8 +16,8 @@ from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
 
 from ..demo import demo_tables
+from ..demo.crash_scenario import drained
 from ..demo.job_process import PATIENCE_SECONDS, JobProcess, run_command, running
-from ..demo.scenario import drained
 from .batch_rows import PARTITION, QUEUE, CapturedBatch, CapturedRow
 from .differences import OutputRows
 

@@ -22,9 +22,9 @@ from ytstream.spark.source import INNER_POSITION
 
 from ..demo import sample_types
 from ..demo.demo_tables import OutputCounts, compare
-from ..demo.sample import REASON, Counted, Sample, compared, counted, is_rejected
+from ..demo.job_sample import REASON, Counted, Sample, compared, counted, is_rejected
 from .canonical_values import conversion
-from .stream import assert_exact
+from .job_stream import assert_exact
 
 #: The columns that a source adds to the queue's own.
 _ADDED = {

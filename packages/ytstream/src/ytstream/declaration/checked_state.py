@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-from ..connector.frames import state_verifier
+from ..connector.pyspark_internals import state_verifier
 
 #: As Spark calls it: the key, the frames of its rows, and its state.
 StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])

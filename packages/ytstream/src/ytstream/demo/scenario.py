@@ -1,10 +1,10 @@
-"""Public names of `ytstream_tools.demo.scenario`."""
+"""Public names of `ytstream_tools.demo.crash_scenario`."""
 
 from typing import TYPE_CHECKING
 
 from ..testing import provided_by
 
 if TYPE_CHECKING:
-    from ytstream_tools.demo.scenario import play as play
+    from ytstream_tools.demo.crash_scenario import play as play
 
-__getattr__ = provided_by("ytstream_tools.demo.scenario")
+__getattr__ = provided_by("ytstream_tools.demo.crash_scenario")

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector.frames import free
+from ..connector.pyspark_internals import free
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
 from ..errors import JobError

@@ -27,9 +27,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
-from ..connector.batches import planned_by
-from ..connector.frames import of_execution
+from ..connector.batch_plan import planned_by
 from ..connector.plans import metric, observed
+from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
 from ..connector.transform_plan import observed_name

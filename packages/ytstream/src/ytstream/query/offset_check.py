@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from ..connector.batches import ranges_read
+from ..connector.batch_plan import ranges_read
 from ..errors import RestartableError
 from ..outputs.audit import Ranges, RowRange
 

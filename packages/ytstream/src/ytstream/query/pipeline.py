@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
-from ..connector.frames import start_unverified, verify_stream
 from ..connector.plans import analysed
+from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ..connector.frames import progress_since
+from ..connector.pyspark_internals import progress_since
 from ..connector.transform_plan import observed_name
 from ..job import REJECTED
 from ..ledger.ledger_rows import batch_name

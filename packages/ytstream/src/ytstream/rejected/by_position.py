@@ -19,7 +19,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector.batches import leaves, selected_rdd
+from ..connector.batch_plan import leaves, selected_rdd
 from ..connector.plans import Node
 from ..connector.tablet_transactions import Tablets
 from ..errors import RestartableError

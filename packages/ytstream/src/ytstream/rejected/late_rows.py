@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector.batches import of_no_stream
+from ..connector.batch_plan import of_no_stream
 from ..connector.java import Java
 from ..connector.plans import Node, analysed_by, late_watermark, metric
 

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from ..connector.frames import has_clock_texts
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
+from ..connector.pyspark_internals import has_clock_texts
 from ..errors import JobError
 from ..job import REJECTED, Job, JobContext
 from ..outputs import row_json

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
-from ..connector.batches import of_no_stream
+from ..connector.batch_plan import of_no_stream
 from ..connector.plans import Node, analysed_by, observed
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name

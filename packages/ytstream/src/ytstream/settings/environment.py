@@ -15,7 +15,7 @@ from typing import NamedTuple
 OWN_SUBMIT_ARGS = "YTSTREAM_SUBMIT_ARGS"
 
 
-class IgnoredVariables(NamedTuple):
+class VariablePattern(NamedTuple):
     """Names of variables, as a pattern, and why nothing here may read them."""
 
     names: str
@@ -24,37 +24,45 @@ class IgnoredVariables(NamedTuple):
 
 #: For what starts a minicluster of its own.
 CLUSTER = (
-    IgnoredVariables(r"YT_\w+",
-            "They name the cluster, the token and the client's settings of another piece of work; "
-            "such a run knows its cluster, and must never talk to that one."),
-)  # fmt: skip
+    VariablePattern(
+        r"YT_\w+",
+        "They name the cluster, the token and the client's settings of another piece of work; "
+        "such a run knows its cluster, and must never talk to that one.",
+    ),
+)
 #: For a JVM that runs Spark on this machine.
 SPARK = (
-    IgnoredVariables(r"PYSPARK_\w+|SPARK_(?!LOCAL_DIRS$)\w+|MASTER",
-            "Spark's scripts and launcher read them before any setting of a session: another "
-            "Spark, master, port or driver's Python. SPARK_LOCAL_DIRS alone says something about "
-            "this machine: where there is room."),
-    IgnoredVariables(r"SPYT_\w+", "spark-env.sh of SPYT takes its class path and folder from them."),
-    IgnoredVariables(r"(HADOOP|YARN)_\w+",
-            "Their folder of settings goes into the class path: its fs.defaultFS would be where "
-            "the checkpoint goes."),
-    IgnoredVariables(r"BASH_ENV", "Spark's start scripts are bash, which runs that file first."),
-)  # fmt: skip
+    VariablePattern(
+        r"PYSPARK_\w+|SPARK_(?!LOCAL_DIRS$)\w+|MASTER",
+        "Spark's scripts and launcher read them before any setting of a session: another "
+        "Spark, master, port or driver's Python. SPARK_LOCAL_DIRS alone says something about "
+        "this machine: where there is room.",
+    ),
+    VariablePattern(r"SPYT_\w+", "spark-env.sh of SPYT takes its class path and folder from them."),
+    VariablePattern(
+        r"(HADOOP|YARN)_\w+",
+        "Their folder of settings goes into the class path: its fs.defaultFS would be where "
+        "the checkpoint goes.",
+    ),
+    VariablePattern(r"BASH_ENV", "Spark's start scripts are bash, which runs that file first."),
+)
 #: For a git command that names its repository: git sets these for its hooks.
 GIT = (
-    IgnoredVariables(r"GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY"
-            r"|ALTERNATE_OBJECT_DIRECTORIES)",
-            "They win over the folder that git is called in."),
-)  # fmt: skip
+    VariablePattern(
+        r"GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY"
+        r"|ALTERNATE_OBJECT_DIRECTORIES)",
+        "They win over the folder that git is called in.",
+    ),
+)
 
 
-def kept(shell: Mapping[str, str], *tables: tuple[IgnoredVariables, ...]) -> dict[str, str]:
+def kept(shell: Mapping[str, str], *tables: tuple[VariablePattern, ...]) -> dict[str, str]:
     """Return the variables of ``shell`` without those that the tables drop."""
     names = re.compile("|".join(f"(?:{dropped.names})" for table in tables for dropped in table))
     return {name: value for name, value in shell.items() if not names.fullmatch(name)}
 
 
-def drop(environment: MutableMapping[str, str], *tables: tuple[IgnoredVariables, ...]) -> None:
+def drop(environment: MutableMapping[str, str], *tables: tuple[VariablePattern, ...]) -> None:
     """Remove from ``environment`` what the tables drop."""
     for name in environment.keys() - kept(environment, *tables).keys():
         del environment[name]

@@ -1,3 +1,3 @@
 """The pytest plugin for the tests of a job: it loads the one of ytstream-tools."""
 
-pytest_plugins = ["ytstream_tools.testing.fixtures"]
+pytest_plugins = ["ytstream_tools.testing.pytest_fixtures"]

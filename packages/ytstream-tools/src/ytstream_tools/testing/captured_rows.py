@@ -14,7 +14,7 @@ from ytstream.text_table import counted
 
 from ..replay import batch_capture
 from ..replay.batch_rows import PARTITION, QUEUE, CapturedRow
-from .stream import Stream
+from .job_stream import Stream
 
 #: The value of a required column that was left out, by type; 0 for others.
 _EMPTY: dict[str, Any] = {

@@ -26,9 +26,9 @@ from ytstream.spark import session
 from ytstream.spark.spark_errors import cause
 
 from ..demo.demo_tables import fill_reference
-from ..demo.sample import Sample
+from ..demo.job_sample import Sample
 from ..repository import root_of
-from .stream import Stream
+from .job_stream import Stream
 
 
 @pytest.hookimpl(wrapper=True)

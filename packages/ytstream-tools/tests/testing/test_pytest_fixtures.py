@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from tests.support.examples import example, settings_of
 from tests.support.helpers import refusal
 from ytstream import JobError
-from ytstream_tools.testing import fixtures
+from ytstream_tools.testing import pytest_fixtures
 
 TEST = Path("test_transform.py")
 
@@ -29,7 +29,7 @@ def _raised(folder: Path, name: str, text: str) -> BaseException:
 
 def _told(error: BaseException) -> BaseException:
     """Return what pytest is given in the place of ``error``."""
-    call = fixtures.pytest_runtest_call(cast(pytest.Item, SimpleNamespace(path=TEST)))
+    call = pytest_fixtures.pytest_runtest_call(cast(pytest.Item, SimpleNamespace(path=TEST)))
     next(call)
     with pytest.raises(BaseException) as caught:  # noqa: PT011
         call.throw(error)
@@ -65,7 +65,7 @@ def test_a_failure_of_the_test_itself_is_left_to_pytest(
 
 
 def test_a_test_that_passes_returns_what_it_did() -> None:
-    call = fixtures.pytest_runtest_call(cast(pytest.Item, SimpleNamespace(path=TEST)))
+    call = pytest_fixtures.pytest_runtest_call(cast(pytest.Item, SimpleNamespace(path=TEST)))
     next(call)
     with pytest.raises(StopIteration) as caught:
         call.send("done")
@@ -77,9 +77,9 @@ def test_a_declaration_that_the_commands_refuse_is_refused_here_too(
 ) -> None:
     job = example("transactional", "aggregate").job
     settings = settings_of(job, "//home/job")
-    monkeypatch.setattr(fixtures, "load", lambda *_: settings)
-    monkeypatch.setattr(fixtures, "root_of", lambda _: Path())
-    fixture: Any = fixtures.base_settings
+    monkeypatch.setattr(pytest_fixtures, "load", lambda *_: settings)
+    monkeypatch.setattr(pytest_fixtures, "root_of", lambda _: Path())
+    fixture: Any = pytest_fixtures.base_settings
     found = fixture.__wrapped__
     cluster = SimpleNamespace(http="")
     assert found(cluster, job) is settings

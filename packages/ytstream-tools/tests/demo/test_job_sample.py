@@ -24,10 +24,10 @@ from ytstream.schema.columns import spelled
 from ytstream.schema.string_values import shown
 from ytstream_tools.demo import sample_types
 from ytstream_tools.demo.demo_tables import compare
-from ytstream_tools.demo.sample import Sample, compared, counted
+from ytstream_tools.demo.job_sample import Sample, compared, counted
 from ytstream_tools.demo.unexpected_rejects import kept_out
 from ytstream_tools.testing.canonical_values import conversion
-from ytstream_tools.testing.stream import assert_exact
+from ytstream_tools.testing.job_stream import assert_exact
 
 
 @pytest.mark.parametrize(("guarantee", "processing"), PAIRS)

@@ -23,7 +23,7 @@ from ytstream.text_table import counted
 from ..repository import root_of
 from . import demo_batches, demo_tables, kill, sample_types
 from .job_process import PATIENCE_SECONDS, JobProcess, run_command, running
-from .sample import Sample, SampleRow
+from .job_sample import Sample, SampleRow
 
 #: Full batches that wait when the job starts: the kill comes in the second of them.
 BATCHES = 2.5

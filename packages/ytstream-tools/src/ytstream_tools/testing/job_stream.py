@@ -28,9 +28,9 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.settings.job_settings import Settings
 
 from ..demo import demo_tables, sample_types
+from ..demo.crash_scenario import drained
 from ..demo.demo_text import differences
-from ..demo.sample import Counted, Sample
-from ..demo.scenario import drained
+from ..demo.job_sample import Counted, Sample
 from ..demo.unexpected_rejects import kept_out
 
 PATIENCE_SECONDS = 120.0
