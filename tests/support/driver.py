@@ -25,7 +25,7 @@ from ytstream.ledger.positions import Select
 from ytstream.outputs.audit import Ranges, RowRange, ranges
 from ytstream.query.batch import close_batch, moved, verify_head, write_head
 from ytstream.query.offset_check import verify_start
-from ytstream.recovery import repositioning, spark_logs
+from ytstream.recovery import migration, repositioning, spark_logs
 from ytstream.recovery.checkpoint_dir import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.start import prepare
@@ -102,7 +102,7 @@ class Driver:
 
     def migrate(self) -> list[str]:
         """Migrate the job, which is stopped."""
-        return repositioning.migrate(self.context, self.tablets)
+        return migration.migrate(self.context, self.tablets)
 
     def send(self, count: int, *queues: str) -> None:
         """Append ``count`` rows to each partition of each queue, or of the queues given."""

@@ -43,7 +43,7 @@ def _run(code: str) -> str:
         ("ytstream", []),
         ("ytstream.entry", []),
         ("ytstream.provisioning.job_objects", []),
-        ("ytstream.recovery.repositioning", ["py4j"]),  # for the exceptions of tablet transactions
+        ("ytstream.cli", []),
     ],
 )
 def test_importing_loads_no_spark_and_installs_no_handler(module: str, loaded: list[str]) -> None:
@@ -56,18 +56,6 @@ assert [signal.getsignal(number) for number in numbers] == before
 print(sorted({{"pyspark", "spyt", "py4j"}} & sys.modules.keys()))
 """
     assert _run(code) == f"{loaded}\n"
-
-
-@pytest.mark.slow
-def test_importing_the_command_line_installs_no_handler() -> None:
-    code = """
-import signal
-numbers = signal.SIGTERM, signal.SIGINT
-before = [signal.getsignal(number) for number in numbers]
-import ytstream.cli
-print([signal.getsignal(number) for number in numbers] == before)
-"""
-    assert _run(code) == "True\n"
 
 
 def test_the_handlers_of_the_entry_end_the_process_in_one_line() -> None:

@@ -21,8 +21,7 @@ from minicluster.cluster import Cluster
 from minicluster.core import errors
 from minicluster.http import commands  # registers the commands
 from minicluster.http.registry import COMMANDS, Invocation, WithParameters
-from ytstream.connector.tablet_transactions import ConflictError
-from ytstream.errors import RestartableError
+from ytstream.errors import ConflictError, RestartableError
 from ytstream.schema.columns import Column
 
 assert commands

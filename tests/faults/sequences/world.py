@@ -19,7 +19,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
-from ytstream.recovery import repositioning
+from ytstream.recovery import migration, repositioning
 from ytstream.schema.columns import rejected_columns
 from ytstream.settings.job_settings import Settings
 
@@ -330,7 +330,7 @@ class World:
     def migrate(self, n: int) -> None:
         """Call `migrate` with the job stopped; for a large ``n`` it dies at a request first."""
         self._end()
-        self._command(lambda driver: repositioning.migrate(driver.context, _any(driver.tablets)), n)
+        self._command(lambda driver: migration.migrate(driver.context, _any(driver.tablets)), n)
 
     def rewind(self, n: int) -> None:
         """Call `rewind` with the job stopped; for a large ``n`` it dies at a request first."""

@@ -38,6 +38,10 @@ class UnmountedError(OutageError):
         super().__init__(message, "mount it, then try again; nothing was lost (`check` names it)")
 
 
+class ConflictError(RestartableError):
+    """Another transaction has written one of the rows since this one began."""
+
+
 class StalledError(RestartableError):
     """Rows wait, and neither a batch nor a task has finished for too long."""
 

@@ -23,7 +23,8 @@ from tests.support.helpers import (
     trim_unread,
 )
 from ytstream.guarantees import guarantee_of
-from ytstream.recovery.repositioning import migrate, rewind
+from ytstream.recovery.migration import migrate
+from ytstream.recovery.repositioning import rewind
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark

@@ -26,7 +26,7 @@ from ytstream.errors import SupersededError
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.recovery import lock as locking
-from ytstream.recovery import repositioning, stop_request
+from ytstream.recovery import migration, stop_request
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import alone
 from ytstream.settings.job_settings import late_rows_of
@@ -614,7 +614,7 @@ def test_a_new_output_is_provisioned_migrated_and_filled(stream_of: StreamOf) ->
     job_objects.provision(stream.context)
     text = refusal(another_process(stream).recover)
     assert text.endswith(ANOTHER_OUTPUT)
-    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
+    assert migration.migrate(stream.context, stream.tablets)[-1] == MIGRATED
     stream.sent.clear()  # they are in the former output
     after = another_process(stream)
     after.send(100)

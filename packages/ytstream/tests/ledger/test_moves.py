@@ -13,7 +13,7 @@ from tests.support import mutants
 from ytstream.cluster.client import Client
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Move
-from ytstream.recovery import repositioning
+from ytstream.recovery import migration, repositioning
 from ytstream_tools.status.status_text import status
 
 A, B = QUEUES
@@ -78,7 +78,7 @@ def _migrate(world: World, guarantee: str) -> None:
     world._provision()
     driver = world._new()
     tablets: Any = driver.tablets
-    repositioning.migrate(driver.context, tablets)
+    migration.migrate(driver.context, tablets)
     world._look()
     world._end()
 

@@ -14,7 +14,7 @@ from ytstream import RestartableError
 from ytstream.declaration.validation import verify_configuration
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline
-from ytstream.recovery import repositioning
+from ytstream.recovery import migration
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -94,7 +94,7 @@ def test_a_second_queue_where_a_key_has_the_position(
     stream.configure(outputs={**outputs, **{name: f"{outputs[name]}-2" for name in changed}})
     job_objects.provision(stream.context)
     assert "run `migrate`" in refusal(stream.recover)
-    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
+    assert migration.migrate(stream.context, stream.tablets)[-1] == MIGRATED
     stream.send(400)
     another_process(stream).drain()
 

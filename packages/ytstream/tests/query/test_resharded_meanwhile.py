@@ -28,7 +28,7 @@ from ytstream import RestartableError
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.query.watchdog import LOOK_SECONDS, Watchdog
-from ytstream.recovery import repositioning
+from ytstream.recovery import migration, repositioning
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, wait
 
@@ -135,12 +135,12 @@ def _is_recorded(stream: Stream) -> bool:
 def _continue(stream: Stream, *, is_recorded: bool) -> None:
     """Do what the refusal asks for, and run the job again."""
     if is_recorded:
-        assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
+        assert migration.migrate(stream.context, stream.tablets)[-1] == MIGRATED
         stream.send(80)
         another_process(stream).drain()
         assert stream.is_exact()
         return
-    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.context, stream.tablets))
+    assert "80 rows" in refusal(lambda: migration.migrate(stream.context, stream.tablets))
     repositioning.rewind(stream.context, stream.tablets, "latest", ())
     another_process(stream).recover()
 

@@ -22,7 +22,7 @@ from tests.support.helpers import (
     run_until_it_fails,
 )
 from ytstream.provisioning import job_objects
-from ytstream.recovery import repositioning, spark_logs
+from ytstream.recovery import migration, repositioning, spark_logs
 from ytstream.settings.job_settings import late_rows_of
 from ytstream_tools.testing.job_stream import Stream
 
@@ -47,7 +47,7 @@ def _grow(stream: Stream) -> None:
 
 def _leave(stream: Stream) -> None:
     assert "does not name any more" in refusal(stream.recover)
-    assert repositioning.migrate(stream.context, stream.tablets)[-1] == MIGRATED
+    assert migration.migrate(stream.context, stream.tablets)[-1] == MIGRATED
 
 
 @pytest.mark.journey

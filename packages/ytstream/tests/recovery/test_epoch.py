@@ -15,8 +15,8 @@ from tests.support import mutants
 from tests.support.driver import EXACT, Driver
 from tests.support.helpers import DriverOf, refusal
 from ytstream import RestartableError
-from ytstream.connector.tablet_transactions import ConflictError, Tablets, Transaction
-from ytstream.errors import JobError, SupersededError
+from ytstream.connector.tablet_transactions import Tablets, Transaction
+from ytstream.errors import ConflictError, JobError, SupersededError
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import read_head

@@ -22,7 +22,8 @@ from tests.support.helpers import (
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.recovery.epoch import raise_epoch
-from ytstream.recovery.repositioning import rehearse_migrate, rehearse_rewind
+from ytstream.recovery.migration import rehearse_migrate
+from ytstream.recovery.repositioning import rehearse_rewind
 from ytstream.recovery.start import preview
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session

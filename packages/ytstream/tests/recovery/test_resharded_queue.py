@@ -23,7 +23,7 @@ from ytstream.ledger import positions
 from ytstream.outputs import audit
 from ytstream.provisioning import job_objects
 from ytstream.query import batch
-from ytstream.recovery import repositioning
+from ytstream.recovery import migration
 from ytstream.recovery.start import preview
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.crash_scenario import drained
@@ -74,7 +74,7 @@ def test_a_running_job_records_no_batch_of_a_queue_that_was_resharded(
     said = refusal(stream.recover)
     assert f"queue {queue} was resharded from 4 to {counts[-1]} tablets" in said
     assert "80 rows of it were not read" in said
-    assert "80 rows" in refusal(lambda: repositioning.migrate(stream.context, stream.tablets))
+    assert "80 rows" in refusal(lambda: migration.migrate(stream.context, stream.tablets))
 
 
 def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
@@ -147,10 +147,10 @@ def test_a_drained_queue_shrinks_exactly(
     stream.drain()
     reshard(stream.client, queue, 2)
     assert "run `migrate`" in refusal(lambda: preview(stream.context))
-    said = repositioning.migrate(stream.context, stream.tablets)
+    said = migration.migrate(stream.context, stream.tablets)
     assert said[-1] == MIGRATED
     assert any("was resharded" in line for line in said)
-    assert repositioning.migrate(stream.context, stream.tablets)[0].startswith("nothing to do")
+    assert migration.migrate(stream.context, stream.tablets)[0].startswith("nothing to do")
     stream.send(400)
     another_process(stream).drain()
     outcome = stream.outcome()
@@ -165,12 +165,12 @@ def test_rows_of_new_tablets_replace_none_of_removed_ones(stream_of: StreamOf) -
     stream.drain()
     before = {path: _rows(stream.client, path) for path in stream.settings.outputs.values()}
     reshard(stream.client, stream.settings.queues[0], 2, 4)
-    said = refusal(lambda: repositioning.migrate(context, stream.tablets))
+    said = refusal(lambda: migration.migrate(context, stream.tablets))
     assert all(path in said for path in before)
     assert "new paths in [outputs]" in said
     stream.configure(outputs={name: f"{path}-2" for name, path in stream.settings.outputs.items()})
     job_objects.provision(stream.context)
-    repositioning.migrate(stream.context, stream.tablets)
+    migration.migrate(stream.context, stream.tablets)
     stream.send(400)
     another_process(stream).drain()
     for name in job.outputs:

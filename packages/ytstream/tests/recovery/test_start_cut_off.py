@@ -20,7 +20,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows, positions
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.repositioning import migrate
+from ytstream.recovery.migration import migrate
 from ytstream.recovery.start import prepare
 from ytstream_tools.demo.demo_tables import produce
 

@@ -18,7 +18,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from ..cluster.client import UNMOUNTED
-from ..errors import OutageError, RestartableError, UnmountedError
+from ..errors import ConflictError, OutageError, RestartableError, UnmountedError
 from ..schema.columns import Column
 from ..settings.job_settings import Settings
 from . import compiled
@@ -41,10 +41,6 @@ _OUTAGES = (
 )  # fmt: skip
 #: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
 _NO_PROXIES = "Cannot get rpc proxies"
-
-
-class ConflictError(RestartableError):
-    """Another transaction has written one of the rows since this one began."""
 
 
 class Transaction:

@@ -31,9 +31,9 @@ from ..connector.batch_plan import planned_by
 from ..connector.plans import metric, observed
 from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
-from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
+from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
-from ..errors import JobError, RestartableError
+from ..errors import ConflictError, JobError, RestartableError
 from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import BatchRow, Head, batch_name

@@ -5,17 +5,22 @@ before the epoch was raised cannot commit afterwards ("Row lock conflict due to 
 and one that is opened later finds a foreign epoch in the head. Neither depends on a clock.
 """
 
+from __future__ import annotations
+
 import os
 import socket
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from ..connector.tablet_transactions import ConflictError, Tablets, Transaction
-from ..errors import JobError, RestartableError, SupersededError
+from ..errors import ConflictError, JobError, RestartableError, SupersededError
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import read_head
+
+if TYPE_CHECKING:
+    from ..connector.tablet_transactions import Tablets, Transaction
 
 #: A conflict means that an older batch commits or has just committed; its next one will not.
 _ATTEMPTS = 5

@@ -130,3 +130,13 @@ def _may_be_shared(context: JobContext, name: str) -> bool:
     """Return whether rows of several jobs do no harm to each other there."""
     job = context.job
     return not (name in job.static or name == REJECTED or key_of(job.output_columns[name]))
+
+
+def former(context: JobContext, head: Head) -> list[str]:
+    """Return what to do about outputs that the job has written and does not write any more."""
+    was, now = head.marker.get("outputs", {}), {*context.settings.outputs.values()}
+    return [
+        f"{path} keeps this job's mark: before another job writes there, yt remove {path}/@{MARKER}"
+        for path in was.values()
+        if path not in now and is_ours(context, context.client.get_attribute(path, MARKER, None))
+    ]

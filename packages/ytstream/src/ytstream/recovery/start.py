@@ -11,14 +11,16 @@ checkpoint and the consumer are made to agree with it:
 4. In one transaction write the head and move the consumer: the only commit point.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from yt.common import YtError
 
 from ..cluster.client import Client
-from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import ledger_rows, positions
@@ -36,6 +38,9 @@ from . import (
     state_check,
 )
 from .epoch import Epoch
+
+if TYPE_CHECKING:
+    from ..connector.tablet_transactions import Tablets
 
 #: Rows of the ledger that one request removes.
 _ROWS_AT_ONCE = 10_000
