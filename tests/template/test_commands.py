@@ -111,7 +111,7 @@ PROJECTS = (
     r"|lint test demo"
     r"|(provision|check|migrate|stop|status) +CONFIG.*)"
 )
-OURS = r"make (lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY='CASE')?)"
+OURS = r"make (test|lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY='CASE')?)"
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
@@ -126,6 +126,10 @@ LEFT_OUT = {
     r"pipx install cruft": LeftOut(
         "it installs into the home",
         f"{UPGRADE}::test_a_project_takes_over_a_change_and_keeps_its_own",
+    ),
+    r"git clone https://github\.com/ORG/REPO .*": LeftOut(
+        "it needs the published repository", "tests/template/test_line_endings.py"
+        "::test_a_clone_of_the_template_has_lf",
     ),
     r"git push origin main vX\.Y\.Z": LeftOut(
         "it publishes", "tests/template/test_release.py"

@@ -19,20 +19,24 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 GENERATOR = ROOT / ".venv-tools/bin/zensical"
 
 
-def test_the_first_page_says_what_it_is_and_what_is_not_proven_before_the_choices() -> None:
-    screen = README[: README.index("## Choose")]
-    for words in ("**For whom**", "**What it costs**", "never shown on a real cluster", "demo.svg"):
-        assert words in screen
-    assert re.findall(r"^(make demo|cookiecutter gh:ORG/REPO --checkout vX.Y.Z)$", README, re.M)[
-        :2
-    ] == ["make demo", "cookiecutter gh:ORG/REPO --checkout vX.Y.Z"]
-    assert "cookiecutter gh:ORG" in screen
+def test_the_first_page_shows_what_to_paste_before_all_else() -> None:
+    screen = README[: README.index("\n## ")]
+    assert re.findall(r"^(git clone|make demo|make test)", screen, re.M) == [
+        "git clone",
+        "make demo",
+        "make test",
+    ]
+    assert "def transform(" in screen
+    assert "demo.svg" in screen
+    before = README[: README.index("## Choose")]
+    for words in ("## What it costs", "never shown on a real cluster"):
+        assert words in before
 
 
 @pytest.mark.parametrize("word", ["YTsaurus", "SPYT", "cookiecutter", "minicluster", "queues"])
 def test_a_term_is_linked_or_explained_where_it_first_stands(word: str) -> None:
-    """In the sentence in which it is first used; the title and the summary line aside."""
-    text = README.split("\n\n", 2)[2]
+    """In the sentence in which it is first used; the first screen aside."""
+    text = README[README.index("\n## ") :]
     first = re.search(rf"[^.]*\b{word}\b[^.]*\.", text)
     assert first
     assert re.search(rf"\[{word}\]\(|\*{word}\* are|`{word}`,\s+a\s", first[0]), first[0]
