@@ -19,7 +19,10 @@ from ytstream.query.outage_log import OutageLog
 
 RUNTIME = Path(ytstream.__file__).parent
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-LINES = "log.set_up(); log.say('runs'); log.warn('waits'); log.fail('ended\\n  -> start it again')"
+LINES = (
+    "log.set_up(); log.say('runs'); log.warn('waits'); "
+    "log.fail('ended\\n  -> start it again', 'gave_up')"
+)
 
 
 def _run(code: str, **more: str) -> str:
@@ -45,7 +48,8 @@ def _on_a_terminal(code: str, **more: str) -> str:
 
 def test_each_line_has_its_time_and_level() -> None:
     assert re.fullmatch(
-        rf"{TIME} INFO runs\n{TIME} WARNING waits\n{TIME} ERROR ended\n  -> start it again\n",
+        rf"{TIME} INFO runs\n{TIME} WARNING waits\n"
+        rf"{TIME} ERROR \[gave_up\] ended\n  -> start it again\n",
         _run(LINES),
     )
 
@@ -55,7 +59,7 @@ def test_lines_are_coloured_by_level_on_a_terminal_alone() -> None:
     assert re.fullmatch(
         rf"{TIME} INFO runs\n"
         rf"\x1b\[33m{TIME} WARNING waits\x1b\[0m\n"
-        rf"\x1b\[31m{TIME} ERROR ended\n  -> start it again\x1b\[0m\n",
+        rf"\x1b\[31m{TIME} ERROR \[gave_up\] ended\n  -> start it again\x1b\[0m\n",
         shown,
     )
     assert "\x1b" not in _on_a_terminal(LINES, NO_COLOR="1")
@@ -63,16 +67,21 @@ def test_lines_are_coloured_by_level_on_a_terminal_alone() -> None:
 
 
 def test_a_command_that_has_logged_nothing_ends_without_a_time() -> None:
-    assert _run("log.set_up(); log.fail('wrong\\n  -> correct it')") == (
-        "error: wrong\n  -> correct it\n"
+    assert _run("log.set_up(); log.fail('wrong\\n  -> correct it', 'config')") == (
+        "error [config]: wrong\n  -> correct it\n"
     )
 
 
-@pytest.mark.parametrize("code", [LINES, "log.fail('wrong')"])
-def test_the_line_that_says_why_a_command_failed_is_found_again(code: str) -> None:
-    lines = _run(code).splitlines()
-    (found,) = (line for line in lines if log.FAILED_LINE.match(line))
-    assert found.endswith(("ERROR ended", "error: wrong"))
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (LINES, (2, "gave_up")),
+        ("log.fail('wrong', 'config')", (0, "config")),
+        ("log.say('error [config]: in a line of the job')", None),
+    ],
+)
+def test_a_program_reads_the_code_of_a_failure(code: str, found: tuple[int, str] | None) -> None:
+    assert log.failure_in(_run(f"log.set_up(); {code}").splitlines()) == found
 
 
 def test_no_text_has_a_level_of_its_own() -> None:

@@ -27,7 +27,7 @@ def main(variant: str, proxy: str, rows: str) -> int:
         with explained_jvm(), ExitStack() as session, alone(context):
             supervisor.run(context, session)
     except (JobError, RestartableError) as error:
-        log.fail(str(error))
+        log.fail(str(error), error.code)
         return 1
     return 0
 

@@ -18,15 +18,9 @@ from typing import Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
+from ytstream.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
-
-MIGRATE, GONE = "run `migrate`", "does not name any more"
-RECREATED, LOST = "was dropped and recreated", "has no head row, though the job has run"
-POSITIONS = "stored under their positions in a queue"
-STAY = "its partitions cannot stay where they were"
-NOWHERE = "neither the ledger nor the consumer knows where the job was"
-STATE_OF, TRIMMED = "the state is of the queues", "were trimmed before this job read them"
 
 
 @dataclass
@@ -249,10 +243,10 @@ class Oracle:
             part.excused |= set(range(wanted, part.lower))
         return ""
 
-    def refusals(self, context: JobContext, *, is_command: bool = False) -> list[str]:
-        """Return the texts by which a start may be refused now; it has to be, if there is one."""
+    def refusals(self, context: JobContext, *, is_command: bool = False) -> list[ErrorCode]:
+        """Return the codes with which a start may fail now; it has to fail, if there is one."""
         if self.is_lost:
-            return [LOST]
+            return [ErrorCode.HEAD_LOST]
         if not self.has_begun:
             return []
         marker, settings = self.head["state"]["marker"], context.settings
@@ -261,27 +255,31 @@ class Oracle:
         # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
         is_fixed = context.job.kind.is_stateful and not self.keeps_state
         if is_fixed and known != named:
-            found.append(STATE_OF)
+            found.append(ErrorCode.STATE_MISMATCH)
         is_other = marker["guarantee"] != context.guarantee.name
         if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
-            found.append(MIGRATE)
+            found.append(ErrorCode.JOB_CHANGED)
         if known - named and not is_command and not is_fixed:
-            found.append(GONE)
+            found.append(ErrorCode.QUEUE_REMOVED)
         is_behind = any(
             part.at < part.lower
             for (queue, _), part in self.parts.items()
             if queue in named and self._is_known(queue)
         )
         if is_behind and settings.on_data_loss == "fail":
-            found.insert(0, TRIMMED)
+            found.insert(0, ErrorCode.ROWS_TRIMMED)
         if self.recreated & named:
-            found.insert(0, RECREATED)
+            found.insert(0, ErrorCode.QUEUE_RECREATED)
         return found
 
-    def perhaps(self) -> list[str]:
-        """Return the texts by which a start or a command may be refused besides."""
-        stay = [STAY][: len(self.recreated)]
-        return stay + [POSITIONS][: len(self.former)] + [NOWHERE][: self.is_lost]
+    def perhaps(self) -> list[ErrorCode]:
+        """Return the further codes with which a start or a command may fail."""
+        may = {
+            ErrorCode.PARTITIONS_CHANGED: self.recreated,
+            ErrorCode.OUTPUT_FILLED: self.former,
+            ErrorCode.POSITION_UNKNOWN: self.is_lost,
+        }
+        return [code for code, does in may.items() if does]
 
     def give_up(self) -> None:
         """Note that rows of a recreated queue may take the place of its former ones."""

@@ -12,8 +12,9 @@ from yt.common import YtError
 from minicluster.cluster import Cluster
 from tests.faults.sequences.driver import Driver
 from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablets, Process
-from tests.faults.sequences.oracle import POSITIONS, Oracle
+from tests.faults.sequences.oracle import Oracle
 from ytstream import Column, Job
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
@@ -117,7 +118,7 @@ class World:
     #: What happened, a line for each operation.
     told: list[str] = field(default_factory=list)
     #: Why the last start or command was refused.
-    _refused: str = ""
+    _refused: ErrorCode | None = None
     #: Ends the paths of outputs: new ones keep the rows of a queue that was recreated.
     _generation: str = ""
     _ids: int = 0
@@ -350,7 +351,7 @@ class World:
 
         self.oracle.rewinds(to, rows)
         self._command(rewound, n // 3)
-        if POSITIONS in self._refused:
+        if self._refused is ErrorCode.OUTPUT_FILLED:
             if self._ids % 2:
                 self.oracle.give_up()
                 options["overwrite"] = True
@@ -484,8 +485,8 @@ class World:
                 self._end()
                 return False
             self._end()
-            self._refused = str(error)
-            if not any(text in str(error) for text in [*expected, *self.oracle.perhaps()]):
+            self._refused = error.code
+            if error.code not in [*expected, *self.oracle.perhaps()]:
                 raise WrongError(f"refused without cause: {error}; expected: {expected}") from error
             return False
         except (RestartableError, YtError) as error:
@@ -542,7 +543,7 @@ class World:
         """Run a command of an operator; one that died is called again."""
         expected = self.oracle.refusals(self.connected(self.client), is_command=True)
         expected += self.oracle.perhaps()
-        self._refused = ""
+        self._refused = None
         for dies in [n, None, None] if n > 3 else [None, None]:
             driver = self._new()
             try:
@@ -554,10 +555,10 @@ class World:
             except SupersededError as error:
                 raise WrongError("a command was superseded") from error
             except JobError as error:
-                if not any(text in str(error) for text in expected):
+                if error.code not in expected:
                     raise WrongError(f"refused without cause: {error}") from error
                 self.told[-1] += "  [refused]"
-                self._refused = str(error)
+                self._refused = error.code
                 self.oracle.is_rewound = None
             except (RestartableError, YtError) as error:
                 self._wait(error)
@@ -577,7 +578,7 @@ class World:
     def _remedy(self) -> None:
         """Do what an operator does after a refusal."""
         found = self.oracle.refusals(self.connected(self.client))
-        if POSITIONS in self._refused and not found:
+        if self._refused is ErrorCode.OUTPUT_FILLED and not found:
             self.play(Op("new_outputs"))
             self.play(Op("migrate"))
         if not found:
@@ -605,13 +606,13 @@ class World:
 
 
 #: A refusal, and the operation by which an operator goes on.
-REMEDIES: dict[str, tuple[str, int]] = {
-    "run `migrate`": ("migrate", 0),
-    "does not name any more": ("migrate", 0),
-    "the state is of the queues": ("rewind", 0),
-    "was dropped and recreated": ("rewind", 0),
-    "has no head row, though the job has run": ("rewind", 0),
-    "were trimmed before this job read them": ("data_loss", 1),
+REMEDIES: dict[ErrorCode, tuple[str, int]] = {
+    ErrorCode.JOB_CHANGED: ("migrate", 0),
+    ErrorCode.QUEUE_REMOVED: ("migrate", 0),
+    ErrorCode.STATE_MISMATCH: ("rewind", 0),
+    ErrorCode.QUEUE_RECREATED: ("rewind", 0),
+    ErrorCode.HEAD_LOST: ("rewind", 0),
+    ErrorCode.ROWS_TRIMMED: ("data_loss", 1),
 }
 
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ytstream import log
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError
 from ytstream.version import __version__
 
@@ -24,11 +26,11 @@ def main(words: Sequence[str]) -> int:
     try:
         found, read = diagnosed(given.path, given.proxy)
     except (JobError, RestartableError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        log.fail(str(error), error.code)
         return 2
     except RecursionError:
         why = "an expression is nested too deeply to be followed"
-        print(f"error: {given.path}: {why}; name the job's other files", file=sys.stderr)
+        log.fail(f"{given.path}: {why}; name the job's other files", ErrorCode.USER_CODE)
         return 2
     found = [finding for finding in found if finding.rule not in given.accept]
     show = (
@@ -49,7 +51,7 @@ def _print(text: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0
-        print(f"error: cannot write the findings: {error.strerror}", file=sys.stderr)
+        log.fail(f"cannot write the findings: {error.strerror}", ErrorCode.FILE)
         return 2
     return 0
 

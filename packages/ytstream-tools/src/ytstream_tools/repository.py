@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 
 
@@ -17,5 +18,6 @@ def root_of(package: str) -> Path:
         raise JobError(
             f"the package {package} is not in src/ of a repository with main.py and config/",
             "call this in the repository, where make does",
+            code=ErrorCode.NO_REPOSITORY,
         )
     return root

@@ -13,17 +13,17 @@ MISSING = "no_such_package"
 
 def test_the_error_of_a_job_is_quoted_and_not_what_surrounds_it(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
-    log.write_text("error: of a run before\n")
+    log.write_text("error [config]: of a run before\n")
     job = JobProcess(MISSING, "127.0.0.1:1", log, tmp_path)
     assert job.wait() == 1
     assert f"No module named {MISSING}" in job.tail()
     assert "of a run before" not in job.tail()
     with log.open("a") as out:
-        out.write("WARN noise\nerror: wrong\n  -> correct it\n")
-    assert job.tail() == "error: wrong\n  -> correct it"
+        out.write("WARN noise\nerror [config]: wrong\n  -> correct it\n")
+    assert job.tail() == "error [config]: wrong\n  -> correct it"
     with log.open("a") as out:
-        out.write("2026-11-22 04:27:36 ERROR gave up\n  -> start again\n")
-    assert job.tail() == "2026-11-22 04:27:36 ERROR gave up\n  -> start again"
+        out.write("2026-11-22 04:27:36 ERROR [gave_up] gave up\n  -> start again\n")
+    assert job.tail() == "2026-11-22 04:27:36 ERROR [gave_up] gave up\n  -> start again"
 
 
 def test_a_job_has_started_once_its_query_runs(tmp_path: Path) -> None:

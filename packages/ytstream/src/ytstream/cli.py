@@ -17,6 +17,7 @@ from .commands.command import Command, RequiredTables
 from .commands.registry import Registry, registry, remedy
 from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
+from .error_codes import ErrorCode
 from .errors import JobError, OutageError, RestartableError, SupersededError
 from .guarantees import guarantee_of
 from .job import Job, JobContext
@@ -39,7 +40,7 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         known.verify(next((word for word in words if not word.startswith("-")), ""))
     except JobError as error:
         log.set_up()
-        log.fail(str(error))
+        log.fail(str(error), error.code)
         return 1
     given = parser(package, known).parse_args(words)
     command = known.commands[given.command]
@@ -73,13 +74,16 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
                 error.remedy if isinstance(error, OutageError) else "try again; nothing was lost"
             )
             hint = f"\n  -> {advice}"
-        log.fail(f"{error}{hint}")
+        log.fail(f"{error}{hint}", error.code)
         if isinstance(error, JobError) and command.name == "run":
             abort_own_operation.end(error, settings.proxy if settings is not None else None)
         return 3 if isinstance(error, SupersededError) else 1
     except ModuleNotFoundError as error:
-        log.fail(f"`{command.name}` needs a package that is not installed here: {error.name}")
-        log.fail(f"  -> {remedy()}")
+        log.fail(
+            f"`{command.name}` needs a package that is not installed here: {error.name}\n"
+            f"  -> {remedy()}",
+            ErrorCode.NOT_INSTALLED,
+        )
         return 1
     except KeyboardInterrupt:
         print(

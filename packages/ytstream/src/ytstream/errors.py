@@ -1,16 +1,20 @@
 """Errors that a user can act on."""
 
+from .error_codes import ErrorCode
+
 
 class JobError(Exception):
-    """A refusal: what is wrong, where, and what to do. Printed without a traceback, exit code 1.
+    """What is wrong, where, and what to do. Printed without a traceback, exit code 1.
 
     ``message`` says what and where, ``remedy`` says what to do (may span several lines).
+    ``code`` is for programs: compare it instead of the message.
     """
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.USER) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
+        self.code = code
 
     def __str__(self) -> str:
         return f"{self.message}\n  -> {self.remedy}" if self.remedy else self.message
@@ -19,6 +23,17 @@ class JobError(Exception):
 class RestartableError(Exception):
     """A failure that a restart may end: the supervisor counts it and tries again."""
 
+    def __init__(self, message: str = "", *, code: ErrorCode = ErrorCode.TRANSIENT) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def code_of(error: BaseException) -> ErrorCode:
+    """Return the code of any exception."""
+    if isinstance(error, JobError | RestartableError):
+        return error.code
+    return ErrorCode.UNEXPECTED
+
 
 class OutageError(RestartableError):
     """The cluster does not answer: a command ends, a running job waits.
@@ -26,8 +41,10 @@ class OutageError(RestartableError):
     ``remedy`` is for the person at a command.
     """
 
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.OUTAGE
+    ) -> None:
+        super().__init__(message, code=code)
         self.remedy = remedy
 
 
@@ -35,7 +52,8 @@ class UnmountedError(OutageError):
     """A table is not mounted: a running job waits until it is."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "mount it, then try again; nothing was lost (`check` names it)")
+        remedy = "mount it, then try again; nothing was lost (`check` names it)"
+        super().__init__(message, remedy, code=ErrorCode.UNMOUNTED)
 
 
 class ConflictError(RestartableError):
@@ -45,6 +63,9 @@ class ConflictError(RestartableError):
 class StalledError(RestartableError):
     """Rows wait, and neither a batch nor a task has finished for too long."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message, code=ErrorCode.STALLED)
+
 
 class SupersededError(JobError):
     """Another process has started the job: this one must not write any more.
@@ -53,5 +74,5 @@ class SupersededError(JobError):
     """
 
     def __init__(self, message: str, remedy: str = "", by: str = "") -> None:
-        super().__init__(message, remedy)
+        super().__init__(message, remedy, code=ErrorCode.SUPERSEDED)
         self.by = by

@@ -8,14 +8,17 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from .error_codes import ErrorCode
 
 _log = logging.getLogger("job")
 
 #: Begins the line that says that a query runs; the demonstration waits for it.
 RUNNING = "running, epoch "
-#: Begins the line that says why a command has failed.
-FAILED_LINE = re.compile(r"error: |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR ")
+#: Begins the line that says why a command has failed, with the error's code.
+_FAILED_LINE = re.compile(r"(?:error|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR) \[(\w+)\]:? ")
 
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
 _PLAIN = "\033[0m"
@@ -31,12 +34,23 @@ def warn(line: str) -> None:
     _log.warning("%s", line)
 
 
-def fail(text: str) -> None:
-    """Write why the command fails: as a line of its log, if it has begun one."""
+def fail(text: str, code: ErrorCode) -> None:
+    """Write why the command fails: as a line of its log, if it has begun one.
+
+    ``text`` may span several lines. The code is in the first one, for failure_in().
+    """
     if _lines.has_begun:
-        _log.error("%s", text)
+        _log.error("[%s] %s", code, text)
     else:
-        print(f"error: {text}", file=sys.stderr)
+        print(f"error [{code}]: {text}", file=sys.stderr)
+
+
+def failure_in(lines: Sequence[str]) -> tuple[int, str] | None:
+    """Return where the last failure begins in what a command wrote, and its code; None if none."""
+    for number in reversed(range(len(lines))):
+        if found := _FAILED_LINE.match(lines[number]):
+            return number, found[1]
+    return None
 
 
 @dataclass

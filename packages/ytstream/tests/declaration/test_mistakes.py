@@ -27,6 +27,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head, head_row
+from ytstream.log import failure_in
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline, supervisor
 from ytstream.recovery.epoch import Epoch
@@ -400,7 +401,8 @@ def test_a_mistake_gets_one_message(
     code = run(mistake.command)
     said = re.sub(r"\Acluster: .*\n", "", capsys.readouterr().err)
     said = said.replace(cluster.http, "CLUSTER")
-    assert said == f"error: {mistake.message}\n  -> {mistake.remedy}\n"
+    assert failure_in(said.splitlines()) is not None
+    assert said.partition("]: ")[2] == f"{mistake.message}\n  -> {mistake.remedy}\n"
     assert code == 1
 
 
@@ -469,7 +471,7 @@ def test_a_key_without_the_transaction_is_refused_before_the_cluster_is_asked(
     _edited(project, JOB, '"transactional"', '"at_least_once"')
     assert run(command) == 1
     assert capsys.readouterr().err == (
-        "error: the configuration and the job do not fit:\n"
+        "error [config]: the configuration and the job do not fit:\n"
         "  OUTPUTS['output'] has the key id under at_least_once: an output with a key of your own "
         "needs the transaction; without it a paused driver, or a task of a batch that failed, may "
         "write after later batches, and its older values would replace theirs; "

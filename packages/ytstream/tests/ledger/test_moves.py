@@ -11,6 +11,7 @@ from tests.faults.sequences.world import QUEUES, Op, World
 from tests.faults.sequences.world import Form as Kind
 from tests.support import mutants
 from ytstream.cluster.client import Client
+from ytstream.error_codes import ErrorCode
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Move
 from ytstream.recovery import migration, repositioning
@@ -172,7 +173,7 @@ def test_migrate_alone_moves_nothing_and_a_refused_gap_leaves_no_row() -> None:
     world.play(Op("send", 3))
     _trim(world, A, 0, 6)
     world.play(Op("restart", 1))
-    assert "were trimmed before this job read them" in world._refused
+    assert world._refused is ErrorCode.ROWS_TRIMMED
     assert _moves(world) == []
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 
 from .shell import substituted
@@ -102,7 +103,7 @@ def _is_file(path: Path) -> bool:
         why = "does not exist"
     except OSError as error:
         why = f"cannot be read: {_reason(error)}"
-    raise JobError(f"{path} {why}", "name the file or the folder of the job")
+    raise JobError(f"{path} {why}", "name the file or the folder of the job", code=ErrorCode.FILE)
 
 
 def _reason(error: Exception) -> str:

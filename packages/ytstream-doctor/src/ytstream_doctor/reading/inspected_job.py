@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 
 from ..rules import spellings
@@ -185,10 +186,14 @@ def read(path: Path) -> InspectedJob:
     if not job.queries and not is_a_job:
         if found.unread:
             unread = "\n".join(f"{file} was not read: {why}" for file, why in found.unread)
-            raise JobError(f"{path} has no streaming query that could be read\n{unread}")
+            raise JobError(
+                f"{path} has no streaming query that could be read\n{unread}",
+                code=ErrorCode.NO_STREAM,
+            )
         raise JobError(
             f"{path} has no streaming query of the format yt: {len(found.modules)} Python files, "
             f"{len(found.texts)} others",
             "name the folder with the job's Python files; Scala and notebooks are not read",
+            code=ErrorCode.NO_STREAM,
         )
     return job

@@ -3,6 +3,7 @@
 import argparse
 
 from ytstream.commands.command import Command, RequiredTables
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 
@@ -13,7 +14,11 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..replay import batch_capture
 
     if (given.batch is None) == (given.rejected is None):
-        raise JobError("name a batch, or --rejected REASON", "capture 3-12, or capture failed")
+        raise JobError(
+            "name a batch, or --rejected REASON",
+            "capture 3-12, or capture failed",
+            code=ErrorCode.USAGE,
+        )
     root, batch = root_of(context.job.package), given.batch or ""
     print(batch_capture.capture(context, root, batch, given.rejected, given.without))
 

@@ -4,6 +4,7 @@ import argparse
 
 from ytstream import log
 from ytstream.commands.command import Command, RequiredTables, positive
+from ytstream.error_codes import ErrorCode
 from ytstream.job import JobContext
 
 from ..status import thresholds
@@ -19,7 +20,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
     print((status_json if given.json else status_text).text(context, found))
     over = list(thresholds.exceeded(found, given.max_lag, given.max_age))
     for line in over:
-        log.fail(line)
+        log.fail(line, ErrorCode.LIMIT_EXCEEDED)
     return thresholds.EXCEEDED if over else 0
 
 

@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 
 from ytstream.commands.command import Command, RequiredTables
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 
@@ -31,7 +32,11 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
     if given.replace:
         return replacement.run(context, given.config, given.words, say, force=given.force)
     if given.force:
-        raise JobError("--force goes with --replace", "FORCE=1 with REPLACE=1; nothing was started")
+        raise JobError(
+            "--force goes with --replace",
+            "FORCE=1 with REPLACE=1; nothing was started",
+            code=ErrorCode.USAGE,
+        )
     kept = version_history.VersionHistory(context.client, context.settings)
     record = version_history.StoredStartRecord(kept)
     print(submit(context, given.config, given.words, say, launch_checks.LOOKS, record))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ytstream.cluster.client import connect
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
@@ -218,4 +219,8 @@ def _until(is_over: Callable[[], bool], look: Callable[[], None], process: JobPr
 
 def _spoilt(what: str, process: JobProcess) -> JobError:
     code = f" (code {process.exit_code})" if process.exit_code is not None else ""
-    return JobError(f"{what}{code}:\n{process.tail()}", f"the whole log is in {process.log}")
+    return JobError(
+        f"{what}{code}:\n{process.tail()}",
+        f"the whole log is in {process.log}",
+        code=ErrorCode.COMMAND_FAILED,
+    )

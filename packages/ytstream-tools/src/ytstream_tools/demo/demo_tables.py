@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from ytstream.cluster.client import Client
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.recovery.staging import NAME
@@ -43,6 +44,7 @@ def fill(context: JobContext, sample: Sample, count: int, *, is_dry: bool = Fals
         raise JobError(
             f"{settings.proxy} is not this machine: sample rows stay out of its queues",
             "start `python -m minicluster` here, and use the configuration config/local.toml",
+            code=ErrorCode.OTHER_CLUSTER,
         )
     done: list[str] = []
     if not is_dry:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
-from ytstream.log import FAILED_LINE, RUNNING
+from ytstream.log import RUNNING, failure_in
 from ytstream.settings import environment as variables
 
 from .guard import guarded
@@ -76,8 +77,8 @@ class JobProcess:
     def tail(self, lines: int = 15) -> str:
         """Return the error it ended with or, without one, the last lines it said."""
         said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
-        ends = [number for number, line in enumerate(said) if FAILED_LINE.match(line)]
-        return "\n".join(said[ends[-1] if ends else -lines :])
+        failure = failure_in(said)
+        return "\n".join(said[failure[0] if failure is not None else -lines :])
 
 
 def environment(proxy: str, root: Path) -> dict[str, str]:
@@ -116,5 +117,7 @@ def run_command(package: str, proxy: str, root: Path, *words: str) -> str:
         text=True,
     )
     if done.returncode:
-        raise JobError(f"`{words[0]}` failed", "its own message is above")
+        raise JobError(
+            f"`{words[0]}` failed", "its own message is above", code=ErrorCode.COMMAND_FAILED
+        )
     return done.stdout

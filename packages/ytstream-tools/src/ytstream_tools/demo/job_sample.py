@@ -14,6 +14,7 @@ from typing import Any
 import yt.type_info as ti
 
 from ytstream.declaration.user_errors import user_code
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, Job
 from ytstream.schema import string_values
@@ -68,11 +69,16 @@ class Sample:
         with user_code("rows() in sample/rows.py failed"):
             made = _rows("rows() in sample/rows.py", self.rows(count, seed, start))
         if not made:
-            raise JobError("rows() in sample/rows.py yields no rows", "yield at least one")
+            raise JobError(
+                "rows() in sample/rows.py yields no rows",
+                "yield at least one",
+                code=ErrorCode.SAMPLE,
+            )
         if self.event_time is not None and self.event_time not in made[0]:
             raise JobError(
                 f"EVENT_TIME in sample/rows.py is {self.event_time!r}, no column of its rows",
                 "name the column of the event time, or None for rows without one",
+                code=ErrorCode.SAMPLE,
             )
         return made
 
@@ -83,6 +89,7 @@ class Sample:
             raise JobError(
                 f"sample/ does not say which rows the output {output} must have",
                 f"give Sample others={{{output!r}: ...}} in sample/__init__.py",
+                code=ErrorCode.SAMPLE,
             )
         what = f"{getattr(maker, '__name__', 'expected')}() in sample/expected.py"
         try:
@@ -126,6 +133,7 @@ class Sample:
                 f"rows() in sample/rows.py does not begin at its start_us: {self.event_time} of "
                 f"the first row is {first}, with start_us={_FUTURE}",
                 "add start_us to the times of the rows, counted from the first one",
+                code=ErrorCode.SAMPLE,
             )
         return made
 
@@ -160,6 +168,7 @@ class Sample:
                     f"{string_values.shown(value)} in it is no time",
                     "name a column of times, of seconds, milliseconds, microseconds or "
                     "nanoseconds since 1970, or of texts such as 2024-01-01T00:00:00Z",
+                    code=ErrorCode.SAMPLE,
                 )
             found.append(time_us)
         return found
@@ -180,11 +189,17 @@ class Sample:
 def _rows(what: str, made: object) -> list[dict[str, Any]]:
     """Return what a function of the sample made. Raises JobError unless it is rows."""
     if isinstance(made, Mapping):
-        raise JobError(f"{what} returns one row", "yield it, or return a list")
+        raise JobError(
+            f"{what} returns one row", "yield it, or return a list", code=ErrorCode.SAMPLE
+        )
     rows: list[dict[str, Any]] = []
     for row in made if isinstance(made, Iterable) else [made]:
         if not isinstance(row, Mapping):
-            raise JobError(f"{what} gives {row!r}, wanted rows", "yield a dict for each row")
+            raise JobError(
+                f"{what} gives {row!r}, wanted rows",
+                "yield a dict for each row",
+                code=ErrorCode.SAMPLE,
+            )
         rows.append(dict(row))
     return rows
 

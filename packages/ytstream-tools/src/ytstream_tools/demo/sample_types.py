@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.schema.columns import Column, spelled, type_name
 from ytstream.schema.string_values import shown
@@ -62,7 +63,9 @@ def verify(
                 problems.append(f"{name} = {shown(value)}, tables.py says {spelled(column.type)}")
         if problems:
             raise JobError(
-                f"{where}, row {number}: {'; '.join(problems)}", f"correct {file} or tables.py"
+                f"{where}, row {number}: {'; '.join(problems)}",
+                f"correct {file} or tables.py",
+                code=ErrorCode.SAMPLE,
             )
 
 
@@ -79,6 +82,7 @@ def verify_expected(
                 raise JobError(
                     f"{where}, row {number}: there is no {column.name!r}",
                     "give every column of OUTPUTS in tables.py",
+                    code=ErrorCode.SAMPLE,
                 )
     chosen = ({c.name: _as_float(row[c.name], c.type) for c in columns} for row in rows)
     verify(where, columns, chosen, "sample/expected.py")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from yt import yson
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.text_table import counted
@@ -49,13 +50,21 @@ def capture(
         what, call = "Rows that REJECT keeps out", "accepted(stream, Path(__file__).parent)"
         name = "rejected_" + re.sub(r"\W+", "_", reason.lower()).strip("_")
     if trimmed:
-        raise JobError("; ".join(trimmed), "name a younger batch: `status` lists the last ones")
+        raise JobError(
+            "; ".join(trimmed),
+            "name a younger batch: `status` lists the last ones",
+            code=ErrorCode.ROWS_TRIMMED,
+        )
     if not rows:
-        raise JobError(f"{what} has read no rows", "name another one")
+        raise JobError(f"{what} has read no rows", "name another one", code=ErrorCode.NO_ROWS)
     _verify_columns(context, rows, without)
     folder = root / FOLDER / name
     if folder.exists():
-        raise JobError(f"{folder.relative_to(root)} is there already", "remove it, or keep it")
+        raise JobError(
+            f"{folder.relative_to(root)} is there already",
+            "remove it, or keep it",
+            code=ErrorCode.FILE,
+        )
     reference = batch_rows.reference_of(context)
     folder.mkdir(parents=True)
     write(folder / ROWS, [_left(row, without) for row in rows])
@@ -82,7 +91,7 @@ def read(path: Path) -> list[CapturedRow]:
         return list(yson.loads(path.read_bytes(), yson_type="list_fragment"))
     except (OSError, yson.YsonError) as error:
         raise JobError(
-            f"{path} cannot be read: {error}", "restore it, or capture it anew"
+            f"{path} cannot be read: {error}", "restore it, or capture it anew", code=ErrorCode.FILE
         ) from error
 
 
@@ -101,9 +110,11 @@ def _verify_columns(
         raise JobError(
             f"no column {', '.join(sorted(unknown))} to leave out",
             f"known: {', '.join(sorted(known))}",
+            code=ErrorCode.USAGE,
         )
     if both := keys & {*without}:
         raise JobError(
             f"{', '.join(sorted(both))} is the reference's key, without which no row is found",
             "leave other columns out",
+            code=ErrorCode.USAGE,
         )

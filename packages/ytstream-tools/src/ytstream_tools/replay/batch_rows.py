@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ytstream.cluster.client import Client
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows, positions
@@ -43,7 +44,11 @@ def head_of(context: JobContext) -> Head:
     """Return the ledger's head. Raises JobError for a job that has never run."""
     head = positions.read_head(context.settings.ledger, context.client.select_rows)
     if head is None or head.folder is None:
-        raise JobError("the job has never run: its ledger is empty", "`status` shows where it is")
+        raise JobError(
+            "the job has never run: its ledger is empty",
+            "`status` shows where it is",
+            code=ErrorCode.NEVER_RUN,
+        )
     return head
 
 
@@ -58,6 +63,7 @@ def ranges_of(context: JobContext, word: str) -> tuple[str, Ranges]:
             f"cannot read the batch {word!r}",
             f"name epoch and number as in the log, e.g. 3-12, or {FAILED_BATCH!r} for the one "
             "after the last that has happened",
+            code=ErrorCode.USAGE,
         )
     epoch, number = int(match[1]), int(match[2])
     query = (
@@ -70,6 +76,7 @@ def ranges_of(context: JobContext, word: str) -> tuple[str, Ranges]:
             f"the ledger has no batch {word}; its last one is {ledger_rows.last_name(head)}",
             "`status` lists the last batches; old ones are removed, and one that has failed is "
             f"named {FAILED_BATCH!r}",
+            code=ErrorCode.NO_BATCH,
         )
     return word, ledger_rows.ranges_of(found)
 
@@ -100,7 +107,11 @@ def rejected_of(context: JobContext, reason: str) -> tuple[list[CapturedRow], li
     head_of(context)
     path = context.settings.outputs.get(REJECTED)
     if path is None:
-        raise JobError("the job has no output `rejected`", "name a batch instead")
+        raise JobError(
+            "the job has no output `rejected`",
+            "name a batch instead",
+            code=ErrorCode.NOT_FOR_THIS_JOB,
+        )
     several = len(context.settings.queues) > 1
     place = f"{'queue_id, ' if several else ''}tablet_index, row_index, reason"
     known: dict[str, int] = {}
@@ -114,7 +125,11 @@ def rejected_of(context: JobContext, reason: str) -> tuple[list[CapturedRow], li
             )
     if not ranges:
         listed = ", ".join(f"{name!r} ({count})" for name, count in sorted(known.items())) or "none"
-        raise JobError(f"no row was rejected for {reason!r}", f"reasons of rows there: {listed}")
+        raise JobError(
+            f"no row was rejected for {reason!r}",
+            f"reasons of rows there: {listed}",
+            code=ErrorCode.NO_ROWS,
+        )
     found, trimmed = list[CapturedRow](), list[str]()
     for queue, partitions in ranges.items():
         for partition, numbers in partitions.items():
@@ -152,6 +167,7 @@ def _next(context: JobContext, head: Head) -> Ranges:
         raise JobError(
             f"no row waits after {ledger_rows.last_name(head)}, so no batch has failed there",
             "name a batch by epoch and number; `status` lists the last ones",
+            code=ErrorCode.NO_BATCH,
         )
     return found
 

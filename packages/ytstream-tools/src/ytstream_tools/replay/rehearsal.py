@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ytstream.cluster.client import Client
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
@@ -58,6 +59,7 @@ def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
             raise JobError(
                 f"commit {commit[:12]} has no src/{context.job.package}",
                 "name a commit of this job: --commit REVISION",
+                code=ErrorCode.COMMIT_UNKNOWN,
             )
         config, package = wanted.config, context.job.package
         versions = [
@@ -85,9 +87,14 @@ def _numbers(context: JobContext, wanted: RehearsalRequest) -> range:
         raise JobError(
             f"those are {count} batches, of which all rows would be in memory at once",
             f"name a later time, or --batches N with at most {MOST_BATCHES}",
+            code=ErrorCode.USAGE,
         )
     if first > head.number:
-        raise JobError("the ledger has no batch of that time", "`status` lists the last batches")
+        raise JobError(
+            "the ledger has no batch of that time",
+            "`status` lists the last batches",
+            code=ErrorCode.NO_BATCH,
+        )
     return range(first, head.number + 1)
 
 
@@ -107,6 +114,7 @@ def _taken(context: JobContext, numbers: range, say: Say) -> ClusterInput:
         raise JobError(
             f"no row of {counted(len(numbers), 'batch')} is left in the queues",
             "name more batches, or let the queues keep their rows longer",
+            code=ErrorCode.NO_ROWS,
         )
     rows_read = sum(len(part.rows) for part in parts)
     say(f"read {counted(rows_read, 'row')} of {counted(len(parts), 'batch')}, "

@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 from ytstream.connector.java import jvm_of
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
@@ -222,6 +223,7 @@ def verify_keys(context: JobContext, *, replace: bool) -> None:
             f"a replay may put an older row over a newer one: {where} has a key of its own",
             "--replace (REPLACE=1) if rejected rows may replace those with the same key, or send "
             "the rows into a queue of the job again; nothing was changed",
+            code=ErrorCode.REPLAY_UNSAFE,
         )
 
 
@@ -229,7 +231,9 @@ def verify_job(job: Job) -> None:
     """Raise JobError for a job that rejects no rows, keeps a state or has a static output."""
     if not job.reject:
         raise JobError(
-            "this job rejects no rows", "REJECT in transform.py and job.py would say which"
+            "this job rejects no rows",
+            "REJECT in transform.py and job.py would say which",
+            code=ErrorCode.NOT_FOR_THIS_JOB,
         )
     if job.kind.is_stateful:
         raise JobError(
@@ -237,12 +241,14 @@ def verify_job(job: Job) -> None:
             "they would be late or counted without the rows they belong to",
             "send the rows that transform.py accepts now into a queue of the job again while their "
             "event time is in front of the watermark; or `rewind`, which reads older rows again",
+            code=ErrorCode.NOT_FOR_THIS_JOB,
         )
     if job.static:
         raise JobError(
             f"the outputs {', '.join(job.static)} are static: their tables are those of "
             "micro-batches, and a replay is none",
             "put the rows that transform.py accepts now into a queue of the job again",
+            code=ErrorCode.NOT_FOR_THIS_JOB,
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from yt.common import YtError
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.recovery import stop_request
@@ -33,11 +34,16 @@ def deployed(context: JobContext) -> str:
     note = found.note if found is not None else _recorded(context)
     commit = str(note.get("commit", ""))
     if not commit:
-        raise JobError("no operation or record of the job says which commit is deployed", _NAME_IT)
+        raise JobError(
+            "no operation or record of the job says which commit is deployed",
+            _NAME_IT,
+            code=ErrorCode.COMMIT_UNKNOWN,
+        )
     if commit.endswith("+"):
         raise JobError(
             f"the job was submitted from {commit[:-1]} with changes that git does not have",
             _NAME_IT,
+            code=ErrorCode.COMMIT_UNKNOWN,
         )
     return commit
 
@@ -61,6 +67,7 @@ def resolved(root: Path, revision: str) -> str:
             f"the repository {root} has no commit {revision!r}",
             "`git fetch` it (CI clones often have the last commit alone), or name another one: "
             "--commit REVISION",
+            code=ErrorCode.COMMIT_UNKNOWN,
         ) from error
 
 

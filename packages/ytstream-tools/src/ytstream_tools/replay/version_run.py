@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from minicluster import testing as minicluster
 from ytstream.cluster.client import Client, connect
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, JobContext
 from ytstream.settings import toml_file
@@ -156,4 +157,5 @@ def _ended(version: RehearsedVersion, where: str, process: JobProcess) -> JobErr
     return JobError(
         f"{version.name} did not get through {where}:\n{process.tail()}",
         "`capture` saves that batch as a test",
+        code=ErrorCode.COMMAND_FAILED,
     )

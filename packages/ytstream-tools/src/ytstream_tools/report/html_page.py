@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ytstream.cluster.client import cluster_name
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.text_table import counted, duration
@@ -30,9 +31,13 @@ def write(context: JobContext, hours: float, target: Path, now: datetime) -> str
     Raises JobError for a ledger without a batch and for a name that may be of another file.
     """
     if target.suffix != ".html":
-        raise JobError(f"{target} would be overwritten", "name a file that ends with .html")
+        raise JobError(
+            f"{target} would be overwritten",
+            "name a file that ends with .html",
+            code=ErrorCode.FILE,
+        )
     if target.is_dir():
-        raise JobError(f"{target} is a folder", "name a file in it")
+        raise JobError(f"{target} is a folder", "name a file in it", code=ErrorCode.FILE)
     found = period.read(context, hours, now)
     made = html(context, found, cluster_name(context.client), now)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from ytstream.cluster.client import Client
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
@@ -62,13 +63,18 @@ def read(context: JobContext, hours: float, now: datetime) -> Period:
     """
     client, path = context.client, context.settings.ledger
     if not client.exists(path):
-        raise JobError(f"the ledger {path} is missing", "correct `ledger`, or run `provision`")
+        raise JobError(
+            f"the ledger {path} is missing",
+            "correct `ledger`, or run `provision`",
+            code=ErrorCode.NOT_PROVISIONED,
+        )
     head = positions.read_head(path, client.select_rows)
     last = _batches(client, path, _newest(head, LAST))
     if head is None or not last:
         raise JobError(
             f"the ledger {path} has no batch, so there is nothing to draw",
             "start the job; `status` shows where it is",
+            code=ErrorCode.NO_BATCH,
         )
     length, latest = timedelta(hours=hours), last[-1].ended
     before = batch_history.at(client, path, head, latest - length)
@@ -138,6 +144,7 @@ def _moves(client: Client, path: str, epoch: int) -> Iterator[JobEvent]:
 def _end(context: JobContext, head: Head) -> Iterator[JobEvent]:
     """Yield how the process of the last epoch has ended, if it has said so."""
     for row in context.client.select_rows(ledger_rows.end_query(context.settings.ledger)):
-        if row["epoch"] == head.epoch:
-            how = str(row["state"]["how"]).removeprefix(stop_request.FAILED_PREFIX)
-            yield JobEvent(ledger_rows.time_of(row["ended"]), "end", f"the job ended: {how}")
+        ended = ledger_rows.end_of(row)
+        if ended.epoch == head.epoch:
+            how = ended.how.removeprefix(stop_request.FAILED_PREFIX)
+            yield JobEvent(ledger_rows.time_of(ended.ended), "end", f"the job ended: {how}")

@@ -275,9 +275,9 @@ def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
     holder = next((owner for _, owner, _ in lock.holders()), "")
     if head is None:
         return NEVER, "", holder
-    how = stop_request.how_it_ended(context, head.owner)
-    if how is not None:
-        return FAILED if how.startswith(stop_request.FAILED_PREFIX) else ENDED, how, holder
+    ended = stop_request.end_of(context, head.owner)
+    if ended is not None:
+        return FAILED if ended.code else ENDED, ended.how, holder
     is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
     return RUNNING if is_held else KILLED, "", holder
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from ytstream.cluster import operation
 from ytstream.cluster.client import Client
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation, Run
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger.positions import owner_of, read_head
@@ -24,6 +25,7 @@ def job_operation(context: JobContext) -> Operation:
             "none",
             f"start it by {context.make('submit')}; a job of `make run` writes into its own "
             "terminal",
+            code=ErrorCode.OPERATION_GONE,
         )
     return found
 

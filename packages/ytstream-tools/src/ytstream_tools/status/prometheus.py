@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from yt.common import YtError
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError
 from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
@@ -156,7 +157,9 @@ def serve(context: JobContext, address: str, port: int) -> None:
         server, _ = library.start_http_server(port, addr=address, registry=registry)
     except OSError as error:
         raise JobError(
-            f"cannot listen on {address}:{port}: {error.strerror}", "name another --port"
+            f"cannot listen on {address}:{port}: {error.strerror}",
+            "name another --port",
+            code=ErrorCode.ADDRESS_TAKEN,
         ) from error
     say(f"metrics on http://{address}:{server.server_port}/metrics, until Ctrl-C")
     sys.stderr.flush()
@@ -175,5 +178,6 @@ def _library() -> ModuleType:
         raise JobError(
             "`metrics` needs the package prometheus-client, which is not installed here",
             "pip install 'ytstream[metrics]'; `make setup` of the job's repository has it",
+            code=ErrorCode.NOT_INSTALLED,
         ) from None
     return prometheus_client

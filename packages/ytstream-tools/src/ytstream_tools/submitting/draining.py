@@ -7,6 +7,7 @@ repeated: a second one waits for the rows that are there then.
 import time
 from collections.abc import Callable, Mapping
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger import positions
@@ -44,7 +45,11 @@ def drain(context: JobContext, say: Callable[[str], None]) -> str:
     """
     lock = InstanceLock(context.client, context.settings.consumer)
     if not list(lock.holders()):
-        raise JobError("the job does not run", "start it, then `drain`; `status` shows its lag")
+        raise JobError(
+            "the job does not run",
+            "start it, then `drain`; `status` shows its lag",
+            code=ErrorCode.NOT_RUNNING,
+        )
     wanted = _ends(positions.read(context.client, context.settings).queues)
     next_line = 0.0
     while True:
@@ -56,6 +61,7 @@ def drain(context: JobContext, say: Callable[[str], None]) -> str:
             raise JobError(
                 f"the job has ended, and {counted(rows, 'row')} are left of those that were there",
                 "`status` says how it ended; start it, then `drain`",
+                code=ErrorCode.NOT_RUNNING,
             )
         if time.monotonic() > next_line:
             say(f"{counted(rows, 'row')} left of those that were there")

@@ -9,11 +9,12 @@ from yt.common import YtError
 from ytstream.cluster import operation
 from ytstream.cluster.client import Client, first_line
 from ytstream.cluster.operation import Operation
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head
-from ytstream.recovery.stop_request import how_it_ended
+from ytstream.recovery.stop_request import end_of
 
 _POLL_SECONDS = 2.0
 #: How many lines of a driver's stderr are shown.
@@ -51,7 +52,11 @@ class FirstBatchWait:
             try:
                 found = operation.get(self._client, self.id)
                 if found is None:
-                    raise JobError(f"operation {self.id} is gone", "look for it in the interface")
+                    raise JobError(
+                        f"operation {self.id} is gone",
+                        "look for it in the interface",
+                        code=ErrorCode.OPERATION_GONE,
+                    )
                 done = self.look(found)
                 is_away = False
             except (YtError, OSError) as error:  # it may come back; the operation runs on
@@ -119,14 +124,15 @@ class FirstBatchWait:
         return JobError(
             "\n".join(lines),
             f"correct the cause and submit again; {self._logs} has all that the driver said",
+            code=ErrorCode.FIRST_BATCH,
         )
 
     def _why(self, found: Operation) -> str:
         """Return the reason that the job has given, or the cluster."""
         head = read_head(self.context.settings.ledger, self._client.select_rows)
         is_ours = head is not None and operation.id_in(head.owner) == found.id
-        said = how_it_ended(self.context, head.owner) if head is not None and is_ours else None
-        return found.error or said or ""
+        ended = end_of(self.context, head.owner) if head is not None and is_ours else None
+        return found.error or (ended.how if ended is not None else "")
 
     def _too_late(self, limit: float) -> JobError:
         last = self._said or "nothing was seen of it"
@@ -134,6 +140,7 @@ class FirstBatchWait:
             f"no batch within {limit:.0f} s; the last seen: {last}",
             f"see whether the pool has free resources and {self._logs}, then submit again; a "
             "longer wait is wait_seconds under [submit]",
+            code=ErrorCode.FIRST_BATCH_LATE,
         )
 
     @property

@@ -14,6 +14,7 @@ from yt import yson
 from ytstream import node
 from ytstream.cluster import operation
 from ytstream.declaration.archive import archive
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.settings import environment, toml_file
@@ -203,7 +204,9 @@ def folder_of(package: str) -> Path:
     """Return where a package is installed. Raises JobError where it is not."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise JobError(f"{package} is not installed here", "run `make setup`")
+        raise JobError(
+            f"{package} is not installed here", "run `make setup`", code=ErrorCode.NOT_INSTALLED
+        )
     return Path(spec.origin).parent
 
 

@@ -12,6 +12,7 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import Client, explained, facts
 from ytstream.connector.java_home import require_java
 from ytstream.declaration.archive import verify_imports
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, OutageError, RestartableError
 from ytstream.ledger.positions import owner_of, read_head
 from ytstream.provisioning import job_objects
@@ -43,10 +44,11 @@ def look(plan: LaunchPlan, looks: Sequence[PreflightCheck]) -> None:
         except RestartableError as error:
             found.append((str(error), "try again, or ask the cluster's administrators"))
     if found:
-        lines = "\n".join(str(JobError(*problem)) for problem in found)
+        lines = "\n".join(str(JobError(*problem, code=ErrorCode.PREFLIGHT)) for problem in found)
         raise JobError(
             f"nothing was started, since {len(found)} thing{'s' * (len(found) > 1)} must be "
-            f"corrected first:\n{lines}"
+            f"corrected first:\n{lines}",
+            code=ErrorCode.PREFLIGHT,
         )
 
 
@@ -61,6 +63,7 @@ def verify_operations(client: Client, proxy: str) -> None:
             f"{proxy} is this machine: its minicluster runs no operations",
             "use `make demo` here, submit with CONFIG=config/production.toml, or start it by "
             "`python -m minicluster --operations`",
+            code=ErrorCode.NO_OPERATIONS,
         )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ytstream.cluster import operation
 from ytstream.cluster.operation import Operation
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
@@ -84,6 +85,7 @@ def decide(
         raise JobError(
             f"this version ({last.named}) was refused at {last.ended[:19]}: {last.how}",
             "commit a correction; FORCE=1 tries it again. Nothing was stopped",
+            code=ErrorCode.VERSION_REFUSED,
         )
     return ReplacementDecision(START, running if works else former)
 
@@ -120,6 +122,7 @@ def _only(context: JobContext) -> Iterator[None]:
             raise JobError(
                 f"another `submit --replace` of this job is at work: {error.message}",
                 "wait for its end; nothing was changed",
+                code=ErrorCode.ANOTHER_SUBMIT,
             ) from error
         yield
 
@@ -271,7 +274,9 @@ class Replacement:
             id_ = bringing_back.start(self.versions, former, self.made, self.epoch())
             found = operation.get(self.context.client, id_)
             if found is None:
-                raise JobError(f"operation {id_} is gone", self.again)
+                raise JobError(
+                    f"operation {id_} is gone", self.again, code=ErrorCode.OPERATION_GONE
+                )
             version = self.versions.adopt(found)
         self.versions.settle(except_for=version.operation)
         try:
@@ -281,6 +286,7 @@ class Replacement:
                 f"this version was refused, and the former one, operation {version.operation}, "
                 f"has no batch: {error.message}",
                 f"see {self.context.make('logs')}, correct the cause, and {self.again}",
+                code=ErrorCode.ROLLBACK_FAILED,
             ) from error
         self.versions.write(replace(version, state=WORKS))
         self.versions.replace(None)
@@ -305,7 +311,11 @@ class Replacement:
         until = time.monotonic() + _FINAL_SECONDS
         while (found := operation.get(self.context.client, id_)) and not found.is_final:
             if time.monotonic() > until:
-                raise JobError(f"operation {id_} does not end: it is {found.state}", self.again)
+                raise JobError(
+                    f"operation {id_} does not end: it is {found.state}",
+                    self.again,
+                    code=ErrorCode.STOP_LATE,
+                )
             time.sleep(_POLL_SECONDS)
 
     # What it took

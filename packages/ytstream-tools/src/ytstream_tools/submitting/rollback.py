@@ -12,6 +12,7 @@ from yt.common import YtError
 from yt.wrapper.driver import make_formatted_request
 
 from ytstream.cluster import operation
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.settings.job_settings import token
 
@@ -26,6 +27,7 @@ def verify(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan) 
         raise JobError(
             f"the running version ({former.named}) could not come back: {'; '.join(problems)}",
             made.without_a_way_back,
+            code=ErrorCode.NO_ROLLBACK,
         )
 
 
@@ -47,7 +49,11 @@ def start(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan, e
     """Start the former version; return the id of its operation."""
     spec = versions.spec(former)
     if spec is None:
-        raise JobError(f"the record of {former.named} is gone", "submit that commit")
+        raise JobError(
+            f"the record of {former.named} is gone",
+            "submit that commit",
+            code=ErrorCode.NO_ROLLBACK,
+        )
     here, key = secrets(made), uuid4().hex
     vault = {_variable(name): here[name] for name in former.note.get("secrets", []) if name in here}
     note = {**former.note, "submit": key, "epoch": epoch}

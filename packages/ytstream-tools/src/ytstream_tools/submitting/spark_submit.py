@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import MOST_FAILURES
 from ytstream.settings import spark_conf
@@ -31,7 +32,11 @@ def command(plan: LaunchPlan, dump: Path) -> list[str]:
     """Return the call, without the token; spark-submit writes the operation's id to ``dump``."""
     settings, words = plan.settings, list(plan.words)
     if words and words[-1].startswith("--") and words[-1] != "--verbose":
-        raise JobError(f"{words[-1]} has no value", "give one behind it; nothing was started")
+        raise JobError(
+            f"{words[-1]} has no value",
+            "give one behind it; nothing was started",
+            code=ErrorCode.USAGE,
+        )
     lists = {
         "--py-files": str(plain_file(plan.package)),
         "--files": ",".join(str(plain_file(file)) for file in plan.files),

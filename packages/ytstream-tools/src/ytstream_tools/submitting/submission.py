@@ -13,6 +13,7 @@ from yt.common import YtError
 from ytstream.cluster import operation
 from ytstream.cluster.client import explained, first_line
 from ytstream.cluster.operation import Operation
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
@@ -114,7 +115,7 @@ def begin(
     except JobError as error:
         record.failed(made, error.message)
         ended = _undo(made, id_, error.message)
-        raise JobError("\n".join((error.message, *ended)), error.remedy) from error
+        raise JobError("\n".join((error.message, *ended)), error.remedy, code=error.code) from error
 
 
 @contextmanager
@@ -125,7 +126,11 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise JobError("another submit of this repository runs", "wait for its end") from None
+            raise JobError(
+                "another submit of this repository runs",
+                "wait for its end",
+                code=ErrorCode.ANOTHER_SUBMIT,
+            ) from None
         yield
 
 
@@ -151,6 +156,7 @@ def _hand_over(made: LaunchPlan, say: Callable[[str], None]) -> str:
     raise JobError(
         f"spark-submit failed: {reason(said) or f'it ended with code {code} and no reason'}",
         f"correct it and submit again; the whole log is {log}",
+        code=ErrorCode.SUBMIT_FAILED,
     )
 
 

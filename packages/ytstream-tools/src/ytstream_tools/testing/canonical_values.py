@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import spyt.types as spyt
 from pyspark.sql import types as spark
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.outputs import string_columns
 from ytstream.schema import string_values
@@ -136,6 +137,7 @@ def conversion(type_: Any) -> Conversion:
     raise JobError(
         f"no sample row or unit test can have a column of type {spelled(type_)}",
         "use another type, or try the column on the minicluster with `make demo`",
+        code=ErrorCode.SAMPLE,
     )
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
 from ytstream.job import REJECTED, JobContext
 from ytstream.outputs import string_columns
@@ -45,7 +46,11 @@ def events_frame(
     names = [*(["queue_id"] if several else []), *context.guarantee.position]
     columns = [*(_ADDED[name] for name in names), *context.job.queue_columns]
     if not (rows := [*rows]):
-        raise JobError("events_frame() was given no rows", "give it some: SAMPLE.make(100)")
+        raise JobError(
+            "events_frame() was given no rows",
+            "give it some: SAMPLE.make(100)",
+            code=ErrorCode.SAMPLE,
+        )
     # A test may send null where the queue would not take it.
     nullable = [replace(column, required=False) for column in context.job.queue_columns]
     sample_types.verify("events_frame()", nullable, rows)
@@ -110,6 +115,7 @@ def assert_outputs(
         raise JobError(
             "the test compares no rows of 'output': expected() in sample/expected.py yields none",
             "let rows() in sample/rows.py make rows of which some come out",
+            code=ErrorCode.SAMPLE,
         )
     outcomes = {name: _outcome(context, frames[name], wanted[name], name) for name in frames}
     assert_exact(job, outcomes)
@@ -123,7 +129,11 @@ def assert_rows(
     Shows the first rows that differ, face to face.
     """
     if not wanted:
-        raise JobError("the test compares no rows", "give it rows for which expected() has some")
+        raise JobError(
+            "the test compares no rows",
+            "give it rows for which expected() has some",
+            code=ErrorCode.SAMPLE,
+        )
     assert_exact(context.job, {output: _outcome(context, result, wanted, output)})
 
 
@@ -141,6 +151,7 @@ def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: st
             f"{output!r} has a date or time that Python cannot show: {error}",
             "keep such rows out with REJECT, or make the value null in transform.py: a table holds "
             "dates and times between 1970 and 2105",
+            code=ErrorCode.SAMPLE,
         ) from error
     return compare(wanted, found)
 

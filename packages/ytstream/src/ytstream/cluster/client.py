@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
+from ..error_codes import ErrorCode
 from ..errors import JobError, OutageError, RestartableError, UnmountedError
 from ..settings import environment
 from ..settings.addresses import is_loopback
@@ -136,21 +137,31 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 def _explanation(error: Exception, proxy: str) -> Exception:
     line = first_line(error)
     if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
-        return JobError(f"{error.filename}: {error.strerror}", "correct the path or its rights")
+        return JobError(
+            f"{error.filename}: {error.strerror}",
+            "correct the path or its rights",
+            code=ErrorCode.FILE,
+        )
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        return JobError(f"a file could not be written here: {error.strerror}", "make room for it")
+        return JobError(
+            f"a file could not be written here: {error.strerror}",
+            "make room for it",
+            code=ErrorCode.DISK_FULL,
+        )
     has_code = getattr(error, "contains_code", lambda code: False)
     if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
-        return JobError(f"{proxy} refuses the token: {line}", "renew YT_TOKEN")
+        return JobError(
+            f"{proxy} refuses the token: {line}", "renew YT_TOKEN", code=ErrorCode.TOKEN
+        )
     # Missing, full or not for this user: the cluster's messages name all of them like this.
     named = re.search(r'(account|bundle|medium) "', line, re.IGNORECASE)
     if named and re.search("no such|denied|limit|not allowed", line, re.IGNORECASE):
         setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
         remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
-        return JobError(f"{proxy}: {line}", remedy)
+        return JobError(f"{proxy}: {line}", remedy, code=ErrorCode.QUOTA)
     if has_code(_AUTHORIZATION):
         remedy = "ask the owner of that path for the permission named"
-        return JobError(f"not permitted on {proxy}: {line}", remedy)
+        return JobError(f"not permitted on {proxy}: {line}", remedy, code=ErrorCode.PERMISSION)
     if any(map(has_code, UNMOUNTED)):
         return UnmountedError(f"{proxy}: {line}")
     has_answered = isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError)

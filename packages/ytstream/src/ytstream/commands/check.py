@@ -4,6 +4,7 @@ import argparse
 from itertools import chain
 
 from ..declaration import archive, reject_conditions
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..provisioning import capacity, job_objects, permissions, retention
@@ -14,7 +15,9 @@ from .command import Command, RequiredTables
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.user is not None and given.permissions is None:
-        raise JobError("--user goes with --permissions", "add it, or leave --user out")
+        raise JobError(
+            "--user goes with --permissions", "add it, or leave --user out", code=ErrorCode.USAGE
+        )
     if given.permissions is not None:
         print(permissions.check(context, given.permissions, given.user))
         return

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..version import __version__
 from . import check, migrate, provision, rewind, run, stop
@@ -48,7 +49,7 @@ def registry() -> Registry:
     if not problem:
         problem = "its package ytstream-tools is not installed here"
     missing = {
-        name: JobError(f"`{name}` cannot run: {problem}", remedy())
+        name: JobError(f"`{name}` cannot run: {problem}", remedy(), code=ErrorCode.NOT_INSTALLED)
         for name in OF_THE_TOOLS
         if name not in found
     }

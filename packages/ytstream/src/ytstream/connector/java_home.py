@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 #: What Spark with SPYT runs on.
@@ -18,7 +19,9 @@ def require_java() -> None:
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
-        raise JobError(f"no Java: {java} cannot be run: {error.strerror}", INSTALL) from error
+        raise JobError(
+            f"no Java: {java} cannot be run: {error.strerror}", INSTALL, code=ErrorCode.JAVA
+        ) from error
     printed = done.stderr + done.stdout  # a JVM that does not start says why on either
     match = re.search(r'version "(\d+)', printed)
     if done.returncode or not match:
@@ -28,6 +31,11 @@ def require_java() -> None:
         raise JobError(
             "\n  ".join([f"{java} does not start, it ends with code {done.returncode}", *said]),
             f"correct {' and '.join(read)} in the environment" if read else INSTALL,
+            code=ErrorCode.JAVA,
         )
     if match[1] not in VERSIONS:
-        raise JobError(f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21", INSTALL)
+        raise JobError(
+            f"{java} is Java {match[1]}; Spark with SPYT runs on 17 or 21",
+            INSTALL,
+            code=ErrorCode.JAVA,
+        )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 #: Packages that a job may import without bringing them. The first three come with the operation's
@@ -49,6 +50,7 @@ def verify_imports(package: str, more: Sequence[str] = ()) -> None:
             + "\n  ".join(missing),
             "put its sources into the package, which travels whole, or bring it by archive, under "
             "[submit]",
+            code=ErrorCode.PACKAGES,
         )
 
 
@@ -62,7 +64,9 @@ def _imports(file: Path) -> Iterator[tuple[int, str]]:
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as error:
-        raise JobError(f"{file} is not valid Python: {error}", "correct or remove it") from error
+        raise JobError(
+            f"{file} is not valid Python: {error}", "correct or remove it", code=ErrorCode.USER_CODE
+        ) from error
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import PROCESSINGS, Job
 
@@ -68,7 +69,9 @@ def user_code(what: str) -> Iterator[None]:
         raise
     except SyntaxError as error:
         where = f"{Path(error.filename).name}:{error.lineno}: " if error.filename else f"{what}: "
-        raise JobError(f"{where}{error.msg}", "correct that line") from error
+        raise JobError(
+            f"{where}{error.msg}", "correct that line", code=ErrorCode.USER_CODE
+        ) from error
     except BaseException as error:  # sys.exit() among them
         # ImportError names the file that it looked into, which is seldom the one to correct.
         text = str(error).replace(f" ({getattr(error, 'path', None)})", "")
@@ -81,7 +84,7 @@ def user_code(what: str) -> Iterator[None]:
         if _is_for_want_of_spark(error):
             remedy = f"{_WITHOUT_SPARK}; nothing was started"
         kind = type(error).__name__ + (f": {text}" if text else "")
-        raise JobError(f"{what}: {kind}{place(error)}", remedy) from error
+        raise JobError(f"{what}: {kind}{place(error)}", remedy, code=ErrorCode.USER_CODE) from error
 
 
 def _is_for_want_of_spark(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import PROCESSINGS, REJECTED, Guarantee, Job
 from ..schema.columns import Column, key_of, rejected_columns, type_name
@@ -26,11 +27,13 @@ def verify(job: Job) -> None:
         raise JobError(
             f"job.py: unknown processing {job.processing!r}",
             f"use one of {', '.join(PROCESSINGS)}",
+            code=ErrorCode.JOB,
         )
     _refuse(
         "job.py and tables.py do not fit",
         "correct job.py or tables.py; nothing was started",
         chain(_of_functions(job), _of_reject(job), _of_static(job), _of_columns(job)),
+        ErrorCode.JOB,
     )
 
 
@@ -110,11 +113,12 @@ def _of_columns(job: Job) -> Iterator[str]:
 def _verify_kinds(job: Job) -> None:
     """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
     if not isinstance(job, Job):
-        raise JobError("JOB in job.py is not a Job", "write JOB = Job(...)")
+        raise JobError("JOB in job.py is not a Job", "write JOB = Job(...)", code=ErrorCode.JOB)
     _refuse(
         "job.py cannot be read",
         "correct job.py or tables.py; nothing was started",
         _of_kinds(job),
+        ErrorCode.JOB,
     )
 
 
@@ -162,6 +166,7 @@ def verify_configuration(job: Job, settings: Settings, guarantee: Guarantee) -> 
             _of_rejected(job, queues),
             _of_position(job, guarantee, queues),
         ),
+        ErrorCode.CONFIG,
     )
 
 
@@ -232,6 +237,6 @@ def _line(column: Column) -> str:
     return f'Column("{column.name}", "{type_name(column.type)}", {kind})'
 
 
-def _refuse(title: str, remedy: str, problems: Iterable[str]) -> None:
+def _refuse(title: str, remedy: str, problems: Iterable[str], code: ErrorCode) -> None:
     if lines := [*problems]:
-        raise JobError(f"{title}:\n  " + "\n  ".join(lines), remedy)
+        raise JobError(f"{title}:\n  " + "\n  ".join(lines), remedy, code=code)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ..declaration.compatibility import problem
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import Guarantee, Job
 from .at_least_once import AtLeastOnce
@@ -19,11 +20,14 @@ def guarantee_of(job: Job) -> Guarantee:
     guarantee = GUARANTEES.get(job.guarantee)
     if guarantee is None:
         raise JobError(
-            f"job.py: unknown guarantee {job.guarantee!r}", f"use one of {', '.join(GUARANTEES)}"
+            f"job.py: unknown guarantee {job.guarantee!r}",
+            f"use one of {', '.join(GUARANTEES)}",
+            code=ErrorCode.JOB,
         )
     if why := problem(guarantee.name, job.processing):
         raise JobError(
             why,
             'set guarantee="transactional" in job.py: it is exactly once for every processing',
+            code=ErrorCode.JOB,
         )
     return guarantee

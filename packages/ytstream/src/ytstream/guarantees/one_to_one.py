@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..connector.plans import Expression, Node, analysed
 from ..connector.pyspark_internals import clock_pattern, has_clock_texts
 from ..connector.transform_plan import SOURCES, queues
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..settings.job_settings import Settings
 
@@ -87,6 +88,7 @@ def _require(problems: Sequence[str]) -> None:
             "idempotent needs a pure 1:1 transformation:\n  "
             + "\n  ".join(dict.fromkeys(problems)),
             'change transform.py, or set guarantee="transactional" in job.py, which allows it',
+            code=ErrorCode.PLAN,
         )
 
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import Guarantee
 from ..schema.columns import Column, key_of
@@ -55,6 +56,7 @@ class Transactional(Guarantee):
                 "the driver was submitted with its own RPC job proxy, which executors cannot reach",
                 "submit with --conf spark.ytsaurus.rpc.job.proxy.enabled=false, as `make submit` "
                 "does",
+                code=ErrorCode.SPARK_CONF,
             )
 
     def fenced(self, rows: DataFrame) -> DataFrame:

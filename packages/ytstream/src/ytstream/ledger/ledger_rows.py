@@ -15,6 +15,7 @@ from typing import Any
 
 import yt.type_info as ti
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..schema.columns import Column
 from .queue_layout import QueueLayout
@@ -273,6 +274,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
         raise JobError(
             f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",
             "restore the row, or use `rewind`, which writes it anew",
+            code=ErrorCode.LEDGER_DAMAGED,
         ) from error
 
 
@@ -339,15 +341,39 @@ def connector_query(ledger: str) -> str:
     return f'epoch, state from [{ledger}] where kind = "connector"'
 
 
-def end_row(epoch: int, owner: str, how: str) -> dict[str, Any]:
+def end_row(epoch: int, owner: str, how: str, code: str = "") -> dict[str, Any]:
     """Return the row that says how the process ``owner`` ended."""
-    state = {"owner": owner, "how": how}
+    state = {"owner": owner, "how": how, "code": code}
     return {**stop_row(epoch), "kind": "end", "state": state}
+
+
+@dataclass(frozen=True)
+class End:
+    """How and when the process ``owner`` ended; ``code`` is its error's, empty after a stop."""
+
+    epoch: int
+    owner: str
+    how: str
+    code: str
+    ended: int
 
 
 def end_query(ledger: str) -> str:
     """Return the query that reads how the last process ended."""
     return f'epoch, state, ended from [{ledger}] where kind = "end"'
+
+
+def end_of(row: Mapping[str, Any]) -> End:
+    """Return the end that a row of the table tells of.
+
+    Up to version 1.0 a row had no code, and ``how`` of an error began with a word for it.
+    """
+    state = row["state"]
+    was_failure = str(state["how"]).startswith("failed: ")
+    code = state.get("code", ErrorCode.UNEXPECTED if was_failure else "")
+    return End(
+        int(row["epoch"]), str(state["owner"]), str(state["how"]), str(code), int(row["ended"])
+    )
 
 
 def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:

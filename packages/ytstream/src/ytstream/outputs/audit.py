@@ -17,6 +17,7 @@ from ..cluster.client import Client
 from ..connector.plans import analysed, observed
 from ..connector.transform_plan import observed_name
 from ..connector.transform_plan import queues as queues_of
+from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError
 from ..ledger.ledger_rows import Head
 from ..ledger.queue_layout import QueueLayout, is_grown, layout_of
@@ -67,7 +68,8 @@ def ranges(
         }
         if wrong := [f"{p}: {rows}" for p, rows in partitions.items() if rows.count < 0]:
             raise RestartableError(
-                f"batch {name} was planned to end before its first row, partition {wrong[0]}"
+                f"batch {name} was planned to end before its first row, partition {wrong[0]}",
+                code=ErrorCode.OTHER_ROWS,
             )
         found[path] = {partition: rows for partition, rows in partitions.items() if rows.count}
     return found
@@ -85,7 +87,8 @@ def verify_partitions(
         partition for partition, row in begin.items() if row > 0 and partition not in planned
     ]:
         raise RestartableError(
-            f"{path} was resharded: batch {name} was planned without its partition {gone[0]}"
+            f"{path} was resharded: batch {name} was planned without its partition {gone[0]}",
+            code=ErrorCode.QUEUE_RESHARDED,
         )
 
 
@@ -106,13 +109,15 @@ def audit(client: Client, name: str, planned: Ranges, metrics: Metrics) -> None:
             if int(info["trimmed_row_count"]) > rows.first:
                 raise RestartableError(
                     f"{path}, partition {partition} was trimmed to row "
-                    f"{info['trimmed_row_count']} while batch {name} read from row {rows.first}"
+                    f"{info['trimmed_row_count']} while batch {name} read from row {rows.first}",
+                    code=ErrorCode.ROWS_TRIMMED,
                 )
         # More rows than planned: Spark has computed a part a second time, after a lost executor.
         # The plan reads no others: see verify_start().
         if seen is not None and seen[1] is not None and seen[0] <= wanted:
             raise RestartableError(
-                f"batch {name} read {seen[0]} rows of {path}, planned were {wanted}, or others"
+                f"batch {name} read {seen[0]} rows of {path}, planned were {wanted}, or others",
+                code=ErrorCode.OTHER_ROWS,
             )
 
 
@@ -134,12 +139,16 @@ def _unchanged(
 ) -> QueueLayout:
     now = client.get(f"{path}/@", attributes=["id", "schema", "tablets"])
     if str(now["id"]) != head.ids[path]:
-        raise RestartableError(f"{path} was dropped and recreated before batch {name} ended")
+        raise RestartableError(
+            f"{path} was dropped and recreated before batch {name} ended",
+            code=ErrorCode.QUEUE_RECREATED,
+        )
     if lines := unlike(columns, now["schema"]):
         raise JobError(
             f"the columns of queue {path} were altered while the job ran, so batch {name} may have "
             f"read other values than the queue holds: {'; '.join(lines)}",
             "correct QUEUE in tables.py, and start again: the rows of this batch are read again",
+            code=ErrorCode.QUEUE_ALTERED,
         )
     layout = layout_of(now["tablets"])
     if (known := head.layouts.get(path, layout)) == layout:
@@ -153,7 +162,8 @@ def _unchanged(
             return layout
     raise RestartableError(
         f"{path} was resharded from {known.tablets} to {layout.tablets} tablets before batch "
-        f"{name} ended: its rows have other numbers now"
+        f"{name} ended: its rows have other numbers now",
+        code=ErrorCode.QUEUE_RESHARDED,
     )
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from ..connector.pyspark_internals import free
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
@@ -67,7 +68,11 @@ class OutputFrames:
         with user_function("transform()"):
             rows = self.context.job.transform(events, *more)
         if not isinstance(rows, DataFrame):
-            raise JobError(f"transform() returns {rows!r}, wanted a DataFrame", "return the rows")
+            raise JobError(
+                f"transform() returns {rows!r}, wanted a DataFrame",
+                "return the rows",
+                code=ErrorCode.USER_CODE,
+            )
         return rows
 
     def split(self, rows: DataFrame) -> Frames:
@@ -85,6 +90,7 @@ class OutputFrames:
             raise JobError(
                 f"outputs() returns {frames!r}, wanted a dict of DataFrames by output",
                 "correct transform.py",
+                code=ErrorCode.USER_CODE,
             )
         problems = [f"{name}: not returned" for name in sorted(wanted - frames.keys())]
         problems += [f"{name}: not in OUTPUTS" for name in sorted(map(str, frames.keys() - wanted))]
@@ -95,6 +101,7 @@ class OutputFrames:
             raise JobError(
                 "outputs() and OUTPUTS in tables.py disagree:\n  " + "\n  ".join(problems),
                 "correct transform.py or tables.py",
+                code=ErrorCode.TABLES,
             )
         return frames
 
@@ -123,7 +130,9 @@ def user_function(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         problem = f"{type(error).__name__}: {error}{place(error)}"
-        raise JobError(f"{name} failed: {problem}", "correct transform.py") from error
+        raise JobError(
+            f"{name} failed: {problem}", "correct transform.py", code=ErrorCode.USER_CODE
+        ) from error
 
 
 @contextmanager
@@ -159,6 +168,7 @@ def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], make
             f"{maker} and OUTPUTS[{name!r}] in tables.py disagree:\n  "
             + "\n  ".join(sorted(problems)),
             "correct transform.py or tables.py; nothing was started",
+            code=ErrorCode.TABLES,
         )
 
 
@@ -186,6 +196,7 @@ def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
             f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
             "of them would stay is chance",
             _for_one_row(job, name),
+            code=ErrorCode.DUPLICATE_KEY,
         )
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..schema.columns import Column, key_of
 from . import row_json
@@ -58,4 +59,5 @@ def explained(error: Exception, batch: str) -> JobError | None:
         "give the column a value in transform.py (coalesce), or keep such rows out with REJECT; or "
         "let it hold null: required=False in tables.py, and a table whose column is optional; "
         "committed rows are kept",
+        code=ErrorCode.REQUIRED_NULL,
     )

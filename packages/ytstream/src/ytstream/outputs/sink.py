@@ -21,6 +21,7 @@ from ..connector.plans import execution_of, observed
 from ..connector.spyt import add_batch, sink, verify_spyt
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger.positions import read_head
@@ -44,6 +45,7 @@ def verify_sink(spark: SparkSession, context: JobContext) -> None:
         raise JobError(
             f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",
             "use the SPYT that pyproject.toml pins, or a version of this template made for yours",
+            code=ErrorCode.SPYT_VERSION,
         ) from error
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..cluster import resharding
+from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError
 from ..guarantees import sizing
 from ..job import REJECTED, JobContext
@@ -94,7 +95,9 @@ def explained(context: JobContext, overflow: TabletOverflow, frames: Frames) -> 
     problems += [problem for rows, problem in found if rows > _NEARLY * overflow.limit]
     if not problems:
         if not found:
-            return RestartableError(f"batch {overflow.name} is another one now")
+            return RestartableError(
+                f"batch {overflow.name} is another one now", code=ErrorCode.OTHER_ROWS
+            )
         problems = [max(found, key=lambda pair: pair[0])[1]]
     return _refusal(context, overflow, problems)
 
@@ -154,6 +157,7 @@ def _refusal(
         f"batch {overflow.name} is too large for its tables: a transaction may touch "
         f"{overflow.limit} rows of one tablet, and it has\n  {said}",
         f"{remedy}; committed rows are kept:\n{cures}",
+        code=ErrorCode.BATCH_TOO_LARGE,
     )
 
 

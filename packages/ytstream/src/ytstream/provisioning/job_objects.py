@@ -14,6 +14,7 @@ from yt.wrapper.schema import TableSchema
 
 from ..cluster.client import Client, facts, first_line
 from ..cluster.resharding import by_count
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..guarantees import sizing
 from ..job import REJECTED, JobContext
@@ -105,7 +106,7 @@ def require(
 ) -> None:
     """Raise JobError, with all findings, unless everything is in place; changes nothing."""
     if found := list(findings(context, declared=declared)):
-        raise JobError(f"{what}:\n" + "\n".join(map(str, found)))
+        raise JobError(f"{what}:\n" + "\n".join(map(str, found)), code=ErrorCode.NOT_PROVISIONED)
 
 
 def check(context: JobContext) -> str:
@@ -369,4 +370,5 @@ def _register(client: Client, consumer: str, queue: str, by_hand: str) -> None:
         raise JobError(
             f"you may not register consumer {consumer} with {queue}: {first_line(error)}",
             by_hand,
+            code=ErrorCode.PERMISSION,
         ) from error

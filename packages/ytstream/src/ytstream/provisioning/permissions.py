@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from yt.common import YtError
 
 from ..cluster.client import Client
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import Job, JobContext
 from ..settings.job_settings import Settings
@@ -129,7 +130,7 @@ def check(context: JobContext, role: str, user: str | None) -> str:
     client = context.client
     name = user if user is not None else str(client.get_user_name())
     if not client.exists(f"//sys/users/{name}"):
-        raise JobError(f"the cluster has no user {name!r}", "correct --user")
+        raise JobError(f"the cluster has no user {name!r}", "correct --user", code=ErrorCode.USAGE)
     wanted = rights(role, context.job, context.settings)
     asked = [(right, *_asked(client, right, name)) for right in wanted]
     denied = [(right, path) for right, path, is_allowed in asked if not is_allowed]
@@ -138,6 +139,7 @@ def check(context: JobContext, role: str, user: str | None) -> str:
             f"{name} lacks {counted(len(denied), 'right')} of {len(asked)} that the {role} needs:\n"
             + "\n".join(_line(right, path) for right, path in denied),
             "let the owners run:\n" + "\n".join(_commands(name, denied)),
+            code=ErrorCode.PERMISSION,
         )
     header = ("permission", "of", "path", "for")
     rows = [(right.permission, right.object, path, right.why) for right, path, _ in asked]

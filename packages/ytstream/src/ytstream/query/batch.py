@@ -33,6 +33,7 @@ from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
+from ..error_codes import ErrorCode
 from ..errors import ConflictError, JobError, RestartableError
 from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows, positions
@@ -338,6 +339,7 @@ class Batch:
             raise JobError(
                 f"SPYT has opened no transaction for batch {self._name(number)}",
                 "start through `python -m`, make or `make submit`; `check` verifies SPYT's patch",
+                code=ErrorCode.SPYT_PATCH,
             )
         return self.tablets.attached(*found)
 
@@ -355,7 +357,8 @@ def verify_head(
     name = batch_name(mine.number, number)
     if (head.folder, head.batch) != (mine.number, number - 1):
         raise RestartableError(
-            f"batch {name} does not follow {ledger_rows.last_name(head)}, where the ledger is"
+            f"batch {name} does not follow {ledger_rows.last_name(head)}, where the ledger is",
+            code=ErrorCode.OTHER_ROWS,
         )
     # Elsewhere an older driver may move it at any time: what a batch reads is verified then.
     if context.guarantee.in_transaction:
@@ -367,7 +370,8 @@ def verify_head(
                 if row != end:
                     raise RestartableError(
                         f"batch {name} begins at row {end} of {path}, partition {partition}, "
-                        f"but the consumer is at row {row}: something else moved it"
+                        f"but the consumer is at row {row}: something else moved it",
+                        code=ErrorCode.CONSUMER_MOVED,
                     )
     return head
 

@@ -13,6 +13,7 @@ from itertools import cycle
 from typing import Any
 
 from ..connector.batch_plan import ranges_read
+from ..error_codes import ErrorCode
 from ..errors import RestartableError
 from ..outputs.audit import Ranges, RowRange
 
@@ -35,7 +36,8 @@ def verify_start(name: str, planned: Ranges, read: Reads) -> None:
     """
     if not read or len(read) % len(planned):
         raise RestartableError(
-            f"the plan of batch {name} reads {len(read)} sources for {len(planned)} queues"
+            f"the plan of batch {name} reads {len(read)} sources for {len(planned)} queues",
+            code=ErrorCode.OTHER_ROWS,
         )
     for (path, wanted), found in zip(cycle(planned.items()), read, strict=False):
         rows = {partition: range_ for partition, range_ in found.items() if range_.count}
@@ -44,7 +46,8 @@ def verify_start(name: str, planned: Ranges, read: Reads) -> None:
                 raise RestartableError(
                     f"batch {name} would read {_text(has)} of {path}, partition {partition}, and "
                     f"by the ledger {_text(wants)}: something else moved the consumer after the "
-                    "start"
+                    "start",
+                    code=ErrorCode.CONSUMER_MOVED,
                 )
 
 

@@ -12,6 +12,7 @@ from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import PROCESSINGS, JobContext
 from ..outputs import required_columns
@@ -78,6 +79,7 @@ def _verify_plan(rows: DataFrame, context: JobContext) -> None:
             f"{job.processing} keeps none",
             "move it to outputs(), which sees the rows of one micro-batch, or set another "
             f"processing in job.py: {stateful}",
+            code=ErrorCode.PLAN,
         )
     for node in analysed(rows).walk():
         if (name := node.state_function) is not None and not is_checked(name):
@@ -86,17 +88,20 @@ def _verify_plan(rows: DataFrame, context: JobContext) -> None:
                 "value that does not fit the state, and say nothing",
                 f"write checked_state({name}) in its place, and `from ytstream import "
                 "checked_state`",
+                code=ErrorCode.PLAN,
             )
     read = sources(analysed(rows))
     if {queue for queue, _ in read} != {*context.settings.queues}:
         raise JobError(
             "transform() has to read the rows that it is given, and no other stream",
             "name each queue in `queues` of the configuration: the ledger covers their rows alone",
+            code=ErrorCode.PLAN,
         )
     if any(ids != dict(read)[queue] for queue, ids in read):
         raise JobError(
             "transform() joins the rows with themselves: Spark reads their queues as two streams",
             "group by the columns of that join; a union of the rows with themselves is possible",
+            code=ErrorCode.PLAN,
         )
     verify_stream(rows, job.kind.output_mode)
 

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..cluster.client import Client
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..log import say, warn
 from ..outputs import string_columns
@@ -50,17 +51,23 @@ def read(
         raise JobError(
             f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
+            code=ErrorCode.REFERENCE,
         )
     names = ", ".join(f"[{name}]" for name in kinds)
     before = _verified(client, path, columns)
     found = list(client.select_rows(f"{names} from [{path}] limit {most_rows + 1}"))
     if _verified(client, path, columns) != before:
-        raise JobError(f"the reference {path} was recreated while it was read", "read it again")
+        raise JobError(
+            f"the reference {path} was recreated while it was read",
+            "read it again",
+            code=ErrorCode.REFERENCE,
+        )
     if len(found) > most_rows:
         raise JobError(
             f"the reference {path} has more than {most_rows} rows",
             "keep what is needed in a smaller table, or raise reference_rows in job.py and the "
             "memory of driver and executors",
+            code=ErrorCode.REFERENCE,
         )
     nameless = _without_key(path, columns, found)
     (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
@@ -76,6 +83,7 @@ def _verified(client: Client, path: str, columns: Sequence[Column]) -> str:
         raise JobError(
             f"the reference {path} has other columns than REFERENCE: {'; '.join(lines)}",
             "correct REFERENCE in tables.py, or give the table those columns",
+            code=ErrorCode.REFERENCE,
         )
     return str(found["id"])
 
@@ -102,6 +110,7 @@ def _without_key(path: str, columns: Sequence[Column], found: Sequence[Mapping[s
             f"the reference {path} has {len(repeated)} keys ({', '.join(key)}) more than once, for "
             f"example ({', '.join(map(string_values.shown, repeated[0]))})",
             "mark the table's whole key in REFERENCE (key=True), or make the rows unique",
+            code=ErrorCode.REFERENCE,
         )
     nameless = sum(count for values, count in keys.items() if None in values)
     return f", of which {nameless} have no key and match nothing" if nameless else ""

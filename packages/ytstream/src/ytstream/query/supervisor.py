@@ -21,6 +21,7 @@ from ..cluster.mounting import closed, verify_mounted
 from ..connector import own
 from ..connector.java import jvm_of
 from ..connector.tablet_transactions import Tablets
+from ..error_codes import ErrorCode
 from ..errors import (
     JobError,
     OutageError,
@@ -28,6 +29,7 @@ from ..errors import (
     StalledError,
     SupersededError,
     UnmountedError,
+    code_of,
 )
 from ..job import Job, JobContext
 from ..ledger.offsets import Queue
@@ -72,15 +74,16 @@ def run(context: JobContext, session: ExitStack) -> None:
     say(own.line(spark, context.settings))
     runner = QueryRunner(context, spark, Tablets(jvm_of(spark), context.settings), stop)
     session.callback(close, spark, runner.tablets.beside)
-    how = STOPPED
+    how, code = STOPPED, ""
     try:
         how = supervise(context.job, runner, stop)
         say(how)
     except BaseException as error:
+        code = code_of(error)
         how = f"{FAILED_PREFIX}{(str(error) or type(error).__name__).splitlines()[0]}"
         raise
     finally:
-        tell_end(context, runner.epoch, how)
+        tell_end(context, runner.epoch, how, code)
 
 
 @dataclass
@@ -302,6 +305,7 @@ def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
                     f"gave up after {len(failures)} failures and no batch in between; the last: "
                     f"{error}",
                     "fix the cause and start again: committed rows are kept",
+                    code=ErrorCode.GAVE_UP,
                 ) from error
             warn(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), runner, stop)

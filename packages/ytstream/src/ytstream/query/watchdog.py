@@ -15,6 +15,7 @@ from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
 from ..cluster.mounting import closed
+from ..error_codes import ErrorCode
 from ..errors import RestartableError, StalledError
 from ..job import JobContext
 from ..ledger import positions
@@ -106,9 +107,13 @@ class Watchdog:
         """
         for queue in queues:
             if head.ids.get(queue.path) != queue.id:
-                raise RestartableError(f"queue {queue.path} was dropped and recreated")
+                raise RestartableError(
+                    f"queue {queue.path} was dropped and recreated", code=ErrorCode.QUEUE_RECREATED
+                )
             if positions.is_moved(head, queue):
-                raise RestartableError(f"queue {queue.path} was resharded")
+                raise RestartableError(
+                    f"queue {queue.path} was resharded", code=ErrorCode.QUEUE_RESHARDED
+                )
         is_exact = self.context.guarantee.in_transaction
         if not is_exact:
             self._put_back(queues, head)
@@ -124,7 +129,8 @@ class Watchdog:
         if again == head:
             raise RestartableError(
                 f"the consumer is not where the ledger is on {', '.join(moved)}: something else "
-                "moved it"
+                "moved it",
+                code=ErrorCode.CONSUMER_MOVED,
             )
 
     def _put_back(self, queues: tuple[Queue, ...], head: Head) -> None:

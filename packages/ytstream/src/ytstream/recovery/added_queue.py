@@ -7,6 +7,7 @@ rows may be left out.
 
 from collections.abc import Sequence
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
@@ -46,7 +47,11 @@ def verify_late_rows(
         if count and late_rows_of(queue) not in settings.accept:
             # One that was read before continues where it was: see before_start.
             is_new = queue not in head.ids and queue not in read
-            raise JobError(told, "\n     ".join(_ways(context, queue, count, is_new=is_new)))
+            raise JobError(
+                told,
+                "\n     ".join(_ways(context, queue, count, is_new=is_new)),
+                code=ErrorCode.QUEUE_ADDED,
+            )
         notes += [told] if count else []
     return notes
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from yt.common import YtError
 
 from ..cluster.client import Client
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import positions
@@ -80,7 +81,11 @@ def read(context: JobContext) -> CompletenessMark:
     queues = [positions.queue(client, path, {}) for path in paths]
     head = positions.read_head(settings.ledger, client.select_rows)
     if head is None or head.folder is None:
-        raise JobError("the job has never run", "start it; `status` shows where it is")
+        raise JobError(
+            "the job has never run",
+            "start it; `status` shows where it is",
+            code=ErrorCode.NEVER_RUN,
+        )
     late = _unpublished(context, head)
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
     if job.kind.is_stateful:
@@ -117,10 +122,16 @@ def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
     """Return when the row was written that is read next, of each partition that has one."""
     if head.ids.get(queue.path, queue.id) != queue.id:
         raise JobError(
-            f"queue {queue.path} was dropped and recreated", "`check` says what the job will do"
+            f"queue {queue.path} was dropped and recreated",
+            "`check` says what the job will do",
+            code=ErrorCode.QUEUE_RECREATED,
         )
     if positions.is_moved(head, queue):
-        raise JobError(f"queue {queue.path} was resharded", "`check` says what the job will do")
+        raise JobError(
+            f"queue {queue.path} was resharded",
+            "`check` says what the job will do",
+            code=ErrorCode.QUEUE_RESHARDED,
+        )
     ends, next_ = head.ends.get(queue.path, {}), {}
     for partition, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True)):
         row = ends.get(partition, 0)
@@ -129,6 +140,7 @@ def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
                 f"{queue.path}, partition {partition}: rows {row} to {lower - 1} were trimmed "
                 "before the job has read them",
                 "`check` says what the job will do",
+                code=ErrorCode.ROWS_TRIMMED,
             )
         if row < upper:
             next_[partition] = row
@@ -137,6 +149,7 @@ def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:
         raise JobError(
             f"rows of {queue.path} wait, and nothing tells since when",
             f"ask the queue's owner for the column {TIMESTAMP}, which the cluster fills in",
+            code=ErrorCode.NO_TIMESTAMP,
         )
     return [_second(timestamp) for timestamp in found.values()]
 
@@ -150,7 +163,9 @@ def _watermark(context: JobContext, head: Head) -> datetime:
         milliseconds = int(metadata.get("batchWatermarkMs", 0))
     if milliseconds <= 0:
         raise JobError(
-            "the job has no watermark yet", "wait for batches; transform() has to set one"
+            "the job has no watermark yet",
+            "wait for batches; transform() has to set one",
+            code=ErrorCode.NO_WATERMARK,
         )
     return spark_logs.moment(milliseconds)
 

@@ -14,6 +14,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..error_codes import ErrorCode
 from ..errors import ConflictError, JobError, RestartableError, SupersededError
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import Head
@@ -80,7 +81,9 @@ def raise_epoch(
             last = error
             if attempt + 1 < _ATTEMPTS:
                 time.sleep(_PAUSE_SECONDS * 2**attempt)
-    raise RestartableError(f"the ledger {path} does not stop changing: {last}")
+    raise RestartableError(
+        f"the ledger {path} does not stop changing: {last}", code=ErrorCode.LEDGER_BUSY
+    )
 
 
 def _beyond(head: Head, least: Head) -> Head:
@@ -111,6 +114,7 @@ def superseded(head: Head | None) -> JobError:
             "recreated the table; no other instance has written it",
             "restore the row or the table; or use `rewind rows`, which writes a new head where the "
             "consumer is: at most one micro-batch behind, with an empty state",
+            code=ErrorCode.HEAD_LOST,
         )
     return SupersededError(
         f"another instance of this job has started: epoch {head.epoch} of {head.owner}",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
@@ -48,6 +49,7 @@ def verify_owner(context: JobContext, found: Snapshot) -> None:
             f"{'; '.join(foreign.values())}; this is {job!r} with {settings.ledger}",
             f"give this job a {' and a '.join(foreign)} of its own, or correct `ledger` in the "
             "configuration",
+            code=ErrorCode.FOREIGN_OBJECT,
         )
 
 
@@ -62,12 +64,14 @@ def verify_ledger(context: JobContext, found: Snapshot) -> None:
             "restore both; or use `rewind`, which writes a new head, with an empty state: "
             "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
             "that you name",
+            code=ErrorCode.HEAD_LOST,
         )
     if is_lost(context, found):
         raise JobError(
             said,
             "restore the table; or use `rewind rows`, which writes a new head where the consumer "
             "is: at most one micro-batch behind, with an empty state",
+            code=ErrorCode.HEAD_LOST,
         )
 
 
@@ -81,6 +85,7 @@ def verify_age(context: JobContext, found: Snapshot) -> None:
                 f"{path} is of a job that ran before ytstream 1.0.0, without a ledger",
                 "`rewind rows` takes it over where the consumer is: at most one micro-batch "
                 "behind, with an empty state",
+                code=ErrorCode.NO_LEDGER,
             )
 
 
@@ -116,6 +121,7 @@ def verify_job(context: JobContext, head: Head) -> None:
                 f"the ledger {path} belongs to another job: its {key} is {marker.get(key)!r}, "
                 f"this job's is {mine[key]!r}",
                 f"go back to {marker.get(key)!r} in job.py, or give this job its own: {_ANEW}",
+                code=ErrorCode.FOREIGN_OBJECT,
             )
 
 
@@ -130,11 +136,13 @@ def verify_declaration(context: JobContext, head: Head) -> None:
                 "stop the job, run `migrate`, and start it again: "
                 + _after_that(context, head, key)
                 + "\n     or go back to the former one: nothing has changed yet",
+                code=ErrorCode.JOB_CHANGED,
             )
     if gone := sorted({*head.queues} - {*context.settings.queues}):
         raise JobError(
             f"the job has read {', '.join(gone)}, which the configuration does not name any more",
             "put it back, or run `migrate`, which leaves its further rows unread until it is back",
+            code=ErrorCode.QUEUE_REMOVED,
         )
 
 
@@ -171,6 +179,7 @@ def verify_queues(context: JobContext, found: Snapshot, head: Head) -> None:
                 "its rows are numbered from 0, the ledger's mean nothing",
                 "use `rewind`: `earliest` reads all its rows, `latest` the next ones"
                 + _before_that(output_ownership.replaceable(context, found)),
+                code=ErrorCode.QUEUE_RECREATED,
             )
 
 

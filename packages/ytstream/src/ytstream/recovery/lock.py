@@ -13,6 +13,7 @@ from yt.common import YtError
 
 from ..cluster.client import Client, connect
 from ..cluster.operation import is_own
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..log import warn
@@ -66,6 +67,7 @@ class InstanceLock:
                         raise JobError(
                             f"another instance of this job is running: {owner}, transaction {id_}",
                             "stop it first (`make stop`, or SIGTERM); nothing was started",
+                            code=ErrorCode.ANOTHER_INSTANCE,
                         )
                     pings[id_] = ping
                 now = time.monotonic()
@@ -74,6 +76,7 @@ class InstanceLock:
                     raise JobError(
                         f"{self._folder} stays locked: {others or 'by a dead instance'}",
                         "have that transaction ended (yt abort-tx), then start again",
+                        code=ErrorCode.LOCKED,
                     )
                 if others and now > next_line:
                     say(f"waiting: {self._folder} is locked by {others}")

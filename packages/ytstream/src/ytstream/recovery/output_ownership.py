@@ -9,6 +9,7 @@ those of the former one. So the mark names the queues' object ids, whatever beco
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import REJECTED, JobContext
 from ..ledger.ledger_rows import Head
@@ -50,7 +51,7 @@ def verify_outputs(context: JobContext, found: Snapshot, *, overwrite: bool = Fa
     for name, path in context.settings.outputs.items():
         if problem := foreign(context, name, found.outputs.get(path)):
             whose, ways = problem
-            raise JobError(f"the output {path} {whose}", ways)
+            raise JobError(f"the output {path} {whose}", ways, code=ErrorCode.FOREIGN_OUTPUT)
     if overwrite or not (filled := [*_filled(context, replaceable(context, found))]):
         return
     raise JobError(
@@ -60,6 +61,7 @@ def verify_outputs(context: JobContext, found: Snapshot, *, overwrite: bool = Fa
         "to keep them give these outputs new paths in [outputs], run `provision`, and repeat this; "
         "a start then asks for `migrate`\n"
         "     to let them be replaced use `rewind` with --overwrite",
+        code=ErrorCode.OUTPUT_FILLED,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from yt.common import YtError
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
@@ -38,7 +39,7 @@ def parsed(words: Sequence[str]) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError as error:
         remedy = "e.g. rewind to-time 2026-11-21T10:00"
-        raise JobError(f"cannot read the time {text!r}", remedy) from error
+        raise JobError(f"cannot read the time {text!r}", remedy, code=ErrorCode.USAGE) from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
@@ -48,7 +49,11 @@ def places(context: JobContext, time: datetime) -> tuple[list[str], list[str]]:
     Raises JobError for a time that is still to come, and for one that nothing knows.
     """
     if time > now():
-        raise JobError(f"{time:%Y-%m-%d %H:%M:%S %Z} is still to come", "name a time in the past")
+        raise JobError(
+            f"{time:%Y-%m-%d %H:%M:%S %Z} is still to come",
+            "name a time in the past",
+            code=ErrorCode.USAGE,
+        )
     found = positions.read(context.client, context.settings, repair=True)
     head, utc = found.begun, f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     known = _of_the_ledger(context, head, time) if head is not None else {}
@@ -161,6 +166,7 @@ def _of_the_rows(
                     "no batch that the ledger keeps is as old, and rows of "
                     f"{queue.path} have no {_TIMESTAMP}",
                     "name rows: `rewind rows QUEUE:PARTITION=ROW`",
+                    code=ErrorCode.NO_TIMESTAMP,
                 )
             before = [row for row, at in looked.items() if at < time.timestamp()]
             after = [row for row, at in looked.items() if at >= time.timestamp()]

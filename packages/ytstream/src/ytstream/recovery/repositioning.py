@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import positions
@@ -123,6 +124,7 @@ def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[
         raise JobError(
             "neither the ledger nor the consumer knows where the job was in " + ", ".join(missing),
             "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+            code=ErrorCode.POSITION_UNKNOWN,
         )
 
 
@@ -150,7 +152,11 @@ def _stands(found: Snapshot) -> Rows:
 def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> list[dict[int, int]]:
     example = f"rows {found.queues[0].path}:0=42"
     if rows and to != "rows":
-        raise JobError("rows go with `rewind rows`, and only with it", f"e.g. rewind {example}")
+        raise JobError(
+            "rows go with `rewind rows`, and only with it",
+            f"e.g. rewind {example}",
+            code=ErrorCode.USAGE,
+        )
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
         return [dict(enumerate(getattr(queue, ends[to]))) for queue in found.queues]
@@ -159,20 +165,31 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
     for text in rows:
         match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
         if match is None:
-            raise JobError(f"cannot read {text!r}", f"write QUEUE:PARTITION=ROW, e.g. {example}")
+            raise JobError(
+                f"cannot read {text!r}",
+                f"write QUEUE:PARTITION=ROW, e.g. {example}",
+                code=ErrorCode.USAGE,
+            )
         if match[1] not in by_path:
             raise JobError(
-                f"{text!r}: the job does not read {match[1]}", f"its queues: {', '.join(by_path)}"
+                f"{text!r}: the job does not read {match[1]}",
+                f"its queues: {', '.join(by_path)}",
+                code=ErrorCode.USAGE,
             )
         queue, partition, row = by_path[match[1]], int(match[2]), int(match[3])
         known = dict(enumerate(zip(queue.lower, queue.upper, strict=True)))
         if partition not in known or not known[partition][0] <= row <= known[partition][1]:
-            raise JobError(f"{text!r} is not in the queue", f"its rows by partition: {known}")
+            raise JobError(
+                f"{text!r} is not in the queue",
+                f"its rows by partition: {known}",
+                code=ErrorCode.USAGE,
+            )
         if partition in named[queue.path]:
             raise JobError(
                 f"{queue.path}, partition {partition}, is named more than once: rows "
                 f"{named[queue.path][partition]} and {row}",
                 "name one row for each partition; nothing was moved",
+                code=ErrorCode.USAGE,
             )
         named[queue.path][partition] = row
     return [
@@ -190,5 +207,6 @@ def _kept(queue: Queue, was: Mapping[int, int], is_recreated: bool) -> dict[int,
         raise JobError(
             f"{queue.path} was recreated or resharded: its partitions cannot stay where they were",
             "name a row for each of them, or use `rewind earliest` or `rewind latest`",
+            code=ErrorCode.PARTITIONS_CHANGED,
         )
     return rows

@@ -4,6 +4,7 @@ A start goes on only where more tablets came to the former ones. `migrate` appli
 once all rows that it holds were read: then the job is at its end, whatever numbers the rows have.
 """
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
@@ -23,11 +24,16 @@ def verify_layouts(found: Snapshot, head: Head, *, migrating: bool) -> None:
         ends = head.ends.get(queue.path, {})
         said = _said(head, queue)
         if not is_drained(ends, queue.upper):
-            raise JobError(f"{said}; {_unread(queue, sum(ends.values()))}", _ways(queue))
+            raise JobError(
+                f"{said}; {_unread(queue, sum(ends.values()))}",
+                _ways(queue),
+                code=ErrorCode.QUEUE_RESHARDED,
+            )
         if not migrating:
             raise JobError(
                 f"{said}; the job has read all of them",
                 "run `migrate`, which lets the job continue behind these rows, and start it again",
+                code=ErrorCode.QUEUE_RESHARDED,
             )
 
 

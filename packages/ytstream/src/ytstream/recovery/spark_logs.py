@@ -10,6 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from ..cluster.client import Client
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..ledger.offsets import OffsetLogEntry, Rows
 
@@ -37,6 +38,7 @@ def planned(client: Client, path: str, batch: int) -> OffsetLogEntry:
         raise JobError(
             f"{path}/offsets/{batch} cannot be read: {error}",
             "restore the checkpoint, or use `rewind`, which starts a new one",
+            code=ErrorCode.CHECKPOINT_DAMAGED,
         ) from error
 
 
@@ -74,6 +76,7 @@ def by_queue(ends: Rows, queues: int) -> Rows:
             f"an entry of the checkpoint's offset log is of {len(ends)} sources, the job reads "
             f"{queues} queues",
             "restore the checkpoint, or use `rewind`, which starts a new one",
+            code=ErrorCode.CHECKPOINT_DAMAGED,
         )
     return ends[:queues]
 

@@ -20,6 +20,7 @@ from itertools import pairwise
 from yt.common import YtError
 
 from ..cluster.client import Client, first_line
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..ledger import ledger_rows
 from ..log import warn
@@ -151,7 +152,9 @@ def _move(client: Client, source: str, target: str) -> JobError | None:
             if not client.exists(source):
                 _verify_published(client, source, target)
                 return None
-        return JobError(f"{target} cannot be published yet: {first_line(error)}")
+        return JobError(
+            f"{target} cannot be published yet: {first_line(error)}", code=ErrorCode.NOT_PUBLISHED
+        )
     return None
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from yt.common import YtError
 
 from ..cluster.client import Client
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import ledger_rows, positions
@@ -262,6 +263,7 @@ def _of_the_consumer(
             raise JobError(
                 f"the consumer was moved forward on {queue.path}, {places}",
                 "\n     ".join([skip, "to read them move the consumer back:", *back]),
+                code=ErrorCode.CONSUMER_MOVED,
             )
         yield (
             f"the consumer was ahead of the ledger on {queue.path}, {places}: moved back; {skip}"
@@ -287,6 +289,7 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: StartPlan) -> StartPl
                     f"queue {queue.path}, partition {partition} ends at row {upper}, the job has "
                     f"read up to row {row}: the queue or its tablets were recreated",
                     "use `rewind`: `earliest` reads all its rows, `latest` the next ones",
+                    code=ErrorCode.QUEUE_RECREATED,
                 )
             if row < lower:
                 gaps.append(
@@ -300,6 +303,7 @@ def _after_gaps(settings: Settings, found: Snapshot, plan: StartPlan) -> StartPl
         raise JobError(
             "; ".join(gaps),
             'they cannot be recovered; set on_data_loss = "skip" to continue after the gap',
+            code=ErrorCode.ROWS_TRIMMED,
         )
     move = Move("skip", skipped) if skipped else None
     return replace(plan, rows=starts, warnings=(*plan.warnings, *gaps), move=move)

@@ -4,6 +4,7 @@ Offsets without their state, or a state that is older than its offsets, give wro
 error.
 """
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger.ledger_rows import Head, last_name
@@ -27,6 +28,7 @@ def verify_state(context: JobContext, head: Head) -> None:
             f"the ledger is at batch {last_name(head)}, after {read} rows, and the checkpoint "
             f"{path} does not have that batch: it is gone, or older, and the state with it",
             _REWIND,
+            code=ErrorCode.STATE_LOST,
         )
     metadata = spark_logs.planned(client, path, head.batch).metadata
     wanted = str(job.shuffle_partitions)
@@ -38,4 +40,5 @@ def verify_state(context: JobContext, head: Head) -> None:
             f"{wanted}",
             f"set shuffle_partitions={frozen} in job.py, or use `rewind`, which starts a new "
             "checkpoint with an empty state",
+            code=ErrorCode.STATE_MISMATCH,
         )

@@ -7,17 +7,18 @@ again that has failed, and one that waits for a node has no epoch that a row cou
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from yt.common import YtError
 
 from ..cluster import operation
 from ..cluster.operation import Operation
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..ledger import ledger_rows
+from ..ledger.ledger_rows import End
 from ..ledger.positions import owner_of, read_head
 from .epoch import Epoch
 from .lock import InstanceLock
@@ -25,7 +26,7 @@ from .lock import InstanceLock
 _POLL_SECONDS = 0.5
 #: How long an operation may take to end after its driver: SPYT gives executors 10 s.
 END_SECONDS = 90.0
-#: How the word of a process begins that an error has ended.
+#: Begins how a process has ended, when an error ended it.
 FAILED_PREFIX = "failed: "
 
 
@@ -76,7 +77,7 @@ def _await_end(context: JobContext, found: Operation, say: Callable[[str], None]
         if now is None or now.is_final:
             return f"operation {found.id} is {now.state if now is not None else 'gone'}"
         ended = _end(context)
-        is_over = ended is not None and operation.id_in(ended["state"]["owner"]) == found.id
+        is_over = ended is not None and operation.id_in(ended.owner) == found.id
         if (not is_over and not list(lock.holders())) or time.monotonic() > end:
             return "ended: " + ", ".join(operation.abort(client, now, "`stop` was called"))
         if not said:
@@ -106,23 +107,26 @@ def _stop_process(context: JobContext, say: Callable[[str], None], until: float 
         is_held = bool(list(lock.holders()))
         # An older process may say meanwhile that its epoch is over. A process that never raised an
         # epoch reports 0.
-        if (ended := _end(context)) and ended != before and ended["epoch"] in (0, asked):
-            return f"the job has ended: {ended['state']['how']}"
+        if (ended := _end(context)) and ended != before and ended.epoch in (0, asked):
+            return f"the job has ended: {ended.how}"
         if not is_held:
             raise JobError(
                 "the job's lock is free and the job has not said how it ended: it was killed",
                 "its log says more; the next start continues from the ledger",
+                code=ErrorCode.KILLED,
             )
         if time.monotonic() > until:
             remedy = f"see {context.make('logs')}"
-            raise JobError("the job was asked to stop and has not ended", remedy)
+            raise JobError(
+                "the job was asked to stop and has not ended", remedy, code=ErrorCode.STOP_LATE
+            )
         time.sleep(_POLL_SECONDS)
 
 
-def tell_end(context: JobContext, mine: Epoch, how: str) -> None:
+def tell_end(context: JobContext, mine: Epoch, how: str, code: str = "") -> None:
     """Write how this process ends into the ledger; a cluster that is away is not told."""
     with suppress(YtError, OSError):
-        row = ledger_rows.end_row(mine.number, mine.owner, how)
+        row = ledger_rows.end_row(mine.number, mine.owner, how, code)
         context.client.insert_rows(context.settings.ledger, [row])
 
 
@@ -133,18 +137,18 @@ def connector_of(context: JobContext, epoch: int) -> str:
     return str(rows[0]["state"]["said"]) if rows and rows[0]["epoch"] == epoch else ""
 
 
-def _end(context: JobContext) -> Mapping[str, Any] | None:
+def _end(context: JobContext) -> End | None:
     path = context.settings.ledger
     rows = list(context.client.select_rows(ledger_rows.end_query(path)))
-    return rows[0] if rows else None
+    return ledger_rows.end_of(rows[0]) if rows else None
 
 
 def _last(context: JobContext) -> str:
     ended = _end(context)
-    return f"; the last time it ended: {ended['state']['how']}" if ended is not None else ""
+    return f"; the last time it ended: {ended.how}" if ended is not None else ""
 
 
-def how_it_ended(context: JobContext, owner: str) -> str | None:
+def end_of(context: JobContext, owner: str) -> End | None:
     """Return how the process ``owner`` has ended; None if it runs, or was killed."""
     ended = _end(context)
-    return str(ended["state"]["how"]) if ended and ended["state"]["owner"] == owner else None
+    return ended if ended is not None and ended.owner == owner else None

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from ..connector.batch_plan import leaves, selected_rdd
 from ..connector.plans import Node
 from ..connector.tablet_transactions import Tablets
+from ..error_codes import ErrorCode
 from ..errors import RestartableError
 from ..outputs.audit import Ranges, RowRange
 from ..spark.source import INNER_POSITION
@@ -100,7 +101,10 @@ def selected(
     read = zip(leaves(node), places.items(), strict=True)
     for number, ((leaf, columns), (queue, named)) in enumerate(read):
         if wide := [n for n, kind in columns.items() if n not in sized and kind not in _SHORT]:
-            raise RestartableError(f"{queue} has more columns of any size: {', '.join(wide)}")
+            raise RestartableError(
+                f"{queue} has more columns of any size: {', '.join(wide)}",
+                code=ErrorCode.OTHER_ROWS,
+            )
         rowsets = tablets.rowsets(
             f"[{'], ['.join(columns)}] from [{queue}] where [$tablet_index] = {tablet} "
             f"and [$row_index] in ({', '.join(map(str, keys[start : start + _NAMED]))})"
@@ -109,9 +113,11 @@ def selected(
         )
         wanted = sum(map(len, named.values()))
         if (has := sum(rowset.getRows().size() for rowset in rowsets)) != wanted:
-            raise RestartableError(f"{queue} has {has} of {wanted} rows")
+            raise RestartableError(f"{queue} has {has} of {wanted} rows", code=ErrorCode.OTHER_ROWS)
         try:
             found[number] = selected_rdd(rows, leaf, rowsets, tablets.java)
         except (Py4JJavaError, PySparkException) as error:
-            raise RestartableError(f"SPYT makes no rows of those of {queue}") from error
+            raise RestartableError(
+                f"SPYT makes no rows of those of {queue}", code=ErrorCode.OTHER_ROWS
+            ) from error
     return found

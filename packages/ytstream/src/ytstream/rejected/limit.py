@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import REJECTED, Job
 from ..recovery import spark_logs
@@ -75,6 +76,7 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
         f"{count} of {read} rows of a micro-batch were left out: {', '.join(told)}; reject_limit "
         f"allows {limit:.0%}",
         "; or ".join(remedies),
+        code=ErrorCode.TOO_MANY_REJECTED,
     )
 
 

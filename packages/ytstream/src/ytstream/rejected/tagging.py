@@ -14,6 +14,7 @@ from pyspark.sql.types import BooleanType, StructType
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
 from ..connector.pyspark_internals import has_clock_texts
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import REJECTED, Job, JobContext
 from ..outputs import row_json
@@ -98,7 +99,9 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         chosen = events.select(F.expr(condition).alias("wanted"))
         kind = chosen.schema["wanted"].dataType
     except PySparkException as error:
-        raise JobError(f"{name}: {cause(str(error))}", "correct the condition") from error
+        raise JobError(
+            f"{name}: {cause(str(error))}", "correct the condition", code=ErrorCode.REJECT
+        ) from error
     plan = analysed(chosen)
     is_of_rows = [n.name for n in plan.walk()] == [
         "Project",
@@ -123,7 +126,7 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         )
     else:
         return
-    raise JobError(f"{name}: {problem}", remedy)
+    raise JobError(f"{name}: {problem}", remedy, code=ErrorCode.REJECT)
 
 
 def _unsteady(expression: PlanExpression) -> Iterator[str]:

@@ -24,6 +24,7 @@ from ..connector.batch_plan import of_no_stream
 from ..connector.plans import Node, analysed_by, observed
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
+from ..error_codes import ErrorCode
 from ..errors import RestartableError
 from ..job import REJECTED, JobContext
 from ..outputs.audit import Ranges
@@ -67,13 +68,15 @@ class RejectedRowsWriter:
             found = metrics.get(observed_name(path))  # absent where no condition can be true
             if found and not _is(numbers, found):
                 raise RestartableError(
-                    f"batch {name} read other rows of {path} for {REJECTED!r} than those planned"
+                    f"batch {name} read other rows of {path} for {REJECTED!r} than those planned",
+                    code=ErrorCode.OTHER_ROWS,
                 )
         again = rejected(metrics, context.job) or dict.fromkeys(context.job.reject, 0)
         if counts is not None and again != counts:
             raise RestartableError(
                 f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
-                "them again"
+                "them again",
+                code=ErrorCode.OTHER_ROWS,
             )
         return again
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yt.type_info as ti
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 _TYPES = (
@@ -55,11 +56,16 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
         column = _column(where, entry)
         # Spark ignores the case of names.
         if column.name.lower() in {other.name.lower() for other in result}:
-            raise JobError(f"{where}: duplicate column name", "rename one of the columns")
+            raise JobError(
+                f"{where}: duplicate column name",
+                "rename one of the columns",
+                code=ErrorCode.TABLES,
+            )
         if not 1 <= len(column.name.encode()) <= 256 or column.name.startswith(("$", "@")):
             raise JobError(
                 f"{where}: not a column name",
                 "use 1 to 256 characters; names with $ are YTsaurus' own",
+                code=ErrorCode.TABLES,
             )
         if {*".`"} & {*column.name}:
             raise JobError(
@@ -68,19 +74,25 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
                 "leave the column out, a queue may have more than the job reads; or rename it"
                 if table == "QUEUE"
                 else "rename it",
+                code=ErrorCode.TABLES,
             )
         if column.key and result and not result[-1].key:
             raise JobError(
-                f"{where}: a key column after one that is not", "list the key columns first"
+                f"{where}: a key column after one that is not",
+                "list the key columns first",
+                code=ErrorCode.TABLES,
             )
         if column.key and not _is_comparable(column.type):
             raise JobError(
                 f"{where}: a key cannot be of type {spelled(column.type)}",
                 "use a number, a text, a boolean or a time as the key",
+                code=ErrorCode.TABLES,
             )
         result.append(column)
     if not result:
-        raise JobError(f"tables.py: {table} has no columns", "list at least one")
+        raise JobError(
+            f"tables.py: {table} has no columns", "list at least one", code=ErrorCode.TABLES
+        )
     return tuple(result)
 
 
@@ -146,17 +158,20 @@ def _column(where: str, entry: Any) -> Column:
         raise JobError(
             f"{where}: wanted a Column, or (name, type, required)",
             'e.g. Column("price", "int64", required=True)',
+            code=ErrorCode.TABLES,
         )
     type_ = NAMED_TYPES.get(column.type) if isinstance(column.type, str) else column.type
     if type_ is not None and ti.is_valid_type(type_) and type_name(type_) in ("optional", "null"):
         raise JobError(
             f"{where}: {spelled(type_)} may be null",
             "name the type inside it, and leave required=True out: the column may then be null",
+            code=ErrorCode.TABLES,
         )
     if type_ is None or not ti.is_valid_type(type_):
         raise JobError(
             f"{where}: there is no type {column.type!r}",
             f"use a yt.type_info type or one of {', '.join(NAMED_TYPES)}",
+            code=ErrorCode.TABLES,
         )
     return replace(column, type=type_)
 

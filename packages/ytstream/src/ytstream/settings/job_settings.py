@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from . import toml_file
 from .addresses import is_loopback, is_path, is_proxy
@@ -164,7 +165,9 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     values, problems = _checked(toml_file.read(path).values)
     if problems:
         raise JobError(
-            f"{path}: " + f"\n{path}: ".join(problems), "correct the file; nothing was started"
+            f"{path}: " + f"\n{path}: ".join(problems),
+            "correct the file; nothing was started",
+            code=ErrorCode.CONFIG,
         )
     settings = Settings(**values)
     wanted = environment.get("YT_PROXY", "").strip() or settings.proxy
@@ -173,6 +176,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
             f"YT_PROXY={wanted} in the environment, but {path} says proxy = {settings.proxy!r}"
             + (" and takes addresses of this machine only" if settings.allow_env_proxy else ""),
             "unset YT_PROXY, or name the configuration of that cluster with --config",
+            code=ErrorCode.OTHER_CLUSTER,
         )
     return replace(settings, proxy=wanted)
 
@@ -188,6 +192,7 @@ def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> st
     raise JobError(
         f"no token for {settings.proxy}: YT_TOKEN is not set",
         "export YT_TOKEN=... in the shell (never in a file of this repository)",
+        code=ErrorCode.TOKEN,
     )
 
 

@@ -6,6 +6,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 #: Spark's load-spark-env.sh and SPYT's spark-env.sh expand paths without quotes; a class path ends
@@ -30,6 +31,7 @@ def plain(path: Path) -> Path:
     raise JobError(
         f"{path}: Spark's start scripts cannot take this path, and /tmp takes no link to it",
         "move the repository into a folder whose path has letters, digits, `_`, `-` and `.` alone",
+        code=ErrorCode.FILE,
     )
 
 

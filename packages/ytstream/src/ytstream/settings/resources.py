@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from .job_settings import Settings
 from .spark_conf import SIZES
@@ -90,5 +91,7 @@ def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Resources:
         if pattern.fullmatch(of.value) is None
     ]
     if problems:
-        raise JobError("\n".join(problems), "correct it; nothing was started")
+        raise JobError(
+            "\n".join(problems), "correct it; nothing was started", code=ErrorCode.CONFIG
+        )
     return Resources(found)

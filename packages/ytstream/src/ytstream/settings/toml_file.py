@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 EXTENDS = "extends"
@@ -30,7 +31,11 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
     """Read a file and those that it extends. Raises JobError for one that cannot be read."""
     if path in before:
         circle = " -> ".join(file.name for file in (*before, path))
-        raise JobError(f"{EXTENDS} goes in a circle: {circle}", "remove one of these lines")
+        raise JobError(
+            f"{EXTENDS} goes in a circle: {circle}",
+            "remove one of these lines",
+            code=ErrorCode.CONFIG,
+        )
     try:
         own = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -38,9 +43,12 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
         raise JobError(
             f"cannot read the configuration {path}: {error.strerror}",
             f"correct {EXTENDS} in {before[-1]}" if before else remedy,
+            code=ErrorCode.CONFIG,
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobError(f"{path} is not valid TOML: {error}", "correct that line") from None
+        raise JobError(
+            f"{path} is not valid TOML: {error}", "correct that line", code=ErrorCode.CONFIG
+        ) from None
     other = own.pop(EXTENDS, None)
     if other is None:
         return MergedToml(own, dict.fromkeys(_names(own), path))
@@ -48,6 +56,7 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
         raise JobError(
             f"{path}: {EXTENDS} = {other!r}: wanted a file beside it",
             f'write it as {EXTENDS} = "production.toml"; nothing was started',
+            code=ErrorCode.CONFIG,
         )
     base = read(path.parent / other, (*before, path))
     merged = _merged(base.values, own)

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 #: A connection breaks a moment before the process has ended.
@@ -43,9 +44,11 @@ def explained_jvm() -> Iterator[None]:
     except PySparkRuntimeError as error:
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
-        raise JobError("Spark's JVM has ended while it started", _REMEDY) from error
+        raise JobError(
+            "Spark's JVM has ended while it started", _REMEDY, code=ErrorCode.JVM_ENDED
+        ) from error
     except (Py4JError, ConnectionError) as error:
-        raise JobError(_ending(error), _REMEDY) from error
+        raise JobError(_ending(error), _REMEDY, code=ErrorCode.JVM_ENDED) from error
 
 
 def started() -> Any:
@@ -76,7 +79,11 @@ def verify_native_libraries(jvm: Any) -> None:
         if not flags & getattr(os, "ST_NOEXEC", 0):  # Linux alone has the flag
             return
         problem = "is mounted noexec, and Spark loads its native libraries from there"
-    raise JobError(f"Java's folder for temporary files, {folder}, {problem}", OTHER_FOLDER)
+    raise JobError(
+        f"Java's folder for temporary files, {folder}, {problem}",
+        OTHER_FOLDER,
+        code=ErrorCode.TEMPORARY_FOLDER,
+    )
 
 
 def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> bool:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from ..error_codes import ErrorCode
 from ..errors import JobError
 
 #: What Java says of the two, in a trace of any depth.
@@ -36,6 +37,7 @@ def made_folder() -> TemporaryDirectory[str]:
         raise JobError(
             f"the driver cannot make the folder of its checkpoint: {error}",
             "free some space there, or name another folder in TMPDIR",
+            code=ErrorCode.DISK_FULL,
         ) from error
 
 
@@ -50,5 +52,6 @@ def explained_space(folder: TemporaryDirectory[str] | None) -> Iterator[None]:
                 f"the driver's disk is full: Spark cannot write the checkpoint in {folder.name}",
                 "free some space there, or name another folder in TMPDIR, and start again: "
                 "committed rows are kept",
+                code=ErrorCode.DISK_FULL,
             ) from error
         raise

@@ -13,6 +13,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from ..declaration.user_errors import BRING
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..log import warn
 from .spark_errors import cause
@@ -56,13 +57,17 @@ def verify_packages(spark: SparkSession, packages: Sequence[str]) -> None:
         there = sorted({*everywhere.collect()})
     except Py4JJavaError as error:  # a broken package may end a worker while it starts
         raise JobError(
-            f"Python does not work on an executor: {cause(str(error))}", BRING
+            f"Python does not work on an executor: {cause(str(error))}",
+            BRING,
+            code=ErrorCode.PACKAGES,
         ) from error
     problems = [f"the driver: {here.problems}"] if here.problems else []
     problems += [f"the executor on {one.host}: {one.problems}" for one in there if one.problems]
     if problems:
         raise JobError(
-            f"this processing needs {' and '.join(packages)}:\n  " + "\n  ".join(problems), BRING
+            f"this processing needs {' and '.join(packages)}:\n  " + "\n  ".join(problems),
+            BRING,
+            code=ErrorCode.PACKAGES,
         )
     for one in there:
         if one.versions != here.versions:

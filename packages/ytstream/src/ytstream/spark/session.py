@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from ..connector.java_home import require_java
 from ..connector.spyt import is_patched
 from ..connector.tablet_transactions import Tablets
+from ..error_codes import ErrorCode
 from ..errors import JobError
 from ..job import JobContext
 from ..log import warn
@@ -59,7 +60,9 @@ def open_session(context: JobContext) -> SparkSession:
             spark = builder.getOrCreate()
     except (Py4JJavaError, PySparkException) as error:
         raise JobError(
-            f"Spark does not start: {cause(str(error))}", "correct `[spark]` in the configuration"
+            f"Spark does not start: {cause(str(error))}",
+            "correct `[spark]` in the configuration",
+            code=ErrorCode.SPARK_CONF,
         ) from error
     verify_session(spark, wanted)
     verify_packages(spark, context.job.kind.packages)
@@ -124,15 +127,21 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
             "the Spark session has other settings: " + "; ".join(problems),
             "remove them from the command line and from the cluster's defaults; `make confs` shows "
             "the reason for each",
+            code=ErrorCode.SPARK_CONF,
         )
     spyt = version_of("spyt")
     for what, version, least in (("Spark", spark.version, "3.5"), ("SPYT", spyt, "2.11")):
         if _version(version) < _version(least):
-            raise JobError(f"{what} {version} is too old", f"this runtime needs {what} {least}")
+            raise JobError(
+                f"{what} {version} is too old",
+                f"this runtime needs {what} {least}",
+                code=ErrorCode.SPYT_VERSION,
+            )
     if not is_patched(spark, is_before_4_1=_version(spark.version) < (4, 1)):
         raise JobError(
             "SPYT's patch of Spark is not in effect: the Java agent is missing",
             "start through `python -m`, make or `make submit`, which set SPARK_CONF_DIR",
+            code=ErrorCode.SPYT_PATCH,
         )
 
 
@@ -164,7 +173,11 @@ def _prepare_local_environment(settings: Settings) -> None:
     """Set the variables that the JVM's start script reads."""
     spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
     if not (spyt and spyt.origin and pyspark and pyspark.origin):
-        raise JobError("pyspark and ytsaurus-spyt are not installed here", "run `make setup`")
+        raise JobError(
+            "pyspark and ytsaurus-spyt are not installed here",
+            "run `make setup`",
+            code=ErrorCode.NOT_INSTALLED,
+        )
     given = token(settings)
     ours = {
         # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh,

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..connector.tablet_transactions import is_unmounted
 from ..declaration.user_errors import BRING, place, place_in
+from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError, UnmountedError
 from ..guarantees.transactional import FENCED
 from .jvm_process import OTHER_FOLDER, explained_jvm
@@ -60,11 +61,14 @@ def explained_spark(where: str = "") -> Iterator[None]:
             raise JobError(
                 f"the job cannot continue: {where}Java cannot load a native library: {cause(text)}",
                 f"{OTHER_FOLDER}; committed rows are kept",
+                code=ErrorCode.TEMPORARY_FOLDER,
             ) from error
         if FENCED in text or (is_from_the_stream and not is_fatal):
             raise RestartableError(f"{where}{cause(text)}") from error
+        code = ErrorCode.BATCH_FAILED
         remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
         if any(part in text for part in STATE_FAILURES):
+            code = ErrorCode.STATE_DAMAGED
             remedy = (
                 "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
             )
@@ -75,11 +79,14 @@ def explained_spark(where: str = "") -> Iterator[None]:
                 "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
             )
         if "PythonException" in text and any(part in found for part in _MISSING):
-            remedy = BRING  # an executor that came after the start was not asked for its packages
+            # An executor that came after the start was not asked for its packages.
+            code, remedy = ErrorCode.PACKAGES, BRING
         if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker
             found += line
         raise JobError(
-            f"the job cannot continue: {where}{found}", f"{remedy}; committed rows are kept"
+            f"the job cannot continue: {where}{found}",
+            f"{remedy}; committed rows are kept",
+            code=code,
         ) from error
 
 
