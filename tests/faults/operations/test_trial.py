@@ -45,7 +45,7 @@ def test_a_cluster_that_runs_no_operations_differs_from_the_submit_on() -> None:
 def test_without_a_token_nothing_is_asked() -> None:
     done = _tried("cluster.example.com")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: no token for cluster.example.com")
+    assert done.stderr.startswith("error [token]: no token for cluster.example.com")
     assert "Traceback" not in done.stderr
 
 

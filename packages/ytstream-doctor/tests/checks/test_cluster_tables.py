@@ -103,4 +103,4 @@ def test_a_cluster_that_does_not_answer_is_an_error_in_one_line(
     assert command_line.main(["doctor", str(tmp_path), "--proxy", "127.0.0.1:9"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith("error: cannot reach the cluster at 127.0.0.1:9")
+    assert shown.err.startswith("error [outage]: cannot reach the cluster at 127.0.0.1:9")

@@ -543,7 +543,7 @@ def test_a_rule_that_was_looked_into_can_be_accepted(
 def test_a_path_without_a_job_is_refused(tmp_path: Path) -> None:
     done = _run(tmp_path / "gone")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error [file]: ")
     assert "does not exist" in done.stderr
     (tmp_path / "batch.py").write_text('spark.read.format("yt").load("//home/a")\n')
     (tmp_path / "broken.py").write_text("def f(:\n")

@@ -181,7 +181,7 @@ def test_deep_expressions_are_one_line_and_no_traceback(text: str, tmp_path: Pat
     done = _run(tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error [no_stream]: ")
     assert len(done.stderr.splitlines()) <= 2
 
 
@@ -227,7 +227,7 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
 def test_the_reason_of_a_syntax_error_stands_by_itself(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("def f(:\n")
     assert _run(tmp_path / "job.py").stderr.splitlines() == [
-        f"error: {tmp_path}/job.py has no streaming query that could be read",
+        f"error [no_stream]: {tmp_path}/job.py has no streaming query that could be read",
         f"{tmp_path}/job.py was not read: line 1: invalid syntax",
     ]
 
@@ -276,4 +276,4 @@ def test_a_full_device_is_one_line(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = _run(tmp_path, stdout=full)
     assert done.returncode == 2
-    assert done.stderr == "error: cannot write the findings: No space left on device\n"
+    assert done.stderr == "error [file]: cannot write the findings: No space left on device\n"
