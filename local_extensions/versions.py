@@ -79,7 +79,7 @@ PINS = (
     Pin("aiohttp", "3.14.5", "dev", "the minicluster's HTTP front end"),
     Pin("protobuf", "7.36.2", "dev", "the minicluster's RPC messages; grpcio-tools wants below 8"),
     Pin("grpcio-tools", "1.85.1", "dev", "protoc for the .proto files inside SPYT's jars"),
-    Pin("rich", "15.0.0", "dev", "the demo's progress and table"),
+    Pin("rich", "15.0.0", "dev", "the live view of status, the demo's progress and table"),
     Pin("prometheus-client", "0.26.0", "dev", "renders what `metrics` serves"),
     Pin("pytest", "9.2.0", "dev", "the tests"),
     Pin("ruff", "0.17.5", "dev", "linter and formatter: other versions format differently"),

@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import re
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 from yt.yson import YsonUint64
 
+import ytstream
+import ytstream_tools.status
 from minicluster import testing as minicluster
 from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
@@ -573,6 +576,41 @@ def test_a_limit_that_cannot_be_read_is_wrong_usage(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.run("bids", lambda: pytest.fail("the job was imported"), ["status", *words])
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "install"),
+    [
+        ("status", "rich", "ytstream-tools"),
+        ("metrics", "prometheus-client", "ytstream-tools[metrics]"),
+    ],
+)
+def test_a_missing_package_of_a_laptop_is_named_with_the_way_to_install_it(
+    provisioned_of: ContextOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], command: str, package: str, install: str,
+) -> None:  # fmt: skip
+    context, module = provisioned_of("transactional"), package.replace("-", "_")
+    monkeypatch.setattr(ytstream_tools, "status", ytstream_tools.status)  # back after the test
+    for loaded in [*sys.modules]:
+        if loaded.startswith((f"{module}.", "ytstream_tools.status")):
+            monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert invoke(context, tmp_path, command=command) == 1
+    said = capsys.readouterr().err
+    assert f"`{command}` needs the package {package}, which is not installed here" in said
+    assert f"pip install '{install}=={ytstream.__version__}'" in said
+
+
+def test_a_missing_module_of_the_user_keeps_its_traceback(
+    provisioned_of: ContextOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: JobContext) -> JobStatus:
+        raise ModuleNotFoundError("No module named 'prices'", name="prices")
+
+    context = provisioned_of("transactional")
+    monkeypatch.setattr(job_status, "read", read)
+    with pytest.raises(ModuleNotFoundError, match="prices"):
+        invoke(context, tmp_path)
 
 
 # -- other commands

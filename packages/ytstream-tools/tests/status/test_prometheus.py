@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import prometheus_client
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -121,8 +121,8 @@ def test_promtool_finds_nothing_to_say(running: JobContext) -> None:
 def test_the_server_answers_and_outlives_an_outage(
     running: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library, down = prometheus._library(), threading.Event()
-    registry = library.CollectorRegistry()
+    down = threading.Event()
+    registry = prometheus_client.CollectorRegistry()
 
     def look() -> list[prometheus.Sample]:
         if down.is_set():
@@ -130,7 +130,7 @@ def test_the_server_answers_and_outlives_an_outage(
         return [*prometheus.samples(running, job_status.read(running))]
 
     registry.register(prometheus.Collector("bids", look))
-    server, _ = library.start_http_server(0, addr="127.0.0.1", registry=registry)
+    server, _ = prometheus_client.start_http_server(0, addr="127.0.0.1", registry=registry)
 
     def asked() -> dict[tuple[str, ...], float]:
         address = f"http://127.0.0.1:{server.server_port}/metrics"
@@ -161,11 +161,3 @@ def test_metrics_once_prints_and_ends(
 ) -> None:
     assert invoke(running, tmp_path, "--once", command="metrics") == 0
     assert "# HELP ytstream_lag_rows Rows of the partition" in capsys.readouterr().out
-
-
-def test_without_the_library_the_command_says_what_to_install(
-    running: JobContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    said = refusal(lambda: prometheus.once(running))
-    assert "pip install 'ytstream[metrics]'" in said

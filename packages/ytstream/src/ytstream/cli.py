@@ -14,7 +14,7 @@ from . import log
 from .cluster import abort_own_operation
 from .cluster.client import Client, connect, explained
 from .commands.command import Command, RequiredTables
-from .commands.registry import Registry, registry, remedy
+from .commands.registry import LAPTOP_PACKAGES, Registry, registry, remedy
 from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
 from .error_codes import ErrorCode
@@ -79,9 +79,13 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
             abort_own_operation.end(error, settings.proxy if settings is not None else None)
         return 3 if isinstance(error, SupersededError) else 1
     except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in LAPTOP_PACKAGES:  # a module of the user's, or of a cluster
+            raise
+        package = missing.replace("_", "-")
         log.fail(
-            f"`{command.name}` needs a package that is not installed here: {error.name}\n"
-            f"  -> {remedy()}",
+            f"`{command.name}` needs the package {package}, which is not installed here\n"
+            f"  -> {remedy(missing)}",
             ErrorCode.NOT_INSTALLED,
         )
         return 1

@@ -9,9 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING
 
+import prometheus_client
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from yt.common import YtError
 
 from ytstream.error_codes import ErrorCode
@@ -21,10 +21,6 @@ from ytstream.log import say, warn
 
 from . import job_status
 from .job_status import STATES, JobStatus
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.metrics_core import Metric
 
 _LOOP_SECONDS = 3600.0
 
@@ -100,14 +96,13 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         yield "ytstream_read_minus_written_rows", {}, totals.read - written
 
 
-def metrics_of(job: str, found: Iterable[Sample]) -> "list[Metric]":
+def metrics_of(job: str, found: Iterable[Sample]) -> list[Metric]:
     """Return the samples as the client library has them."""
-    core = _library().metrics_core
     made: dict[str, Metric] = {}
     for name, labels, value in found:
         if name not in made:
             is_counter = name.endswith("_total")
-            kind = core.CounterMetricFamily if is_counter else core.GaugeMetricFamily
+            kind = CounterMetricFamily if is_counter else GaugeMetricFamily
             made[name] = kind(name, HELP[name], labels=["app", *labels])
         made[name].add_metric([job, *labels.values()], value)  # type: ignore[attr-defined]
     return [*made.values()]
@@ -120,11 +115,11 @@ class Collector:
         self._job, self._look = job, look
         self._turn = threading.Lock()
 
-    def describe(self) -> "Iterable[Metric]":
+    def describe(self) -> Iterable[Metric]:
         """Return nothing: what there is depends on the job, and registering does not look."""
         return ()
 
-    def collect(self) -> "Iterable[Metric]":
+    def collect(self) -> Iterable[Metric]:
         """Return what is found now; of a cluster that does not answer, that alone."""
         with self._turn:
             try:
@@ -137,24 +132,22 @@ class Collector:
 
 def once(context: JobContext) -> str:
     """Return the text of one look. Raises what the look raises."""
-    library = _library()
     found = [*samples(context, job_status.read(context))]
-    registry = library.CollectorRegistry()
+    registry = prometheus_client.CollectorRegistry()
     registry.register(Collector(context.job.name, lambda: found))
-    return str(library.generate_latest(registry).decode())
+    return str(prometheus_client.generate_latest(registry).decode())
 
 
 def serve(context: JobContext, address: str, port: int) -> None:
     """Answer Prometheus until Ctrl-C or SIGTERM. Raises JobError for a port that is taken."""
-    library = _library()
-    registry: CollectorRegistry = library.CollectorRegistry()
+    registry = prometheus_client.CollectorRegistry()
 
     def look() -> Iterator[Sample]:
         return samples(context, job_status.read(context))
 
     registry.register(Collector(context.job.name, look))
     try:
-        server, _ = library.start_http_server(port, addr=address, registry=registry)
+        server, _ = prometheus_client.start_http_server(port, addr=address, registry=registry)
     except OSError as error:
         raise JobError(
             f"cannot listen on {address}:{port}: {error.strerror}",
@@ -168,16 +161,3 @@ def serve(context: JobContext, address: str, port: int) -> None:
             time.sleep(_LOOP_SECONDS)
     except KeyboardInterrupt:
         server.shutdown()
-
-
-def _library() -> ModuleType:
-    """Return the client library. Raises JobError where it is not installed."""
-    try:
-        import prometheus_client
-    except ImportError:
-        raise JobError(
-            "`metrics` needs the package prometheus-client, which is not installed here",
-            "pip install 'ytstream[metrics]'; `make setup` of the job's repository has it",
-            code=ErrorCode.NOT_INSTALLED,
-        ) from None
-    return prometheus_client

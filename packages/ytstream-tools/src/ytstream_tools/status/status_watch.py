@@ -4,8 +4,12 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TextIO
 
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 from yt.common import YtError
 
 from ytstream.cluster.client import first_line
@@ -16,7 +20,6 @@ from ytstream.text_table import Cell, counted, duration, table
 from . import job_status
 from .job_status import RUNNING, JobStatus, PartitionStatus
 
-_CLEAR, _HOME, _LINE_END, _REST = "\x1b[2J", "\x1b[H", "\x1b[K\n", "\x1b[J"
 #: Columns and lines of a terminal that does not say how large it is.
 SIZE = (80, 24)
 _BAR = 12
@@ -25,30 +28,32 @@ _OTHERS = 13
 
 
 def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:
-    """Show where the job is every so many seconds, until Ctrl-C; a cluster that is away may come.
+    """Show where the job is every so many seconds, until Ctrl-C, also while the cluster is away.
 
-    What is no terminal gets one view after the other.
+    A file or a pipe gets one view after the other.
     """
-    is_terminal = out.isatty()
-    found: JobStatus | None = None
-    out.write(_CLEAR if is_terminal else "")
-    try:
-        while True:
-            before, note = found, ""
-            try:
-                found = job_status.read(context)
-            except (YtError, OSError) as error:
-                note = f"no answer: {first_line(error)}"
-            size = shutil.get_terminal_size(SIZE)
-            lines = view(context, found, before, note, size) if found else [note]
-            if is_terminal:
-                out.write(_HOME + "".join(line + _LINE_END for line in lines) + _REST)
+    console = Console(file=out, highlight=False)
+    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as screen:
+        for lines in _views(context):
+            if console.is_terminal:
+                screen.update(Text("\n".join(lines)), refresh=True)
             else:
                 out.write("\n".join(lines) + "\n\n")
-            out.flush()
+                out.flush()
             time.sleep(every)
-    except KeyboardInterrupt:
-        return
+
+
+def _views(context: JobContext) -> Iterator[list[str]]:
+    """Yield the lines of each view, without an end."""
+    found: JobStatus | None = None
+    while True:
+        before, note = found, ""
+        try:
+            found = job_status.read(context)
+        except (YtError, OSError) as error:
+            note = f"no answer: {first_line(error)}"
+        size = shutil.get_terminal_size(SIZE)
+        yield view(context, found, before, note, size) if found else [note]
 
 
 def view(

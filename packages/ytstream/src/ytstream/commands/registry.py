@@ -21,6 +21,15 @@ OF_THE_TOOLS = (
 )  # fmt: skip
 #: The entry point of a package that brings further commands: an iterable of Command.
 GROUP = "ytstream.commands"
+#: Module that only a laptop has -> the package to install for it.
+LAPTOP_PACKAGES = {
+    "ytstream_tools": "ytstream-tools[testing]",
+    "ytstream_doctor": "ytstream-doctor",
+    "minicluster": "ytstream-tools[testing]",
+    "prometheus_client": "ytstream-tools[metrics]",
+    "pytest": "ytstream-tools[testing]",
+    "rich": "ytstream-tools",
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,6 @@ def registry() -> Registry:
     return Registry(found, missing)
 
 
-def remedy() -> str:
-    """Return how to install the package of the other commands."""
-    return f"install it: pip install 'ytstream-tools[testing]=={__version__}'"
+def remedy(module: str = "ytstream_tools") -> str:
+    """Return how to install what has ``module``, one of LAPTOP_PACKAGES."""
+    return f"install it: pip install '{LAPTOP_PACKAGES[module]}=={__version__}'"
