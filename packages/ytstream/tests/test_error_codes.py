@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.project import ROOT
 from ytstream import JobError, RestartableError
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import OutageError, StalledError, SupersededError, UnmountedError, code_of
+from ytstream.errors.error_codes import ErrorCode
 
 SOURCES = sorted((ROOT / "packages").glob("ytstream*/src/**/*.py"))
 

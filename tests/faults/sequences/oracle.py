@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
-from ytstream.error_codes import ErrorCode
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
 

@@ -14,8 +14,8 @@ from tests.faults.sequences.driver import Driver
 from tests.faults.sequences.inside import DeathError, InsideClient, InsideTablets, Process
 from tests.faults.sequences.oracle import Oracle
 from ytstream import Column, Job
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger.positions import MARKER

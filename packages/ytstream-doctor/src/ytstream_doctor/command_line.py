@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ytstream import log
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.version import __version__
 
 from . import report_text

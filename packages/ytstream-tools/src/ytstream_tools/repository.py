@@ -3,8 +3,8 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 
 
 def root_of(package: str) -> Path:

@@ -17,8 +17,8 @@ from .commands.command import Command, RequiredTables
 from .commands.registry import LAPTOP_PACKAGES, Registry, registry, remedy
 from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
-from .error_codes import ErrorCode
 from .errors import JobError, OutageError, RestartableError, SupersededError
+from .errors.error_codes import ErrorCode
 from .guarantees import guarantee_of
 from .job import Job, JobContext
 from .provisioning import job_objects

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .error_codes import ErrorCode
+from .errors.error_codes import ErrorCode
 
 _log = logging.getLogger("job")
 

@@ -11,7 +11,7 @@ from tests.faults.sequences.world import QUEUES, Op, World
 from tests.faults.sequences.world import Form as Kind
 from tests.support import mutants
 from ytstream.cluster.client import Client
-from ytstream.error_codes import ErrorCode
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Move
 from ytstream.recovery import migration, repositioning

@@ -3,8 +3,8 @@
 import argparse
 
 from ytstream.commands.command import Command, RequiredTables
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 
 from ..repository import root_of

@@ -4,7 +4,7 @@ import argparse
 
 from ytstream import log
 from ytstream.commands.command import Command, RequiredTables, positive
-from ytstream.error_codes import ErrorCode
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 
 from ..status import thresholds

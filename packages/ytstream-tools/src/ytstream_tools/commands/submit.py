@@ -4,8 +4,8 @@ import argparse
 from functools import partial
 
 from ytstream.commands.command import Command, RequiredTables
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ytstream.cluster.client import connect
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
 from ytstream.ledger import positions

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from ytstream.cluster.client import Client
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery.staging import NAME
 from ytstream.schema.columns import Column

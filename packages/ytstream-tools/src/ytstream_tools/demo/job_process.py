@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.log import RUNNING, failure_in
 from ytstream.settings import environment as variables
 

@@ -14,8 +14,8 @@ from typing import Any
 import yt.type_info as ti
 
 from ytstream.declaration.user_errors import user_code
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
 from ytstream.schema import string_values
 from ytstream.schema.columns import Column, type_name

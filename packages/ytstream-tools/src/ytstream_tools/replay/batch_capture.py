@@ -10,8 +10,8 @@ from pathlib import Path
 
 from yt import yson
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.text_table import counted
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ytstream.cluster.client import Client
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head, batch_name

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from ytstream.cluster.client import Client
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.text_table import counted

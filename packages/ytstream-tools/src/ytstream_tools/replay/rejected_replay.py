@@ -25,8 +25,8 @@ from pyspark.sql.types import StructType
 from ytstream.connector.java import jvm_of
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.outputs.output_frames import computed

@@ -13,8 +13,8 @@ from typing import Any
 
 from yt.common import YtError
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream.settings import environment

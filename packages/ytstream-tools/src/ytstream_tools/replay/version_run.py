@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from minicluster import testing as minicluster
 from ytstream.cluster.client import Client, connect
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from ytstream.cluster.client import Client
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head

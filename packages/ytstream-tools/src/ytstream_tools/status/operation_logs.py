@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from ytstream.cluster import operation
 from ytstream.cluster.client import Client
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation, Run
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger.positions import owner_of, read_head
 

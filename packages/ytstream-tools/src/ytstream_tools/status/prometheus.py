@@ -14,8 +14,8 @@ import prometheus_client
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from yt.common import YtError
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
 

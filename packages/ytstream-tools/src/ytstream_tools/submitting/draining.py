@@ -7,8 +7,8 @@ repeated: a second one waits for the rows that are there then.
 import time
 from collections.abc import Callable, Mapping
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue

@@ -9,8 +9,8 @@ from yt.common import YtError
 from ytstream.cluster import operation
 from ytstream.cluster.client import Client, first_line
 from ytstream.cluster.operation import Operation
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head

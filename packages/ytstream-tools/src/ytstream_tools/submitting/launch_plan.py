@@ -14,8 +14,8 @@ from yt import yson
 from ytstream import node
 from ytstream.cluster import operation
 from ytstream.declaration.archive import archive
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.settings import environment, toml_file
 from ytstream.settings.job_settings import Settings

@@ -12,8 +12,8 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import Client, explained, facts
 from ytstream.connector.java_home import require_java
 from ytstream.declaration.archive import verify_imports
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError, OutageError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.positions import owner_of, read_head
 from ytstream.provisioning import job_objects
 from ytstream.recovery.lock import InstanceLock

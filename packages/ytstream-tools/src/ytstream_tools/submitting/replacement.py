@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ytstream.cluster import operation
 from ytstream.cluster.operation import Operation
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head

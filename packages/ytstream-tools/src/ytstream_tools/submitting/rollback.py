@@ -12,8 +12,8 @@ from yt.common import YtError
 from yt.wrapper.driver import make_formatted_request
 
 from ytstream.cluster import operation
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.settings.job_settings import token
 
 from .fingerprint import secrets

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import MOST_FAILURES
 from ytstream.settings import spark_conf
 from ytstream.settings.job_settings import token

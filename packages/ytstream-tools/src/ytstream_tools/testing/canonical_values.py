@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import spyt.types as spyt
 from pyspark.sql import types as spark
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.outputs import string_columns
 from ytstream.schema import string_values
 from ytstream.schema.columns import spelled, type_name

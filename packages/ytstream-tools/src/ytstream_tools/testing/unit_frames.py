@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from ytstream.error_codes import ErrorCode
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.outputs import string_columns
 from ytstream.outputs.output_frames import Frames, OutputFrames, verify_columns

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
-from ..error_codes import ErrorCode
 from ..errors import JobError, OutageError, RestartableError, UnmountedError
+from ..errors.error_codes import ErrorCode
 from ..settings import environment
 from ..settings.addresses import is_loopback
 from ..settings.job_settings import Settings, token

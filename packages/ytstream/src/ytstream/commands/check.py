@@ -4,8 +4,8 @@ import argparse
 from itertools import chain
 
 from ..declaration import archive, reject_conditions
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..provisioning import capacity, job_objects, permissions, retention
 from ..recovery import start

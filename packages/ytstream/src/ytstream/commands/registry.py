@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..version import __version__
 from . import check, migrate, provision, rewind, run, stop
 from .command import Command

@@ -4,8 +4,8 @@ import os
 import re
 import subprocess
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 
 #: What Spark with SPYT runs on.
 VERSIONS = ("17", "21")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 
 #: Packages that a job may import without bringing them. The first three come with the operation's
 #: own files. The others are of the nodes' Python: the administrators have put them there, and the

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, Job
 
 #: Folders and files of code that is not the user's; on a cluster some are inside archives.

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, Guarantee, Job
 from ..schema.columns import Column, key_of, rejected_columns, type_name
 from ..schema.table_schema import never_written

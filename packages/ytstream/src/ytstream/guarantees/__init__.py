@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ..declaration.compatibility import problem
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import Guarantee, Job
 from .at_least_once import AtLeastOnce
 from .idempotent import Idempotent

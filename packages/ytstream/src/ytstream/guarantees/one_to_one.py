@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ..connector.plans import Expression, Node, analysed
 from ..connector.pyspark_internals import clock_pattern, has_clock_texts
 from ..connector.transform_plan import SOURCES, queues
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..settings.job_settings import Settings
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import Guarantee
 from ..schema.columns import Column, key_of
 from ..settings.job_settings import Settings

@@ -15,8 +15,8 @@ from typing import Any
 
 import yt.type_info as ti
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..schema.columns import Column
 from .queue_layout import QueueLayout
 

@@ -17,8 +17,8 @@ from ..cluster.client import Client
 from ..connector.plans import analysed, observed
 from ..connector.transform_plan import observed_name
 from ..connector.transform_plan import queues as queues_of
-from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError
+from ..errors.error_codes import ErrorCode
 from ..ledger.ledger_rows import Head
 from ..ledger.queue_layout import QueueLayout, is_grown, layout_of
 from ..schema.columns import Column

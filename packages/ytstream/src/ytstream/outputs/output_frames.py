@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from ..connector.pyspark_internals import free
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of

@@ -21,8 +21,8 @@ from ..connector.plans import execution_of, observed
 from ..connector.spyt import add_batch, sink, verify_spyt
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.positions import read_head
 from ..settings import spark_conf

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..cluster import resharding
-from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError
+from ..errors.error_codes import ErrorCode
 from ..guarantees import sizing
 from ..job import REJECTED, JobContext
 from ..log import warn

@@ -14,8 +14,8 @@ from yt.wrapper.schema import TableSchema
 
 from ..cluster.client import Client, facts, first_line
 from ..cluster.resharding import by_count
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..guarantees import sizing
 from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from yt.common import YtError
 
 from ..cluster.client import Client
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
 from ..settings.job_settings import Settings
 from ..settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF

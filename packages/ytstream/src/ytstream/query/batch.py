@@ -33,8 +33,8 @@ from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
-from ..error_codes import ErrorCode
 from ..errors import ConflictError, JobError, RestartableError
+from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import BatchRow, Head, batch_name

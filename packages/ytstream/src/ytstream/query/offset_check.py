@@ -13,8 +13,8 @@ from itertools import cycle
 from typing import Any
 
 from ..connector.batch_plan import ranges_read
-from ..error_codes import ErrorCode
 from ..errors import RestartableError
+from ..errors.error_codes import ErrorCode
 from ..outputs.audit import Ranges, RowRange
 
 #: For each place in the plan that reads a queue: partition -> its rows.

@@ -12,8 +12,8 @@ from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, JobContext
 from ..outputs import required_columns
 from ..outputs.audit import uncounted

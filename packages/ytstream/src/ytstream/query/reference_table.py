@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..cluster.client import Client
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..log import say, warn
 from ..outputs import string_columns
 from ..schema import string_values

@@ -21,7 +21,6 @@ from ..cluster.mounting import closed, verify_mounted
 from ..connector import own
 from ..connector.java import jvm_of
 from ..connector.tablet_transactions import Tablets
-from ..error_codes import ErrorCode
 from ..errors import (
     JobError,
     OutageError,
@@ -31,6 +30,7 @@ from ..errors import (
     UnmountedError,
     code_of,
 )
+from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
 from ..ledger.offsets import Queue
 from ..ledger.positions import read_head

@@ -15,8 +15,8 @@ from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
 from ..cluster.mounting import closed
-from ..error_codes import ErrorCode
 from ..errors import RestartableError, StalledError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head

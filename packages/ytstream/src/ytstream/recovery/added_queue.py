@@ -7,8 +7,8 @@ rows may be left out.
 
 from collections.abc import Sequence
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue, Rows

@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from yt.common import YtError
 
 from ..cluster.client import Client
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head

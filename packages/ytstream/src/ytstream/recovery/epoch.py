@@ -14,8 +14,8 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..error_codes import ErrorCode
 from ..errors import ConflictError, JobError, RestartableError, SupersededError
+from ..errors.error_codes import ErrorCode
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import read_head

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot

@@ -13,8 +13,8 @@ from yt.common import YtError
 
 from ..cluster.client import Client, connect
 from ..cluster.operation import is_own
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..log import warn
 from .epoch import this_process

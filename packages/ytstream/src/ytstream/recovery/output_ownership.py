@@ -9,8 +9,8 @@ those of the former one. So the mark names the queues' object ids, whatever beco
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot, is_reused

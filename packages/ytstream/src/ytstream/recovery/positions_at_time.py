@@ -12,8 +12,8 @@ from typing import Any
 
 from yt.common import YtError
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
 from ..ledger.ledger_rows import Head

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head, Move

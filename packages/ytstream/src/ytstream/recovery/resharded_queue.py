@@ -4,8 +4,8 @@ A start goes on only where more tablets came to the former ones. `migrate` appli
 once all rows that it holds were read: then the job is at its end, whatever numbers the rows have.
 """
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.positions import Snapshot, is_moved

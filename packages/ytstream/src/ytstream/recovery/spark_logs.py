@@ -10,8 +10,8 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from ..cluster.client import Client
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..ledger.offsets import OffsetLogEntry, Rows
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,8 +20,8 @@ from itertools import pairwise
 from yt.common import YtError
 
 from ..cluster.client import Client, first_line
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..ledger import ledger_rows
 from ..log import warn
 from ..settings.job_settings import Settings

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from yt.common import YtError
 
 from ..cluster.client import Client
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import Head, Move

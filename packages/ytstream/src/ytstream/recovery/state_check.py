@@ -4,8 +4,8 @@ Offsets without their state, or a state that is older than its offsets, give wro
 error.
 """
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head, last_name
 from . import checkpoint_dir, spark_logs

@@ -14,8 +14,8 @@ from yt.common import YtError
 
 from ..cluster import operation
 from ..cluster.operation import Operation
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import End

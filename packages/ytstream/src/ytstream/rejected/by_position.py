@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 from ..connector.batch_plan import leaves, selected_rdd
 from ..connector.plans import Node
 from ..connector.tablet_transactions import Tablets
-from ..error_codes import ErrorCode
 from ..errors import RestartableError
+from ..errors.error_codes import ErrorCode
 from ..outputs.audit import Ranges, RowRange
 from ..spark.source import INNER_POSITION
 

@@ -14,8 +14,8 @@ from pyspark.sql.types import BooleanType, StructType
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
 from ..connector.pyspark_internals import has_clock_texts
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..outputs import row_json
 from ..spark.source import INNER_POSITION

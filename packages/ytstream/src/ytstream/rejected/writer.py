@@ -24,8 +24,8 @@ from ..connector.batch_plan import of_no_stream
 from ..connector.plans import Node, analysed_by, observed
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
-from ..error_codes import ErrorCode
 from ..errors import RestartableError
+from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..outputs.audit import Ranges
 from ..outputs.sink import write

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from . import toml_file
 from .addresses import is_loopback, is_path, is_proxy
 from .submit_section import SubmitSection, submit_of

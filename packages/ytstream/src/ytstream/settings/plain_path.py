@@ -6,8 +6,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 
 #: Spark's load-spark-env.sh and SPYT's spark-env.sh expand paths without quotes; a class path ends
 #: at ":", a list at ","; a URI means something by "#", "%" and "+"; Java in an ASCII locale knows

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 
 #: A connection breaks a moment before the process has ended.
 _LAST_SECONDS = 5.0

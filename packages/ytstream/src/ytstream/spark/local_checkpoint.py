@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 
 #: What Java says of the two, in a trace of any depth.
 _FULL = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))

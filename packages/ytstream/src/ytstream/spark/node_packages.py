@@ -13,8 +13,8 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from ..declaration.user_errors import BRING
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..log import warn
 from .spark_errors import cause
 

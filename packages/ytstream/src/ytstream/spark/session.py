@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from ..connector.java_home import require_java
 from ..connector.spyt import is_patched
 from ..connector.tablet_transactions import Tablets
-from ..error_codes import ErrorCode
 from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..log import warn
 from ..settings import environment, os_user, spark_conf

@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..connector.tablet_transactions import is_unmounted
 from ..declaration.user_errors import BRING, place, place_in
-from ..error_codes import ErrorCode
 from ..errors import JobError, RestartableError, UnmountedError
+from ..errors.error_codes import ErrorCode
 from ..guarantees.transactional import FENCED
 from .jvm_process import OTHER_FOLDER, explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
