@@ -40,6 +40,6 @@ def vendor(target: Path) -> None:
 tidy(Path.cwd())
 vendor(Path("vendor"))
 print(
-    f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init\n"
-    "  make demo    # the job on a cluster in memory, killed and counted"
+    f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init && git add . && git commit -m 'From the template'\n"
+    "  make demo    # runs the job on a cluster in memory, kills it and counts every row"
 )

@@ -29,7 +29,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, default=Path("dist/page.html"), metavar="FILE", help=where
     )
-    length = "how many before the last batch; default: 24"
+    length = "hours of history before the last batch (default: 24)"
     parser.add_argument("--hours", type=_hours, default=24.0, metavar="N", help=length)
 
 

@@ -29,7 +29,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument(
         "--watch", nargs="?", type=positive, const=2, metavar="SECONDS",
-        help="renew a view of 80 columns so often, until Ctrl-C; default: 2",
+        help="refresh the view every SECONDS seconds (default: 2); press Ctrl-C to exit",
     )  # fmt: skip
     parser.add_argument(
         "--max-lag", type=thresholds.lag, metavar="ROWS|SECONDS",

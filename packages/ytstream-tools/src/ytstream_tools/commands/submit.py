@@ -45,7 +45,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    back = "stop the running version, start this one; without a batch of it go back"
+    back = "replace the running version; roll back if the new one completes no batch"
     parser.add_argument("--replace", action="store_true", help=back)
     again = "with --replace: also a version that runs already, or was refused before"
     parser.add_argument("--force", action="store_true", help=again)
