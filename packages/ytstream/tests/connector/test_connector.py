@@ -19,6 +19,7 @@ from minicluster.testing import Running
 from tests.support import all_types
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another_process
+from ytstream.cluster.client import Client
 from ytstream.connector import compiled, own
 from ytstream.connector.java import class_name, each
 from ytstream.job import JobContext
@@ -31,6 +32,8 @@ from ytstream_tools.testing.job_stream import Stream, wait
 pytestmark = pytest.mark.spark
 
 ROWS = 400
+#: Rows of random values in one batch.
+PIECE = 20_000
 
 
 def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
@@ -54,38 +57,51 @@ def test_a_job_reads_with_the_connector_of_its_configuration(
 def test_both_write_equal_tables_of_random_values(
     context_of: ContextOf, spark: SparkSession, root: str
 ) -> None:
-    sent = _random_rows(random.Random(20_260_101), ROWS)
-    tables = [
-        _through(context_of("transactional"), spark, root, connector, sent)
-        for connector in (OWN, SPYT)
-    ]
-    assert len(tables[0]) == ROWS
-    assert _comparable(tables[0]) == _comparable(tables[1])
-    assert _comparable(tables[0]) == _comparable(sent)
+    for connector in (OWN, SPYT):
+        _pass_through(context_of("transactional"), spark, root, connector, ROWS)
 
 
-def _through(
-    context: JobContext,
-    spark: SparkSession,
-    root: str,
-    connector: str,
-    rows: list[dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """Return the output of a job that passes on the rows, through that connector."""
-    job = all_types.job("map")
+@pytest.mark.journey  # `make test` has the same with few rows, above
+@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
+@pytest.mark.parametrize("rows", [2_000_000])
+def test_many_rows_of_random_values_come_out_as_they_went_in(
+    context_of: ContextOf, spark: SparkSession, root: str, connector: str, rows: int
+) -> None:
+    _pass_through(context_of("transactional"), spark, root, connector, rows)
+
+
+def _pass_through(
+    context: JobContext, spark: SparkSession, root: str, connector: str, count: int
+) -> None:
+    """Run a job that passes on its rows; fail unless its output has the rows of its queue.
+
+    The rows go in pieces, which are trimmed once they were compared: memory holds one of them.
+    """
+    job, rng = all_types.job("map"), random.Random(20_260_101)
     settings = settings_of(job, f"{root}/{connector}", proxy=context.settings.proxy)
-    settings = replace(settings, connector=connector)
+    settings = replace(settings, connector=connector, max_rows_per_partition=PIECE)
     context = replace(context, settings=settings, job=job)
     job_objects.provision(context)
     adopt(spark, context)
     stream = Stream(context, example("transactional", "map").sample, spark)
     stream.recover()
     with stream.running() as query:
-        stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in rows]
-        context.client.insert_rows(settings.queues[0], stamped)
-        wait(drained(context), query)
-    found: list[dict[str, Any]] = list(context.client.select_rows(f"* from [{settings.output}]"))
-    return found
+        for first in range(0, count, PIECE):
+            sent = _random_rows(rng, range(first, min(first + PIECE, count)))
+            stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in sent]
+            context.client.insert_rows(settings.queues[0], stamped)
+            wait(drained(context), query)
+            found = [*context.client.select_rows(f"* from [{settings.output}]")]
+            assert _comparable(found) == _comparable(sent)
+            for path in (settings.queues[0], settings.output):
+                _trim(context.client, path)
+
+
+def _trim(client: Client, path: str) -> None:
+    tablets = [*range(int(client.get(f"{path}/@tablet_count")))]
+    infos = client.get_tablet_infos(path, tablets)["tablets"]
+    for tablet, info in zip(tablets, infos, strict=True):
+        client.trim_rows(path, tablet, int(info["total_row_count"]))
 
 
 def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -108,16 +124,16 @@ def _plain(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
+def _random_rows(rng: random.Random, numbers: range) -> list[dict[str, Any]]:
     return [
         {
-            "id": f"row-{number:06}",
+            "id": f"row-{number:07}",
             **{
                 f"c_{name}": None if rng.random() < 0.1 else _value(rng, name, values)
                 for name, (_, values) in all_types.VALUES.items()
             },
         }
-        for number in range(count)
+        for number in numbers
     ]
 
 

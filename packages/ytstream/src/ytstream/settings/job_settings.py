@@ -87,7 +87,7 @@ class Settings:
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
     #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
-    connector: str = field(default=SPYT, metadata=one_of(OWN, SPYT))
+    connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
     #: A query that finishes no batch for so long, though rows wait, is started anew.
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
     account: str | None = field(default=None, metadata=TEXT)
