@@ -255,9 +255,9 @@ def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
     runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
     runner.impatient = MagicMock()
     monkeypatch.setattr(
-        supervisor, "Watch", lambda *_: MagicMock(is_idle=True, is_stop_asked=False)
+        supervisor, "Watchdog", lambda *_: MagicMock(is_idle=True, is_stop_asked=False)
     )
-    for name in ("Monitor", "FirstLook", "Room"):
+    for name in ("ProgressMonitor", "IdleSignal", "CapacityCheck"):
         found = MagicMock()
         found.return_value.report.return_value = False
         monkeypatch.setattr(supervisor, name, found)
