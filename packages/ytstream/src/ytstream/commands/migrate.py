@@ -20,7 +20,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="migrate",
-    help="Update a stopped job's ledger after you change its guarantee or outputs, or remove a queue.",
+    help="Update a stopped job's ledger after you change guarantee or outputs, or remove a queue.",
     run=_run,
     starts_jvm=True,
     needs_stopped_job=True,
