@@ -113,10 +113,6 @@ def _way(name: str, found: Mapping[str, Any]) -> Way:
     )
 
 
-def _rates(idle: Mapping[str, Any]) -> dict[str, float]:
-    return {kind: sum(n.values()) / idle["seconds"] for kind, n in idle["requests"].items()}
-
-
 def beside(base: Way, other: Way, of: Callable[[Way], Sequence[float]]) -> Spread:
     """Return a figure relative to the base's in the same round."""
     pairs = zip(of(base), of(other), strict=True)
