@@ -40,6 +40,7 @@ def vendor(target: Path) -> None:
 tidy(Path.cwd())
 vendor(Path("vendor"))
 print(
-    f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n  git init && git add . && git commit -m 'From the template'\n"
+    f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n"
+    "  git init && git add . && git commit -m 'From the template'\n"
     "  make demo    # runs the job on a cluster in memory, kills it and counts every row"
 )
