@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from tests.support.helpers import ContextOf, refusal
+from ytstream.job import JobContext
 from ytstream.schema.columns import Column
+from ytstream.spark import session
+from ytstream_tools.commands import replay_rejected
 from ytstream_tools.replay import rejected_replay
 
 
-def test_an_output_with_a_key_of_its_own_asks_for_a_choice(provisioned_of: ContextOf) -> None:
+@pytest.fixture
+def keyed(provisioned_of: ContextOf) -> JobContext:
+    """Return a job that rejects rows and has such an output."""
     context = provisioned_of("transactional", "map", 1, rejects=True)
     rejected_replay.verify_keys(context, replace=False)
-    outputs = {**context.job.outputs, "newest": (Column("id", "utf8", key=True),)}
-    job = replace(context.job, outputs=outputs)
-    settings = replace(
-        context.settings, outputs={**context.settings.outputs, "newest": "//home/newest"}
-    )
-    keyed = replace(context, job=job, settings=settings)
+    job, settings = context.job, context.settings
+    outputs = {**job.outputs, "newest": (Column("id", "utf8", key=True),)}
+    paths = {**settings.outputs, "newest": "//home/newest"}
+    settings = replace(settings, outputs=paths)
+    return replace(context, job=replace(job, outputs=outputs), settings=settings)
+
+
+def test_an_output_with_a_key_of_its_own_asks_for_a_choice(keyed: JobContext) -> None:
     said = refusal(lambda: rejected_replay.verify_keys(keyed, replace=False))
     assert "an older row over a newer one: //home/newest has a key of its own" in said
     rejected_replay.verify_keys(keyed, replace=True)
+
+
+def test_without_a_choice_nothing_is_replayed_and_no_spark_starts(
+    keyed: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: Any = None
+    said = refusal(lambda: rejected_replay.replay(nothing, keyed, nothing, print))
+    assert "has a key of its own" in said
+    monkeypatch.setattr(session, "opened", None)
+    given = Namespace(dry_run=False, replace=False, remove_dropped=False)
+    assert "has a key of its own" in refusal(lambda: replay_rejected._run(keyed, given))

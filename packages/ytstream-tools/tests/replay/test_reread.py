@@ -57,10 +57,15 @@ def test_a_row_that_was_read_again_and_accepted_is_not_replayed(
 def test_a_long_ledger_is_read_back_to_the_first_rewind(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The batch that has read a row again may be many batches ago."""
     monkeypatch.setattr(reread, "_BATCHES", 1)
     context = provisioned_of("transactional")
     queue = _moved_back(context, 0)
-    assert reread.read(context).of(queue, 0, 5, _time(0.5)) is PositionStatus.ACCEPTED
+    head = head_of_batch(context, 5, ends={queue: {0: 20}})
+    write_rows(context, _batch(queue, 5, 2, (10, 20)), head_row(head))
+    readings = reread.read(context)
+    assert readings.of(queue, 0, 5, _time(0.5)) is PositionStatus.ACCEPTED
+    assert readings.of(queue, 0, 5, _time(3.5)) is PositionStatus.REJECTED
 
 
 def test_without_a_rewind_no_batch_of_the_ledger_is_read(

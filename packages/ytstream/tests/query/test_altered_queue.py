@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yt.type_info as ti
 
-from tests.support.helpers import StreamOf, refusal
+from tests.support.helpers import StreamOf, head_of, refusal, sampled
 from ytstream import Column
 from ytstream.provisioning import job_objects
 from ytstream_tools.demo.crash_scenario import drained
@@ -16,11 +16,14 @@ from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 
+GUARANTEES = ("transactional", "idempotent", "at_least_once")
 #: What SPYT would read as 7, and as 0.
-CHANGES = [
-    ({"type_v3": "int64"}, 2**40 + 7, "the table has int64, tables.py says int32"),
-    ({"type_v3": {"type_name": "optional", "item": "int32"}}, None, "the table may hold null"),
-]
+CHANGES: dict[str, tuple[dict[str, Any], int | None, str]] = {
+    "wider": ({"type_v3": "int64"}, 2**40 + 7, "the table has int64, tables.py says int32"),
+    "null": (
+        {"type_v3": {"type_name": "optional", "item": "int32"}}, None, "the table may hold null",
+    ),
+}  # fmt: skip
 
 
 def _small_prices(stream: Stream) -> Stream:
@@ -52,20 +55,32 @@ def _type(column: dict[str, Any]) -> dict[str, Any]:
     return {"type_v3": column["type_v3"]}
 
 
-@pytest.mark.parametrize(("change", "value", "said"), CHANGES, ids=["wider", "null"])
+@pytest.mark.parametrize(
+    ("guarantee", "name"),
+    sampled(
+        [(guarantee, name) for guarantee in GUARANTEES for name in CHANGES],
+        [("transactional", "wider"), ("transactional", "null"), ("at_least_once", "wider")],
+    ),
+)
 def test_a_value_that_the_declared_column_cannot_hold_ends_the_job(
-    stream_of: StreamOf, change: dict[str, Any], value: int | None, said: str
+    stream_of: StreamOf, guarantee: str, name: str
 ) -> None:
-    stream = _small_prices(stream_of("transactional"))
+    """Without a transaction the batch has written its rows, and it is not recorded."""
+    change, value, said = CHANGES[name]
+    stream = _small_prices(stream_of(guarantee))
     rows = [{**row, "price": 5} for row in stream.sample.make(8)]
     with stream.running() as query:
         stream.publish(rows)
         wait(drained(stream.context), query)
+        head = head_of(stream)
         _alter(stream, change)
         stream.publish([{**row, "price": value} for row in rows])
         wait_for_failure(query)
     failure = str(stream.batch.failure)
     assert "were altered while the job ran" in failure
     assert said in failure
-    assert stream.found() == stream.sample.wanted(stream.context.job, rows)
+    assert head_of(stream) == head
+    wanted = stream.sample.wanted(stream.context.job, rows)
+    assert not wanted - stream.found()
+    assert guarantee != "transactional" or stream.found() == wanted
     assert said in refusal(lambda: job_objects.require(stream.context, "the job cannot start"))
