@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.helpers import refusal
 from ytstream.settings import os_user
-from ytstream.spark import jvm_process
+from ytstream.spark import jvm_process, session
 
 
 def _unknown(_: int) -> pwd.struct_passwd:
@@ -55,3 +55,21 @@ def test_a_folder_without_programs_is_refused(
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     said = refusal(lambda: jvm_process.verify_native_libraries(_jvm(tmp_path / "nothing")))
     assert "cannot be used: No such file or directory" in said
+
+
+@pytest.mark.parametrize("name", [None, "uid12345"])
+def test_both_are_seen_to_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str | None
+) -> None:
+    """A user with a name logs in as Hadoop does it."""
+    names: list[str] = []
+    users = SimpleNamespace(createRemoteUser=str, setLoginUser=names.append)
+    security = SimpleNamespace(security=SimpleNamespace(UserGroupInformation=users))
+    jvm = _jvm(tmp_path)
+    jvm.org = SimpleNamespace(apache=SimpleNamespace(hadoop=security))
+    monkeypatch.setattr(jvm_process, "started", lambda: jvm)
+    monkeypatch.setattr(os_user, "missing_name", lambda: name)
+    session._prepare_jvm()
+    assert names == ([name] if name else [])
+    monkeypatch.setattr(jvm_process, "started", lambda: _jvm(tmp_path / "nothing"))
+    assert "cannot be used" in refusal(session._prepare_jvm)
