@@ -35,7 +35,7 @@ def test_an_output_with_a_key_of_its_own_asks_for_a_choice(keyed: JobContext) ->
 
 
 def test_without_a_choice_nothing_is_replayed_and_no_spark_starts(
-    keyed: Connection, monkeypatch: pytest.MonkeyPatch
+    keyed: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing: Any = None
     said = refusal(lambda: rejected_replay.replay(nothing, keyed, nothing, print))
