@@ -11,6 +11,7 @@ import importlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,7 @@ class TemplateExtension(Extension):
             "template_commit": lambda: versions.commit(TEMPLATE),
         }
         call = current_call()
+        _verify_replay_folder(call)
         forget_the_extension()
         environment.bytecode_cache = compiled_templates()
         if problems := list(answers.unknown(call.given)):
@@ -81,6 +83,28 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
     yield from session.values()
     for part in ("reader", f"writer_{state}", "sink"):
         yield from (Conf(*entry) for entry in table[part])
+
+
+def _verify_replay_folder(call: Call) -> None:
+    """Verify that cookiecutter can keep the answers, which it does before it renders (main.py).
+
+    Where HOME is read-only it would end with a traceback.
+
+    Raises click.ClickException.
+    """
+    if call.command != "cookiecutter" or not call.arguments:  # another program says where
+        return
+    folder = answers.configuration(call.arguments)["replay_dir"]
+    try:
+        os.makedirs(folder, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise click.ClickException(
+            f"cookiecutter keeps the answers in {folder}, which cannot be written: "
+            f"{error.strerror}\n"
+            "set HOME to a folder that you can write into, or name a file with another replay_dir: "
+            "--config-file FILE"
+        ) from error
 
 
 def _check_replayed(call: Call) -> None:

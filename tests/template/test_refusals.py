@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -296,6 +297,20 @@ def test_a_mistyped_option_is_refused_before_the_first_question(tmp_path: Path) 
     done = run(tmp_path, str(ROOT), "garantee=idempotent")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--no-input" not in done.stderr
+
+
+def test_a_home_that_cannot_keep_the_answers_is_told_in_words(tmp_path: Path) -> None:
+    """Here it is a file: for root every folder can be written."""
+    (home := tmp_path / "home").write_text("")
+    shell = {name: value for name, value in os.environ.items() if name != "COOKIECUTTER_CONFIG"}
+    command = [*COOKIECUTTER, str(ROOT), "--no-input", "-o", str(tmp_path / "out")]
+    done = subprocess.run(
+        command, env={**shell, "HOME": str(home)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"{home}/.cookiecutter_replay/, which cannot be written: Not a directory" in done.stderr
+    assert "set HOME" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_options_of_the_users_own_configuration_are_not_looked_at(tmp_path: Path) -> None:
