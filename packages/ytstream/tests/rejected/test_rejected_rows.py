@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import yt.type_info as ti
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from tests.support import all_types
 from tests.support.driver import Driver
 from tests.support.examples import example
-from tests.support.helpers import ContextOf, adopt, another_process, head_of
+from tests.support.helpers import ContextOf, adopt, another_process, head_of, refusal
 from ytstream import Column, JobError
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
@@ -350,3 +351,26 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     replay(stream.spark, stream.context, stream.flow(), told.append)
     assert [line.partition(" ")[0] for line in told] == ["2", "4", "5", "6"]
     assert len(_rows(stream, "output")) == 6
+
+
+def test_a_row_that_no_table_takes_is_named_and_the_rows_before_it_are_replayed(
+    rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its value is longer than 16 MiB: the cluster refuses the whole chunk for it."""
+    monkeypatch.setattr("ytstream_tools.replay.rejected_replay.CHUNK", 4)
+    stream = rejecting(TEXTS, {"all": "true"})
+    _send(stream, [*_texts(6), {"id": "06", "text": "x" * 9_000_000}, {"id": "07", "text": "y"}])
+    stream.drain()
+    chosen = stream.context.job.transform
+    twice = F.concat("text", "text")
+    stream.redeclare(reject=NEVER, transform=lambda rows: chosen(rows.withColumn("text", twice)))
+    given = (stream.spark, stream.context, stream.flow())
+    said = refusal(lambda: replay(*given, print))
+    (queue,), rejected = stream.settings.queues, stream.settings.outputs[REJECTED]
+    assert f"row 6 of {queue}, partition 0, cannot be replayed from {rejected}: " in said
+    assert "length 18000000, limit 16777216" in said
+    assert "keep such rows out with REJECT" in said
+    assert [row["id"] for row in _rows(stream, "output")] == ["00", "01", "02", "03"]
+    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [4, 5, 6, 7]
+    stream.redeclare(reject={"long": "length(text) > 8000000"})
+    assert replay(stream.spark, stream.context, stream.flow(), print).startswith("3 rows went")

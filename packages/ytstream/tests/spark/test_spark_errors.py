@@ -97,6 +97,10 @@ def test_a_task_that_the_fence_kept_out_may_be_started_again(kind: type[Exceptio
             'Error validating column "at" <== Value 18384576854509551616 is out of allowed range',
             "between 1970 and 2105; `capture failed`",
         ),
+        (
+            'Value of type "string" is too long for dynamic data: length 2, limit 1',
+            "shorten the value in transform.py, or keep such rows out",
+        ),
         ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] keys differ", "rewind"),
         ("Error reading delta file yt:/1.delta", "rewind"),
     ],

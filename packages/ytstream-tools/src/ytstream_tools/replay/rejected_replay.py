@@ -13,7 +13,7 @@ choose. Rows that a `rewind` goes back over are the job's own to write: see rere
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,7 @@ from ytstream.query.pipeline import Flow
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
+from ytstream.spark.spark_errors import cause, explained_spark
 
 from . import reread
 from .reread import LedgerReads, PositionStatus
@@ -107,8 +108,8 @@ def replay(
     """Replay all rejected rows; return how many passed and how many stay.
 
     With ``replace`` they may replace rows with the same key, and with ``remove_dropped`` those that
-    transform() drops leave `rejected`. Raises JobError as verify_job() does. What was done before
-    an error stays done.
+    transform() drops leave `rejected`. Raises JobError as verify_job() does, and for a row that
+    cannot be written. What was done before an error stays done.
     """
     verify_job(context.job)
     verify_keys(context, replace=replace)
@@ -120,7 +121,17 @@ def replay(
             if not found:
                 break
             free = _free(context, transaction.select, readings, found, counts)
-            _replay(spark, context, flow, tablets, transaction, free, counts)
+            try:
+                with explained_spark():
+                    _replay(spark, context, flow, tablets, transaction, free, counts)
+            except JobError as error:
+                if error.code is not ErrorCode.BATCH_FAILED:
+                    raise
+
+                def attempt(rows: list[dict[str, Any]]) -> None:
+                    _attempt(spark, context, flow, tablets, rows)
+
+                raise _of_one_row(context, free, attempt) from error
         last = _place(context, found[-1])
         say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
     return f"{_gone(counts, 'went')}; {_said(context, counts, 'stay')}"
@@ -332,6 +343,57 @@ def _replay(
         transaction.modify(_path(context), job.output_columns[REJECTED], (), deleted)
         row = _row({**written, REJECTED: -len(deleted)}, started)
         transaction.modify(context.settings.ledger, ledger_rows.COLUMNS, [row])
+
+
+class _UndoneError(Exception):
+    """Aborts the transaction of a replay that was an attempt."""
+
+
+def _attempt(
+    spark: SparkSession, context: JobContext, flow: Flow, tablets: Tablets,
+    found: list[dict[str, Any]],
+) -> None:  # fmt: skip
+    """Replay the rows of ``found``, and undo it. Raises JobError as explained_spark() does."""
+    with suppress(_UndoneError), tablets.transaction() as transaction, explained_spark():
+        _replay(spark, context, flow, tablets, transaction, found, _counts(False))
+        raise _UndoneError
+
+
+def _of_one_row(
+    context: JobContext,
+    found: list[dict[str, Any]],
+    attempt: Callable[[list[dict[str, Any]]], None],
+) -> JobError:
+    """Return the error of the first row that fails; each half of the rows is tried in turn."""
+    while len(found) > 1:
+        half = len(found) // 2
+        found = found[half:] if _failure(attempt, found[:half]) is None else found[:half]
+    (row,) = found
+    error = _failure(attempt, found)
+    why = (
+        cause(str(error.__cause__))
+        if error is not None
+        else "it fails only together with the rows before it"
+    )
+    queue = row.get("queue_id", context.settings.queues[0])
+    return JobError(
+        f"row {row['row_index']} of {queue}, partition {row['tablet_index']}, cannot be replayed "
+        f"from {_path(context)}: {why}",
+        "correct transform.py for this row, or keep such rows out with REJECT; the rows before it "
+        "were replayed, and it stays where it is",
+        code=ErrorCode.BATCH_FAILED,
+    )
+
+
+def _failure(
+    attempt: Callable[[list[dict[str, Any]]], None], found: list[dict[str, Any]]
+) -> JobError | None:
+    """Return the error that the rows cause, if they do."""
+    try:
+        attempt(found)
+    except JobError as error:
+        return error
+    return None
 
 
 def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:

@@ -15,13 +15,16 @@ from ..guarantees.transactional import FENCED
 from .jvm_process import OTHER_FOLDER, explained_jvm
 from .state_store import FAILURES as STATE_FAILURES
 
+#: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
+#: ValidateDynamicValue).
+_TOO_LONG = "is too long for dynamic data"
 #: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
 #: error conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
-    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", *STATE_FAILURES,
+    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", _TOO_LONG, *STATE_FAILURES,
 )  # fmt: skip
 
 #: What Java says of a native library that it cannot load, first and later.
@@ -77,6 +80,11 @@ def explained_spark(where: str = "") -> Iterator[None]:
             remedy = (
                 "keep such rows out with REJECT, or make the value null in transform.py; a date or "
                 "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
+            )
+        if _TOO_LONG in text:
+            remedy = (
+                "shorten the value in transform.py, or keep such rows out with REJECT, e.g. "
+                "octet_length(text) > 8000000; `capture failed` keeps the rows of the batch"
             )
         if "PythonException" in text and any(part in found for part in _MISSING):
             # An executor that came after the start was not asked for its packages.
