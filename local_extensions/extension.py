@@ -11,7 +11,6 @@ import importlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,17 +93,14 @@ def _verify_replay_folder(call: Call) -> None:
     """
     if call.command != "cookiecutter" or not call.arguments:  # another program says where
         return
-    folder = answers.configuration(call.arguments)["replay_dir"]
-    try:
-        os.makedirs(folder, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
+    folder = Path(answers.configuration(call.arguments)["replay_dir"]).absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
         raise click.ClickException(
-            f"cookiecutter keeps the answers in {folder}, which cannot be written: "
-            f"{error.strerror}\n"
+            f"cookiecutter keeps the answers in {folder}, and {there} cannot be written into\n"
             "set HOME to a folder that you can write into, or name a file with another replay_dir: "
             "--config-file FILE"
-        ) from error
+        )
 
 
 def _check_replayed(call: Call) -> None:

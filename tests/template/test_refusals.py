@@ -308,7 +308,7 @@ def test_a_home_that_cannot_keep_the_answers_is_told_in_words(tmp_path: Path) ->
         command, env={**shell, "HOME": str(home)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert f"{home}/.cookiecutter_replay/, which cannot be written: Not a directory" in done.stderr
+    assert f"{home}/.cookiecutter_replay, and {home} cannot be written into" in done.stderr
     assert "set HOME" in done.stderr
     assert "Traceback" not in done.stderr
 
