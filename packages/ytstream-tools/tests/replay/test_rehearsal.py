@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,28 @@ def test_production_is_only_read(
     asked = {entry.method for entry in cluster.client.journal()}
     assert "select_rows" in asked
     assert asked <= READS
+
+
+def test_its_folder_goes_if_something_kills_it(
+    provisioned_of: ContextOf, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """guarded() has a test of its own."""
+    watched: list[str] = []
+
+    @contextmanager
+    def guarded(*, folder: str) -> Iterator[None]:
+        watched.append(folder)
+        yield
+        watched.remove(folder)
+
+    def replay(*given: Any) -> dict[str, OutputRows]:
+        assert watched == [str(given[-1])]
+        return {}
+
+    monkeypatch.setattr(rehearsal, "guarded", guarded)
+    monkeypatch.setattr(rehearsal, "replay", replay)
+    _rehearsed(_connected(provisioned_of), repository)
+    assert not watched
 
 
 def test_batches_can_be_those_since_a_time(
