@@ -328,14 +328,47 @@ def test_rows_that_transform_drops_stay_unless_they_are_to_go(rejecting: Rejecti
     )
     said = _replayed(stream)
     assert said.startswith("3 rows went into the outputs; 7 stay in //")
-    assert "1 of them since REJECT rejects them again, 6 of them since transform() makes" in said
+    assert "1 of them since REJECT rejects them again, 6 of them since transform() or" in said
     given = (stream.spark, stream.context, stream.flow())
     said = replay(*given, print, remove_dropped=True)
     assert said.startswith(
-        "0 rows went into the outputs, 6 that transform() drops went out of `rejected`; 1 stay"
+        "0 rows went into the outputs, 6 that go into none went out of `rejected`; 1 stay"
     )
     assert len(_rows(stream, "output")) == 3
     assert [row["row_index"] for row in _rows(stream, REJECTED)] == [9]
+
+
+def test_a_row_that_becomes_several_hides_none_that_is_dropped(rejecting: Rejecting) -> None:
+    stream = rejecting(TEXTS, {"all": "true"})
+    _send(stream, [{"id": f"{n:02}", "text": None if n % 2 else "a b c"} for n in range(6)])
+    stream.drain()
+    words = F.explode(F.split("text", " "))
+    chosen = stream.context.job.transform
+    stream.redeclare(reject=NEVER, transform=lambda rows: chosen(rows.withColumn("text", words)))
+    said = replay(stream.spark, stream.context, stream.flow(), print)
+    assert said.startswith("3 rows went into the outputs; 3 stay in //")
+    assert len(_rows(stream, "output")) == 9
+    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [1, 3, 5]
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_rows_that_outputs_drops_stay(rejecting: Rejecting, is_grouped: bool) -> None:
+    """Where it groups rows, nothing tells which are in a group: transform() alone counts."""
+    stream = rejecting(TEXTS, {"all": "true"})
+    _send(stream, _texts(6))
+    stream.drain()
+
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        rows = rows.filter("id < '02'")
+        return {
+            "output": rows.groupBy("id").agg(F.max("text").alias("text")) if is_grouped else rows
+        }
+
+    stream.redeclare(reject=NEVER, split=split)
+    said = replay(stream.spark, stream.context, stream.flow(), print)
+    count = 6 if is_grouped else 2
+    assert said.startswith(f"{count} rows went into the outputs; {6 - count} stay in //")
+    assert sorted(row["id"] for row in _rows(stream, "output")) == ["00", "01"]
 
 
 def test_a_chunk_has_as_many_rows_as_its_bytes_allow(

@@ -34,7 +34,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     may = "rejected rows may replace rows with the same key"
     parser.add_argument("--replace", action="store_true", help=may)
-    leave = "rows that transform() drops leave `rejected`"
+    leave = "rows that transform() or outputs() drops leave `rejected`"
     parser.add_argument("--remove-dropped", action="store_true", help=leave)
 
 

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ytstream.connector.java import jvm_of
+from ytstream.connector.plans import analysed
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.errors import JobError
@@ -46,6 +47,8 @@ CHUNK = 10_000
 #: Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
 #: more: the JSON of a row has 16 MiB at most.
 CHUNK_BYTES = 16 * 1024**2
+#: Operators that may make several rows of one, but for a join (Spark, logical plans).
+_SEVERAL = frozenset(("Generate", "Expand", "Union"))
 #: Keys that one query names.
 _KEYS = 1_000
 
@@ -54,14 +57,14 @@ _KEYS = 1_000
 class ReplayCounts:
     """What happened to the rejected rows, or would happen."""
 
-    #: Rows that left `rejected`; with --remove-dropped those that transform() drops, too.
+    #: Rows that left `rejected`; with --remove-dropped those that go into no output, too.
     passed: int = 0
     #: Output -> its rows.
     written: dict[str, int] = field(default_factory=dict)
     #: Rows that REJECT rejects again, or whose JSON makes no row.
     rejected: int = 0
     inexact: int = 0
-    #: Rows that transform() makes nothing of.
+    #: Rows that transform() and outputs() put into no output.
     dropped: int = 0
     #: Rows at whose position an output has a row.
     held: int = 0
@@ -84,7 +87,7 @@ class ReplayCounts:
             yield f"{self.inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
         if self.dropped and not self.is_removing:
             yield (
-                f"{self.dropped} of them since transform() makes nothing of them "
+                f"{self.dropped} of them since transform() or outputs() drops them "
                 "(--remove-dropped removes them)"
             )
         if self.held:
@@ -108,7 +111,7 @@ def replay(
     """Replay all rejected rows; return how many passed and how many stay.
 
     With ``replace`` they may replace rows with the same key, and with ``remove_dropped`` those that
-    transform() drops leave `rejected`. Raises JobError as verify_job() does, and for a row that
+    go into no output leave `rejected`. Raises JobError as verify_job() does, and for a row that
     cannot be written. What was done before an error stays done.
     """
     verify_job(context.job)
@@ -171,7 +174,7 @@ def _gone(counts: ReplayCounts, verb: str) -> str:
     removed = counts.dropped if counts.is_removing else 0
     said = f"{counts.passed - removed} rows {verb} into the outputs"
     if removed:
-        said += f", {removed} that transform() drops {verb} out of `rejected`"
+        said += f", {removed} that go into none {verb} out of `rejected`"
     return said
 
 
@@ -276,11 +279,11 @@ def _judged(
     if not found:
         yield None, []
         return
-    with computed(tagging.tagged(_arrived(spark, context, flow, found), context)) as rows:
+    with computed(_tagged(spark, context, flow, found)) as rows:
         deleted = _keys(context, rows)
         passed = {_place(context, key) for key in deleted}
         chosen = [row for row in found if _place(context, row) in passed]
-        if _made(flow, rows) < len(chosen):
+        if _may_drop(context, flow, rows, len(chosen)):
             dropped = {_place(context, r) for r in _dropped(spark, context, flow, chosen)}
         counts.rejected += len(found) - len(chosen)
         counts.inexact += sum(is_inexact(row["row"]) for row in found)
@@ -304,27 +307,59 @@ def _made(flow: Flow, rows: DataFrame) -> int:
         return made.count()
 
 
+def _may_drop(context: JobContext, flow: Flow, rows: DataFrame, count: int) -> bool:
+    """Return whether some of the ``count`` accepted rows may go nowhere.
+
+    Equal counts say nothing where one row may become several, or where outputs() chooses.
+    """
+    if context.job.split is not None or _made(flow, rows) != count:
+        return True
+    plan = analysed(flow.outputs.transformed(tagging.passed(rows)))
+    names = [node.name for node in plan.walk()]
+    joins = names.count("Join") - (context.job.processing == "join")  # its keys are unique
+    return joins > 0 or not _SEVERAL.isdisjoint(names)
+
+
 def _dropped(
     spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return those of ``found``, which REJECT accepts, that transform() makes nothing of.
+    """Return those of ``found``, which REJECT accepts, that go into no output.
 
-    The rows that it makes need not say which row each is made of. So halves are tried, as long as
-    one makes fewer rows than it has.
+    The rows of an output need not say which row each is made of. So each row has a task of its own,
+    in which all rows that are made of it stay, unless a shuffle is between.
     """
-    if not found:
-        return []
-    with computed(tagging.tagged(_arrived(spark, context, flow, found), context)) as rows:
+    rows = tagging.passed(_tagged(spark, context, flow, found, alone=True))
+    made = flow.outputs.transformed(rows)
+    frames = [*flow.outputs.split(made).values()]
+    if not all(_is_narrow(frame, len(found)) for frame in frames):
+        if not _is_narrow(made, len(found)):
+            return _dropped_halves(spark, context, flow, found)
+        frames = [made]  # outputs() sums rows, for instance
+    task = F.spark_partition_id().alias("task")
+    kept = {row.task for frame in frames for row in frame.select(task).distinct().collect()}
+    return [row for number, row in enumerate(found) if number not in kept]
+
+
+def _is_narrow(frame: DataFrame, tasks: int) -> bool:
+    return bool(frame.rdd.getNumPartitions() == tasks)
+
+
+def _dropped_halves(
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what ``_dropped`` does: halves are tried, as long as one makes fewer rows than it has.
+
+    This takes many jobs of Spark, and a row that becomes several may hide one that is dropped.
+    """
+    with computed(_tagged(spark, context, flow, found)) as rows:
         made = _made(flow, rows)
     if made >= len(found):
         return []
     if made == 0:
         return found
     half = len(found) // 2
-    return [
-        *_dropped(spark, context, flow, found[:half]),
-        *_dropped(spark, context, flow, found[half:]),
-    ]
+    halves = found[:half], found[half:]
+    return [row for part in halves for row in _dropped_halves(spark, context, flow, part)]
 
 
 def _replay(
@@ -411,19 +446,28 @@ def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
     }
 
 
-def _arrived(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
-) -> DataFrame:
-    """Return the rows as they came out of their queues. A row whose JSON is damaged is left out."""
+def _tagged(
+    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]], *,
+    alone: bool = False,
+) -> DataFrame:  # fmt: skip
+    """Return the rows as they came out of their queues, as REJECT judges them now.
+
+    With ``alone`` the task of each has its number in ``found``. A row whose JSON is damaged is
+    skipped.
+    """
     queue = [name for name in ("queue_id",) if name in _key(context)]
     columns = [*queue, *INNER_POSITION, "reason", "row"]
     types = [*("string" for _ in queue), "long", "long", "string", "string"]
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
-    frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in found], schema)
+    rows = [(number, *(row[c] for c in columns)) for number, row in enumerate(found)]
+    frame = spark.createDataFrame(rows, f"number long, {schema}")
+    if alone:
+        tasks = spark.range(0, len(found), 1, len(found))
+        frame = tasks.join(F.broadcast(frame), F.col("id") == F.col("number")).drop("id")
     fields = [flow.arrived.schema[column.name] for column in context.job.queue_columns]
-    rows = tagging.restored(frame, StructType(fields)).drop(tagging.REASON)
-    position = context.guarantee.position
-    return rows.withColumns({name: F.col(INNER_POSITION[name]) for name in position})
+    arrived = tagging.restored(frame.drop("number"), StructType(fields)).drop(tagging.REASON)
+    position = {name: F.col(INNER_POSITION[name]) for name in context.guarantee.position}
+    return tagging.tagged(arrived.withColumns(position), context)
 
 
 def _read(
