@@ -52,10 +52,10 @@ second time instead. A batch that rejects none is not.
 - **Window.** The job does not start to write before the batch is verified, since nothing undoes \
 its state.
 - **Sessions**, the most expensive row. Its Python workers take most of it. Up to Python 3.12 each \
-importer of `pyspark.zip` lists the archive anew at the start of a task (CPython gh-103200): 42 of \
-the 146 processor seconds of the listing's workers. `checked_state` spares the job that. What is \
-left goes mostly to pandas: a frame for each key and batch.
-- **Join.** Measured before the reference was kept on the executors: Python workers made it anew \
+importer of `pyspark.zip` lists the archive again at the start of a task (CPython gh-103200): 42 \
+of the 146 processor seconds of the listing's workers. `checked_state` spares the job that. What \
+is left goes mostly to pandas: a frame for each key and batch.
+- **Join.** Measured before the reference was kept on the executors: Python workers made it again \
 in each batch, 3.8 to 4.0 processor seconds per million rows in every way.
 """
 STARTS = """\

@@ -51,7 +51,7 @@ _BID = {
     "date_time": f"timestamp_micros(1704067200000000 + value * {_STEP_US})",
     "extra": "elt(1 + cast(value % 4 as int), null, '', 'привет', 'a quoted text')",
 }
-#: A kind whose sample has other rows: few bidders at a time, who come again after two hours.
+#: A kind whose sample has other rows: few bidders at a time, who come back after two hours.
 _OTHERS = {
     "sessions": {
         "bidder": "100 * (1 + value * 1050000 div 600000000 % 12) + value * 7919 % 30",

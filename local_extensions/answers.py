@@ -111,8 +111,8 @@ _FOLDERS = frozenset(
     )
 )
 
-# Modules that the environments hold besides the pinned packages: a package of the same name would
-# hide one of them. A test compares this list with what is installed.
+# Modules that the environments hold in addition to the pinned packages: a package with the name
+# of one would hide it. A test compares this list with what is installed.
 _MODULES = """
     aiohappyeyeballs aiosignal annotated_doc annotated_types argcomplete arrow ast_serialize attr
     attrs binaryornot certifi cfgv charset_normalizer click dateutil decorator distlib distro

@@ -31,7 +31,7 @@ _GOOD = ("current", "updated", "pushed", "opened")
 
 
 class Outcome(NamedTuple):
-    """What became of a repository: a word, and what a person has to know."""
+    """The status of a repository: a word, and what a person must know."""
 
     repository: str
     word: str

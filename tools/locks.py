@@ -1,6 +1,6 @@
 """Lock what is installed: every package of the index in templates/locks, with its hashes.
 
-`make locks` resolves the pins of local_extensions/versions.py anew with uv, for every platform at
+`make locks` resolves the pins of local_extensions/versions.py again with uv, for every platform at
 once. It asks the index that pip is configured for; no file names it.
 """
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def problems(version: str, root: Path = ROOT) -> Iterator[str]:
     """Yield what keeps ``version`` from being released."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        yield f"{version!r} is no version: give three numbers, as in 1.0.1"
+        yield f"{version!r} is not a version: give three numbers, as in 1.0.1"
         return
     versions = {package.name: wheels.version(package.name) for package in wheels.PUBLISHED}
     for name, found in {

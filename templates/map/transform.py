@@ -8,7 +8,7 @@ EUR_PER_1000_USD = 908
 
 #: Bids that make no sense: reason -> a SQL condition on the columns of QUEUE. The first condition
 #: that is true sends the row to the output "rejected"; null counts as false. The functions try_cast
-#: and try_to_timestamp give null for a text that is no number or time; cast would end the job.
+#: and try_to_timestamp give null for a text that is not a number or time; cast would end the job.
 #: A regular expression is written r'...' in it, e.g. r"url RLIKE r'^https?://\S+'": without the
 #: inner r, Spark's SQL removes the backslashes.
 REJECT = {

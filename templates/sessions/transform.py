@@ -27,8 +27,8 @@ AHEAD = "1 minute"
 #: Rows that never reach transform(): reason -> a SQL condition on the columns of QUEUE. The first
 #: condition that is true sends the row to the output "rejected"; null counts as false.
 #: current_timestamp() is the time in the batch's entry of the offset log, the same when the batch
-#: runs again. The functions try_cast and try_to_timestamp give null for a text that is no number or
-#: time; cast would end the job.
+#: runs again. The functions try_cast and try_to_timestamp give null for a text that is not a number
+#: or time; cast would end the job.
 #: A regular expression is written r'...' in it, e.g. r"url RLIKE r'^https?://\S+'": without the
 #: inner r, Spark's SQL removes the backslashes.
 REJECT = {
@@ -91,7 +91,7 @@ def sessions(
     still_open = [session for session in found if end_us(session) >= watermark_us]
     if still_open:
         state.update((still_open,))
-        # Each call has to set it anew. It is in milliseconds: the first one after the end.
+        # Each call must set it again. It is in milliseconds: the first one after the end.
         state.setTimeoutTimestamp(min(map(end_us, still_open)) // 1_000 + 1)
     else:
         state.remove()

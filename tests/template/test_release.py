@@ -58,7 +58,7 @@ def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
 
 def test_a_word_is_no_version(root: Path) -> None:
     (said,) = release.problems("v1", root)
-    assert said == "'v1' is no version: give three numbers, as in 1.0.1"
+    assert said == "'v1' is not a version: give three numbers, as in 1.0.1"
 
 
 def test_the_tag_is_the_one_that_make_outdated_asks_for(

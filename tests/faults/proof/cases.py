@@ -44,7 +44,7 @@ FAULTS: Mapping[str, str] = {
     AWAY: "the cluster is away from there on, for a while",
     LATE[0]: "the commit's connection breaks; applied before the next epoch is raised",
     LATE[1]: "applied once the next epoch is raised",
-    LATE[2]: "applied once the next start has read where everything stands",
+    LATE[2]: "applied once the next start has read all positions",
     LATE[3]: "applied once the next start is committed",
     LATE[4]: "applied once the next batch is committed",
 }

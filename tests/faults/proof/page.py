@@ -52,7 +52,7 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
         _recovery(proof),
         "## The control",
         _control(lines),
-        "## Cures switched off",
+        "## Fixes switched off",
         _cures(lines),
         "## Real kills",
         _twins(lines),

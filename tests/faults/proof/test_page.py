@@ -42,7 +42,7 @@ def test_the_figures_are_those_of_the_results() -> None:
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert [head.removeprefix("## ") for head in heads] == [
         "What is claimed", "Provenance", "How it was measured", "The table", "Time to recover",
-        "The control", "Cures switched off", "Real kills", "Soak", "Defects that it found",
+        "The control", "Fixes switched off", "Real kills", "Soak", "Defects that it found",
         "Limits of the claim", "Commands",
     ]  # fmt: skip
 

@@ -152,7 +152,7 @@ _LIST = (
         "A batch that runs again gives other values. Under the same key the row changes after it "
         "was read; in a filter or a key it is lost or there twice.",
         "Spark Expression.deterministic (rand, uuid and their like are seeded at each run); clocks "
-        "stand still only while the checkpoint exists",
+        "are fixed only while the checkpoint exists",
         "source",
         "The plan is walked before the start, and such an expression is refused by name.",
     ),
@@ -334,8 +334,8 @@ _LIST = (
     # -- tables beside the stream ----------------------------------------------------------------
     Rule(
         "unflushed-rows", "lost",
-        "A read that is no stream sees what is on disk. The newest rows of a dynamic table are in "
-        "memory, by default for up to 15 minutes (dynamic_store_auto_flush_period): a join does "
+        "A read that is not a stream sees what is on disk. The newest rows of a dynamic table are "
+        "in memory, by default for up to 15 minutes (dynamic_store_auto_flush_period): a join does "
         "not find them.",
         "YTsaurus documentation, Running operations on dynamic tables (enable_dynamic_store_read)",
         "documented",
@@ -373,7 +373,7 @@ _KAFKA = {
     "startingOffsets": "the consumer says where to begin",
     "startingOffsetsByTimestamp": "the consumer says where to begin",
     "endingOffsets": "SPYT has none",
-    "failOnDataLoss": "SPYT has none; rows that were trimmed are no error",
+    "failOnDataLoss": "SPYT has none; rows that were trimmed are not an error",
     "minPartitions": "a task reads one tablet",
     "subscribe": "load() names the queue",
 }

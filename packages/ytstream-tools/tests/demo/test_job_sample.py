@@ -116,7 +116,7 @@ def test_an_event_time_of_any_type_is_moved_on_but_not_into_the_future(
 
 def test_an_event_time_that_is_no_time_is_refused() -> None:
     made = _with_times(ti.Utf8, lambda _: "noon")
-    assert "EVENT_TIME in sample/rows.py is 'at', and 'noon' in it is no time" in refusal(
+    assert "EVENT_TIME in sample/rows.py is 'at', and 'noon' in it is not a time" in refusal(
         lambda: made.sample.newest(made.job, made.sample.make(1))
     )
     nothing = _with_times(ti.Utf8, lambda _: None)

@@ -30,7 +30,7 @@ class Processing:
     output_mode: str = "append"
     #: Whether several rows become one.
     is_grouping: bool = False
-    #: Python packages that the driver and every executor need besides those of SPYT.
+    #: Python packages that the driver and every executor need in addition to those of SPYT.
     packages: Sequence[str] = ()
 
 

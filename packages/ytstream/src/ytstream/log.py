@@ -95,7 +95,7 @@ def set_up() -> None:
     )
     _log.setLevel(logging.INFO)
     logging.getLogger().addFilter(_is_not_of_py4j)
-    # PySpark logs errors as JSON besides raising them.
+    # PySpark logs errors as JSON and also raises them.
     for kind in ("DataFrame", "SQL"):
         logging.getLogger(f"{kind}QueryContextLogger").setLevel(logging.CRITICAL)
 

@@ -272,12 +272,12 @@ OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = (
     "stop the job, run `migrate`, and start it again: it continues with its next row{}, rows "
     "written before stay as they are, and from then on a crash may repeat the rows of a batch\n"
-    "     or go back to the former one: nothing has changed yet"
+    "     or restore the former one: nothing has changed yet"
 )
 ANOTHER_OUTPUT = (
     "stop the job, run `migrate`, and start it again: it continues with its next row, and rows go "
     "to the new paths; those written before stay where they are, nothing is copied\n"
-    "     or go back to the former one: nothing has changed yet"
+    "     or restore the former one: nothing has changed yet"
 )
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
 JOINS = (
@@ -307,7 +307,7 @@ NOWHERE = (
     "restore both; or use `rewind`, which writes a new head, with an empty state: `earliest` reads "
     "all rows again, `latest` the next ones, `rows` all from those on that you name"
 )
-DAMAGED = "restore the row, or use `rewind`, which writes it anew"
+DAMAGED = "restore the row, or use `rewind`, which writes a new one"
 TRIMMED = 'they cannot be recovered; set on_data_loss = "skip" to continue after the gap'
 
 

@@ -382,9 +382,9 @@ WRONG_CONDITIONS = {
     "a syntax error": ("price <", "PARSE_SYNTAX_ERROR"),
     "an unknown column": ("prize < 0", "prize"),
     "no boolean": ("price + 1", "gives Spark's bigint, and not true or false"),
-    "an aggregate": ("count(*) > 1", "looks at more than one row"),
-    "explode": ("explode(array(true, false))", "looks at more than one row"),
-    "a subquery": ("price > (select 1)", "looks at more than one row"),
+    "an aggregate": ("count(*) > 1", "uses more than one row"),
+    "explode": ("explode(array(true, false))", "uses more than one row"),
+    "a subquery": ("price > (select 1)", "uses more than one row"),
 }
 
 

@@ -92,7 +92,7 @@ def _consumers(tables: ClusterTables) -> Iterator[Finding]:
 
 
 def _beside(job: InspectedJob, tables: ClusterTables) -> Iterator[Finding]:
-    """Yield the dynamic tables of which a read that is no stream sees the rows on disk alone."""
+    """Yield the dynamic tables whose rows in memory a read that is not a stream does not see."""
     for read in job.batch_reads:
         for path in read.paths:
             attributes = tables.of(path)

@@ -15,7 +15,7 @@ _DYN_BATCH = spellings("spark.yt.write.dynBatchSize")
 #: Up to here some hundred tablets bear batches of any usual size (guarantees/sizing.py).
 _LARGE_WRITE = 5_000
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
-#: What SPYT 2.11 ships, in seconds: no more than that is no improvement.
+#: What SPYT 2.11 ships, in seconds: a value up to that is not an improvement.
 _SHIPPED = 30
 _VERSION = re.compile(r"(ytsaurus-spyt|pyspark)(?:\[[^\]]*\])?\s*(?:==|~=)\s*(\d+)\.(\d+)")
 _FIRST = {"ytsaurus-spyt": (2, 11), "pyspark": (3, 5)}

@@ -146,7 +146,7 @@ def traced(code: Code, bound: BoundExpression) -> RowFlow:
 
 
 def batch_read(code: Code, bound: BoundExpression) -> QueueReader | None:
-    """Return what a call reads that is no stream: ``spark.read.format("yt").load(path)``."""
+    """Return what a call reads that is not a stream: ``spark.read.format("yt").load(path)``."""
     steps = code.chain(bound).steps
     place = next((i for i, step in enumerate(steps) if step.name == "read"), None)
     return None if place is None else _source(code, steps[place:])

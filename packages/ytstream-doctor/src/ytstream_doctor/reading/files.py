@@ -167,7 +167,7 @@ def _is_text(file: Path, content: bytes) -> bool:
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are no comments with the number at which each begins."""
+    """Yield the lines that are not comments with the number at which each begins."""
     begun: tuple[int, str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*(#|//|;)", line):

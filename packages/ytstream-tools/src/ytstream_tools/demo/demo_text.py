@@ -138,7 +138,7 @@ def _show(job: Job, result: DemoResult) -> None:
 
 
 def further(outcomes: Mapping[str, OutputCounts]) -> dict[str, int]:
-    """Return the rows of the outputs besides the first: `rejected`, and `rows_NAME` of others."""
+    """Return the rows of the outputs after the first: `rejected`, and `rows_NAME` of others."""
     rows = {name: one.rows_out for name, one in outcomes.items() if name != "output"}
     more = {f"rows_{name}": count for name, count in rows.items() if name != REJECTED}
     return {name: rows[name] for name in rows if name == REJECTED} | more

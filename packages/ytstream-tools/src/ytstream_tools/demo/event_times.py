@@ -22,7 +22,7 @@ UNITS = {
 
 
 def microseconds(value: Any, kind: str) -> int | None:
-    """Return the time that a column of the type ``kind`` holds; None for what is no time."""
+    """Return the time that a column of the type ``kind`` holds; None for what is not a time."""
     if is_string(value):
         try:
             found = datetime.fromisoformat(str(canonical(value)))

@@ -165,7 +165,7 @@ class Sample:
             if time_us is None:
                 raise JobError(
                     f"EVENT_TIME in sample/rows.py is {self.event_time!r}, and "
-                    f"{string_values.shown(value)} in it is no time",
+                    f"{string_values.shown(value)} in it is not a time",
                     "name a column of times, of seconds, milliseconds, microseconds or "
                     "nanoseconds since 1970, or of texts such as 2024-01-01T00:00:00Z",
                     code=ErrorCode.SAMPLE,

@@ -91,7 +91,9 @@ def read(path: Path) -> list[CapturedRow]:
         return list(yson.loads(path.read_bytes(), yson_type="list_fragment"))
     except (OSError, yson.YsonError) as error:
         raise JobError(
-            f"{path} cannot be read: {error}", "restore it, or capture it anew", code=ErrorCode.FILE
+            f"{path} cannot be read: {error}",
+            "restore it, or capture it again",
+            code=ErrorCode.FILE,
         ) from error
 
 

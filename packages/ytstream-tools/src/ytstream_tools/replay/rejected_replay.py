@@ -7,7 +7,7 @@ job, write no row twice. And a replay replaces no row: where the key is the posi
 `idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
 recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
 output has another key, nothing tells which of two rows is newer: the person who replays has to
-choose. Rows that a `rewind` goes back over are the job's own to write: see reread.py.
+choose. Rows before which a `rewind` moves the job are the job's own to write: see reread.py.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def deployed(context: JobContext) -> str:
 
 
 def _recorded(context: JobContext) -> Mapping[str, Any]:
-    """Return what is noted of the last version that was started and was not taken back."""
+    """Return the record of the last version that was started and was not rolled back."""
     with suppress(YtError):  # the user may have no right to read the folder
         for one in VersionHistory(context.client, context.settings).all():
             if one.state in (STARTED, WORKS):

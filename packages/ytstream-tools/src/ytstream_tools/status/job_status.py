@@ -267,7 +267,7 @@ def _waited(
 
 
 def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
-    """Return what became of the process that has raised the epoch, its last word, and the holder.
+    """Return the status of the process that has raised the epoch, its last word, and the holder.
 
     The last word of a process' name is another one each time that it names itself.
     """

@@ -39,14 +39,14 @@ HELP: Mapping[str, str] = {
     "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",
     "ytstream_epoch": "The epoch: each start of the query raises it.",
     "ytstream_head_age_seconds": "Seconds since the last batch ended.",
-    "ytstream_process_state": "What became of the last process: 1 for the state that holds.",
+    "ytstream_process_state": "The status of the last process: 1 for the state that holds.",
     "ytstream_read_minus_written_rows": "Of a map: rows read, less those in output and rejected.",
     "ytstream_state_rows": "Rows of the state after the last batch.",
     "ytstream_state_checkpoint_bytes": "Size of the checkpoint that a start reads.",
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
 }
-#: Metric, labels besides `app`, and value. Prometheus itself gives every series a label `job`.
+#: Metric, labels in addition to `app`, and value. Prometheus gives every series a label `job`.
 Sample = tuple[str, Mapping[str, str], float]
 
 
@@ -109,7 +109,7 @@ def metrics_of(job: str, found: Iterable[Sample]) -> list[Metric]:
 
 
 class Collector:
-    """Looks at the job whenever Prometheus asks; requests that come together take turns."""
+    """Reads the status whenever Prometheus asks. Concurrent requests take turns."""
 
     def __init__(self, job: str, look: Callable[[], Iterable[Sample]]) -> None:
         self._job, self._look = job, look

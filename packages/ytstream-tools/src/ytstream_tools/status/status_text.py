@@ -106,7 +106,7 @@ def _per_second(rows: int, seconds: float) -> str:
 
 
 def process_line(found: JobStatus) -> str:
-    """Return what became of the process that has raised the epoch."""
+    """Return the status of the process that has raised the epoch."""
     if found.head is None:
         return "the job has not started yet"
     how = {
@@ -181,7 +181,7 @@ def _versions(found: JobStatus) -> Iterator[str]:
 
 
 def _how(one: DeployedVersion) -> str:
-    """Return what became of a version."""
+    """Return the status of a version."""
     if one.ended:
         return f"refused: {one.how}" if one.state == REFUSED else one.how
     return "runs" if one.state == WORKS else "started, no batch is known"

@@ -1,6 +1,6 @@
 """`drain`: waits until the rows that are there now have been read, and stops the job.
 
-The job itself does nothing but read on; this looks at its ledger. So it may be cut off and
+The job itself only reads on. This command watches its ledger. So it may be cut off and
 repeated: a second one waits for the rows that are there then.
 """
 

@@ -23,7 +23,7 @@ SHOWN = 30
 
 @dataclass
 class FirstBatchWait:
-    """Looks at one operation and at the ledger."""
+    """Watches one operation and the ledger."""
 
     context: JobContext
     id: str

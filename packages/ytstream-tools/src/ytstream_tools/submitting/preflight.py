@@ -68,7 +68,7 @@ def verify_operations(client: Client, proxy: str) -> None:
 
 
 def _here(plan: LaunchPlan) -> Iterator[Problem]:
-    """Look at this machine: Java, the package's imports, the archive."""
+    """Check this machine: Java, the package's imports, the archive."""
     for verify in (require_java, lambda: _imports(plan)):
         try:
             verify()
@@ -87,7 +87,7 @@ def _imports(plan: LaunchPlan) -> None:
 
 
 def _python(plan: LaunchPlan) -> Iterator[Problem]:
-    """Look at the name of the nodes' Python; its packages show when the driver starts."""
+    """Check the name of the nodes' Python; its packages show when the driver starts."""
     python = plan.submit.python
     named = re.search(r"python(\d)\.(\d+)$", python)
     if named and (int(named[1]), int(named[2])) < _LEAST_PYTHON:
@@ -191,7 +191,7 @@ def _counted(limits: Mapping[str, Any], usage: Mapping[str, Any]) -> Iterator[tu
 
 
 def _tables(plan: LaunchPlan) -> Iterator[Problem]:
-    """Look at the job's tables, as `check` does."""
+    """Check the job's tables, as `check` does."""
     for finding in job_objects.findings(plan.context):
         yield str(finding), ""
     table = plan.submit.stderr_table

@@ -36,7 +36,7 @@ def rehearse(context: JobContext, config: Path, words: Sequence[str]) -> str:
 
 
 class StartRecord:
-    """Is told what became of a start; this one forgets it. See version_history.py."""
+    """Records the status of a start. This one records nothing: see version_history.py."""
 
     def planned(self, made: LaunchPlan, epoch: int) -> LaunchPlan:
         """Return the plan with what tells this start from others."""

@@ -20,7 +20,7 @@ from .fingerprint import identified
 from .launch_plan import LaunchPlan
 from .submission import StartRecord
 
-#: What became of a start: WORKS once it had a batch or a first look, REFUSED if the former version
+#: The status of a start: WORKS once it had a batch or a first look, REFUSED if the former version
 #: was brought back instead, FAILED if there was none.
 STARTED, WORKS, FAILED, REFUSED = "started", "works", "failed", "refused"
 KEPT = 50

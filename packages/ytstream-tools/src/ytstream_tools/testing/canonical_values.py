@@ -87,7 +87,7 @@ def with_zone(type_: spark.DataType, value: Any) -> Any:
     """Return a value that Spark has given, as createDataFrame takes it back; a row as a tuple.
 
     PySpark gives local times, and does not read which of two equal ones it gave in the hour that
-    comes twice when daylight saving time ends (TimestampType.toInternal, time.mktime).
+    occurs twice when daylight saving time ends (TimestampType.toInternal, time.mktime).
     """
     if value is None:
         return None

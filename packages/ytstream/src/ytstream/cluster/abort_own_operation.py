@@ -31,5 +31,5 @@ def end(error: JobError, proxy: str | None, environment: Mapping[str, str] = os.
         return
     with suppress(YtError, OSError):
         token = environment.get("YT_SECURE_VAULT_YT_TOKEN") or environment.get("YT_TOKEN", "")
-        say(f"ending operation {id_}: no other attempt would do better")
+        say(f"ending operation {id_}: a retry would fail the same way")
         client_of(proxy, token).abort_operation(id_, message=f"the job has ended itself: {error}")

@@ -17,7 +17,7 @@ from .client import Client, facts
 def verify_mounted(client: Client, settings: Settings) -> None:
     """Raise UnmountedError for tables that the job cannot read or write now.
 
-    A cluster that does not tell is no reason.
+    If the cluster does not answer, assume the tables are mounted.
     """
     if lines := closed(client, settings):
         raise UnmountedError("; ".join(lines))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
-#: arguments of the class are no fields (Spark, LogicalRDD: the session, and two options).
+#: arguments of the class are not fields (Spark, LogicalRDD: the session, and two options).
 _LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
 #: Makes Spark's rows of the rowsets of the Java client.
 _DESERIALIZER = "tech.ytsaurus.spyt.serializers.UnversionedRowsetDeserializer"
@@ -44,8 +44,8 @@ def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:
     """Return the rows that a batch reads, in the order of Spark's offset log.
 
     By tablet: the first row, and the row after the last one. A queue without new rows is an empty
-    relation there (MicroBatchExecution.runBatch). A reference to a CTE is no place of its own: the
-    CTE is in the plan as well, once.
+    relation there (MicroBatchExecution.runBatch). A reference to a CTE is not a place of its own:
+    the CTE is also in the plan, once.
     """
     leaves = [(leaf, class_name(leaf)) for leaf in each(execution.logical().collectLeaves())]
     return [

@@ -1,4 +1,4 @@
-"""Looks at the Java of this machine, without starting Spark."""
+"""Checks the Java of this machine, without starting Spark."""
 
 import os
 import re

@@ -32,7 +32,7 @@ def archive(package: str, folder: Path) -> Path:
 def verify_imports(package: str, more: Sequence[str] = ()) -> None:
     """Raise JobError for an import of the package that the cluster would not find.
 
-    ``more`` are the packages that the kind of job needs on the cluster besides SPYT's.
+    ``more`` are the packages that the processing type needs on the cluster in addition to SPYT's.
     """
     known = _ON_THE_CLUSTER | sys.stdlib_module_names | {package, "ytstream", *more}
     sources = _folder(package)

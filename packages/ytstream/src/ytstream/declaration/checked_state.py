@@ -5,8 +5,8 @@ and says nothing (EvaluatePython.makeFromJava). So the state is verified after e
 
 A worker does not list Spark's own archive for each task. At its start Spark asks Python's importers
 to forget what they know (setup_spark_files; not Spark 4.2, SPARK-54744), and up to Python 3.12
-those of an archive list it anew at once (CPython, gh-103200): 42 of 146 processor seconds of the
-example's workers for a million rows. Python makes an importer anew when it needs it.
+those of an archive list it again at once (CPython, gh-103200): 42 of 146 processor seconds of the
+example's workers for a million rows. Python makes a new importer when it needs one.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _REASONS = {
     "Subquery": "IN, EXISTS or scalar, its table may change between a write and its replay; if it "
     "does not, accept it",
     "Subquery over a stream": "has other rows in a replay",
-    "Window": "looks at other rows of the batch, which may be cut differently",
+    "Window": "uses other rows of the batch, which may be cut differently",
 }
 
 
@@ -135,7 +135,7 @@ def _functions(rows: DataFrame, plan: Node) -> Iterator[str]:
     clock = clock_pattern(rows.sparkSession)
 
     def differs(expression: Expression) -> bool:
-        # Spark marks a clock as deterministic: it stands still within a query.
+        # Spark marks a clock as deterministic: it is fixed within a query.
         return not expression.is_deterministic or expression.contains(clock)
 
     pending = [expression for node in plan.walk() for expression in node.expressions]
@@ -163,7 +163,7 @@ def _sources(plan: Node, settings: Settings) -> Iterator[str]:
                 "CTE that is used twice: several rows of one would share a key"
             )
     if read.keys() - set(settings.queues):
-        yield "a stream is read that is none of the queues in the configuration"
+        yield "a stream is read that is not one of the queues in the configuration"
 
 
 def _is_untouched(node: Node, wanted: int, source: str | None) -> bool:

@@ -19,7 +19,7 @@ from ..settings.job_settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 
 #: The accepted chance that one full batch overflows a tablet. It is aborted then and runs again.
 RISK = 1e-6
-#: A table that is cut anew gets tablets for so many times the rows that did not fit.
+#: A table that is resharded gets tablets for this many times the rows that did not fit.
 HEADROOM = 2
 _MOST_TABLETS = 1_000
 _MOST_ROWS = 10**9

@@ -1,7 +1,7 @@
-"""The ledger: one table that says where the job stands, and what each micro-batch did.
+"""The ledger: one table that says where the job is, and what each micro-batch did.
 
 The head row is the truth of every guarantee: the epoch (which process may write), the checkpoint
-folder, the last batch that happened and the row where each partition stands after it. Below it is a
+folder, the last batch that happened and the row where each partition is after it. Below it is a
 row for each batch, written in the same transaction. A start that skips trimmed rows and `rewind`
 leave a row of their moves. Three more say that a person asks the job to stop, how its last process
 ended, and that a start has found nothing to read. Values only: recovery/ and query/ read and write
@@ -273,7 +273,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             return Head(int(found["head"]["epoch"]))
         raise JobError(
             f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",
-            "restore the row, or use `rewind`, which writes it anew",
+            "restore the row, or use `rewind`, which writes a new one",
             code=ErrorCode.LEDGER_DAMAGED,
         ) from error
 

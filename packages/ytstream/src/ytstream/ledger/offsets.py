@@ -1,4 +1,4 @@
-"""Where a job stands: values only. recovery/ reads and decides them, query/batch moves them."""
+"""Where a job is: values only. recovery/ reads and decides them, query/batch moves them."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reads where everything stands: queues, consumer, and the head of the ledger."""
+"""Reads all positions: queues, consumer, and the head of the ledger."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def begin(
 
 
 def main(found: str) -> int:
-    """Look at the interpreter, then at the operation."""
+    """Check the interpreter, then the operation."""
     why = problem(os.environ.get("YTSTREAM_PYTHON", found), found)
     if why is not None:
         print(f"attempt: {why}")

@@ -45,7 +45,7 @@ class OutputFrames:
         """Whether the rows of a batch are computed before any output is written.
 
         So they are where a row is looked at more than once, and where it must be known how many
-        rows were left out: nothing takes back what was written outside of a transaction.
+        rows were skipped: nothing removes what was written outside of a transaction.
         """
         job = self.context.job
         may_be_refused = bool(job.reject) or job.kind.is_stateful

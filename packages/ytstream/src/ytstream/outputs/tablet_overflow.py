@@ -145,7 +145,7 @@ def _refusal(
     context: JobContext, overflow: TabletOverflow, problems: list[TabletShortage]
 ) -> JobError:
     said = "\n  ".join(problem.text for problem in problems)
-    remedy = "with the job stopped, cut the table anew, then start the job again"
+    remedy = "with the job stopped, reshard the table, then start the job again"
     if context.job.kind.is_stateful:
         remedy += "; the batch is planned, and a smaller max_rows_per_partition does not help"
     else:

@@ -46,7 +46,7 @@ def rights(role: str, job: Job, settings: Settings) -> list[Permission]:
 
 
 def of_submit(job: Job, settings: Settings) -> list[Permission]:
-    """Return the rights that a submit looks at: those of the job, which runs as the same user."""
+    """Return the rights that a submit checks: those of the job, which runs as the same user."""
     found = rights(JOB, job, settings)
     near = settings.ledger.rpartition("/")[0]
     found.append(
@@ -108,7 +108,7 @@ def _running(job: Job, settings: Settings) -> Iterator[Permission]:
 
 
 def _preparing(job: Job, settings: Settings) -> Iterator[Permission]:
-    """Yield what `provision` needs besides; `stop`, `rewind` and others do what a start does."""
+    """Yield what `provision` also needs; `stop`, `rewind` and others do what a start does."""
     tables = {"consumer": settings.consumer, "ledger": settings.ledger}
     tables |= {name: settings.outputs[name] for name in job.outputs if name not in job.static}
     for name, path in tables.items():

@@ -57,7 +57,7 @@ def _by_consumers(client: Client, settings: Settings, path: str, trim: Mapping[s
     if age := trim.get("retained_lifetime_duration"):
         kept += f", and those of the last {_span(age)}"
     return (
-        f"{path} drops rows that {readers} read{kept} (auto_trim_config): `rewind` goes back no "
+        f"{path} drops rows that {readers} read{kept} (auto_trim_config): `rewind` moves back no "
         "further"
     )
 

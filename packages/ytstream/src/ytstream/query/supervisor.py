@@ -116,7 +116,7 @@ class QueryRunner:
     impatient: Client | None = None
 
     def run(self) -> None:
-        """Run one query until stopped, or until the reference has to be read anew.
+        """Run one query until stopped, or until the reference must be read again.
 
         Every other end of a query is an exception, and this is where it is judged: JobError for
         what only a person can fix, OutageError, RestartableError for the rest.
@@ -193,7 +193,7 @@ class QueryRunner:
         return self.reference
 
     def _follow(self, query: StreamingQuery, batch: Batch) -> None:
-        """Look at the query until it has to stop, and let its micro-batch finish then."""
+        """Watch the query until it must stop, then let its micro-batch finish."""
         settings, job = self.context.settings, self.context.job
         into = ", ".join(settings.outputs.values())
         say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")

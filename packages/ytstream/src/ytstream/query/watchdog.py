@@ -1,4 +1,4 @@
-"""Looks at a running query from outside: whose it is, what it reads from, and whether it moves.
+"""Watches a running query from outside: whose it is, what it reads from, and whether it moves.
 
 Spark calls a query active while it waits for ever. What ends it here is raised; what a person
 should know is said once.

@@ -120,7 +120,7 @@ def verify_job(context: JobContext, head: Head) -> None:
             raise JobError(
                 f"the ledger {path} belongs to another job: its {key} is {marker.get(key)!r}, "
                 f"this job's is {mine[key]!r}",
-                f"go back to {marker.get(key)!r} in job.py, or give this job its own: {_ANEW}",
+                f"restore {marker.get(key)!r} in job.py, or give this job its own: {_ANEW}",
                 code=ErrorCode.FOREIGN_OBJECT,
             )
 
@@ -135,7 +135,7 @@ def verify_declaration(context: JobContext, head: Head) -> None:
                 f"{path}",
                 "stop the job, run `migrate`, and start it again: "
                 + _after_that(context, head, key)
-                + "\n     or go back to the former one: nothing has changed yet",
+                + "\n     or restore the former one: nothing has changed yet",
                 code=ErrorCode.JOB_CHANGED,
             )
     if gone := sorted({*head.queues} - {*context.settings.queues}):

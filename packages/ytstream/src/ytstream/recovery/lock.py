@@ -89,7 +89,7 @@ class InstanceLock:
         self._transaction = transaction
 
     def keep(self) -> None:
-        """Ping once; take the lock anew if it has expired and no other instance has it."""
+        """Ping once. Take the lock again if it has expired and no other instance has it."""
         if self._transaction is None:
             return
         try:

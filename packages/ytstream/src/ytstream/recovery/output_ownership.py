@@ -3,7 +3,7 @@
 An attribute of the table, or of a static output's folder: two jobs would replace each other's rows
 and totals, or publish tables of the same names. Rows of `idempotent` and of `rejected` are stored
 under their positions in a queue, and a recreated queue counts from 0 again: its rows would replace
-those of the former one. So the mark names the queues' object ids, whatever becomes of the ledger.
+those of the former one. So the mark names the queues' object ids, even if the ledger is lost.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """`rewind to-time`: the rows of each partition from which on nothing after a time is missed.
 
-Each partition goes back to the first row that came at that time or later, by the `$timestamp` of
-its rows, which grows with their numbers. Where the job had not read that far, it goes back to where
+Each partition moves to the first row that came at that time or later, by the `$timestamp` of
+its rows, which grows with their numbers. Where the job had not read that far, it stays where
 the job was, by its ledger. The times in the ledger are those of the drivers' clocks. If a clock was
 slow, the job seems to have been further than it was, so the earlier of the two rows is the answer.
 """

@@ -1,8 +1,7 @@
-"""Which process of which machine this is, so that the next one on that machine can tell its death.
+"""Identifies this process, so that the next one on this machine can tell whether it has ended.
 
-A number of a process says little by itself: containers of one machine, and machines of one name,
-have the same ones. So the boot of the machine and the namespace of the numbers go with it, and the
-time at which the process began, since numbers are given again.
+A PID alone is ambiguous: containers of one machine, and machines of one name, have equal PIDs, and
+the kernel reuses them. We also record the boot id, the PID namespace and the start time.
 """
 
 import os

@@ -73,7 +73,7 @@ def rehearse_rewind(
 
 
 def _verified(context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
-    """Return where everything stands. Raises JobError unless `rewind` may go there."""
+    """Return all positions. Raises JobError unless `rewind` may go there."""
     found = positions.read(context.client, context.settings, repair=True)
     if found.begun is not None:
         job_ownership.verify_job(context, found.begun)
@@ -102,7 +102,7 @@ def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
 
 
 def _consequences(context: JobContext, found: Snapshot, targets: Rows) -> list[str]:
-    """Return what becomes of the state and of the outputs."""
+    """Return what happens to the state and to the outputs."""
     moved = _moved(found, targets)
     is_back = any(
         now < was
@@ -131,8 +131,8 @@ def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[
 def _lost(context: JobContext, found: Snapshot) -> Head:
     """Return what a head that is lost was at least: the checkpoint has folders of its epochs.
 
-    Names of static tables are made of epochs, so none may come again. And a ledger whose first row
-    is not number 1 does not say that a batch before it has not happened.
+    Names of static tables are made of epochs, so none may be used again. And a ledger whose first
+    row is not number 1 does not say that a batch before it has not happened.
     """
     if not job_ownership.is_lost(context, found):
         return Head()

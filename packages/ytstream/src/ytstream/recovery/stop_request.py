@@ -98,7 +98,7 @@ def _stop_process(context: JobContext, say: Callable[[str], None], until: float 
     asked, before = 0, _end(context)
     while True:
         head = read_head(settings.ledger, client.select_rows)
-        if head is not None and head.epoch != asked:  # it may have started anew meanwhile
+        if head is not None and head.epoch != asked:  # it may have restarted meanwhile
             client.insert_rows(settings.ledger, [ledger_rows.stop_row(head.epoch)])
             if not asked:
                 say("asked the job to finish its batch and stop; an idle one looks every 15 s")

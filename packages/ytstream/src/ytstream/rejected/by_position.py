@@ -27,9 +27,10 @@ from ..errors.error_codes import ErrorCode
 from ..outputs.audit import Ranges, RowRange
 from ..spark.source import INNER_POSITION
 
-#: More rejected rows than this are no few. Each row beyond costs as many comparisons (trim()).
+#: Above this many rejected rows, read the whole batch again instead: each row costs as many
+#: comparisons as there are rejected rows (trim()).
 MOST_ROWS = 2_048
-#: Nor are rows with more bytes, as JSON: they pass through the driver. See selected(), ``sized``.
+#: Likewise above this many bytes as JSON: they pass through the driver. See selected(), ``sized``.
 MOST_BYTES = 8 * 1024**2
 #: Rows that one query names.
 _NAMED = 1_000

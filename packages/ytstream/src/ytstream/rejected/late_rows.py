@@ -60,7 +60,7 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
 def _groupings(node: Node) -> list[tuple[Node, int]]:
     """Return what groups rows of the queues by the time of a watermark, and the time's column.
 
-    What is grouped above another one are no rows of theirs.
+    Rows that are grouped above another operator are not theirs.
     """
     below = [found for child in node.children for found in _groupings(child)]
     is_grouping = node.name in ("Aggregate", "Distinct") and node.is_streaming

@@ -60,7 +60,7 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
     told = [f"{n} {reason}" for reason, n in reasons.items()]
     told += [f"{found.late} behind the watermark{_lag(found)}"] if found.late else []
-    remedies = ["look at the newest rows of the queues, and correct their producer"]
+    remedies = ["check the newest rows of the queues, and correct their producer"]
     if any(_CLOCK.search(job.reject[reason]) for reason in reasons):
         remedies.append(
             f"compare this host's clock, which says {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: if "

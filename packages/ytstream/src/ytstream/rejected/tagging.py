@@ -112,7 +112,7 @@ def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
         problem = f"{condition} gives Spark's {kind.simpleString()}, and not true or false"
         remedy = "compare it with something, e.g. price <= 0"
     elif not is_of_rows or plan.subqueries:
-        problem = f"{condition} looks at more than one row"
+        problem = f"{condition} uses more than one row"
     elif unsteady := [*_unsteady(plan.expressions[0])]:
         problem = f"{condition} may judge a row in one way now and in another when it is read again"
         remedy = (

@@ -88,7 +88,7 @@ class Settings:
     )
     #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
     connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
-    #: A query that finishes no batch for so long, though rows wait, is started anew.
+    #: A query that finishes no batch for this long, though rows wait, is restarted.
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
     account: str | None = field(default=None, metadata=TEXT)
     tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)

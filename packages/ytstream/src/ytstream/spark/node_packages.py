@@ -1,4 +1,4 @@
-"""The Python packages that a kind of job needs besides SPYT's, on the driver and on executors."""
+"""The Python packages that a processing type needs in addition to SPYT's, on all nodes."""
 
 from __future__ import annotations
 

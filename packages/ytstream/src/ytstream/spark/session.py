@@ -199,6 +199,6 @@ def _prepare_local_environment(settings: Settings) -> None:
     local = f"--driver-java-options {options} --master local[2] pyspark-shell"
     environment.prepare_spark(os.environ, ours, local)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
-    # archive of a cluster this is no file of its own, which log4j would call an error.
+    # archive of a cluster this is not a file, which log4j would call an error.
     if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
         os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(plain(quiet.parent) / quiet.name))

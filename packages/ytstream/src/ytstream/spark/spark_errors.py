@@ -1,4 +1,4 @@
-"""Sorts Spark's exceptions into those that a restart may cure and the others."""
+"""Sorts Spark's exceptions into those that a restart may end and the others."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .state_store import FAILURES as STATE_FAILURES
 #: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 #: ValidateDynamicValue).
 _TOO_LONG = "is too long for dynamic data"
-#: Parts of messages that no restart cures, since the same row, plan or schema fails again; Spark's
+#: Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
 #: error conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
